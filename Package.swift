@@ -1,0 +1,46 @@
+// swift-tools-version:6.0
+// USHER_EMBEDDED=1 makes the shipped build (Embedded Swift); without it the checked build (ordinary Swift, `swift test`).
+// USHER_RESOURCE_DIR is the toolchain's `runtimeResourcePath`; scripts/build-library hands it in.
+import PackageDescription
+
+let embedded = Context.environment["USHER_EMBEDDED"] == "1"
+let resourceDir = Context.environment["USHER_RESOURCE_DIR"] ?? "/usr/lib/swift"
+let root = Context.packageDirectory
+#if arch(arm64)
+let architecture = "aarch64"
+#else
+let architecture = "x86_64"
+#endif
+
+let swiftSettings: [SwiftSetting] = embedded
+  ? [.enableExperimentalFeature("Embedded"), .unsafeFlags(["-wmo", "-Osize", "-Xfrontend", "-function-sections"])]
+  : []
+
+/// In Embedded Swift the autolink entries of the module maps are not passed on, so the libraries are named here.
+let shippedLink: [String] = embedded
+  ? ["\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a"]
+  : []
+let linkFlags: [String] = shippedLink.flatMap { ["-Xlinker", $0] } + [
+  "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
+  "-z", "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack",
+].flatMap { ["-Xlinker", $0] }
+
+let package = Package(
+  name: "Usher",
+  products: [.library(name: "usher", type: .dynamic, targets: ["Usher"])],
+  targets: [
+    .systemLibrary(name: "CUsher", path: "include"),
+    .systemLibrary(name: "CCurl", path: "Sources/CCurl"),
+    .systemLibrary(name: "CJSONC", path: "Sources/CJSONC"),
+    .systemLibrary(name: "CPlatform", path: "Sources/CPlatform"),
+    .target(name: "UsherCore", swiftSettings: swiftSettings),
+    .target(name: "UsherEngine", dependencies: ["UsherCore", "CCurl", "CJSONC", "CPlatform"], swiftSettings: swiftSettings),
+    .target(
+      name: "Usher", dependencies: ["UsherEngine", "UsherCore", "CUsher", "CPlatform"], exclude: ["usher.map"],
+      swiftSettings: swiftSettings,
+      linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("json-c"), .linkedLibrary("m"), .unsafeFlags(linkFlags)]),
+  ] + (embedded ? [] : [
+    .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore"]),
+    .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore"]),
+  ])
+)

@@ -1,0 +1,115 @@
+internal import CUsher
+internal import Synchronization
+internal import UsherCore
+internal import UsherEngine
+
+/// A context's handle: its engine, its DRM manager's delegate, and the handles that end with it.
+final class ContextObject: HandleObject {
+  let engine: Engine
+  let allowsInsecureHTTP: Bool
+  private let monitor = Monitor()
+  private var children: Set<UInt> = []
+  private var defaultDelegate: SSPDelegate?
+  private var closing = false
+  private var observerIDs: Set<UInt64> = []
+  private let counter = Atomic<UInt64>(1)
+
+  init(engine: Engine, allowsInsecureHTTP: Bool) {
+    self.engine = engine
+    self.allowsInsecureHTTP = allowsInsecureHTTP
+  }
+
+  /// A number used once in this context.
+  func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
+
+  /// Gives a handle that ends with the context.
+  func give(_ object: HandleObject) -> UInt {
+    let handle = handles.give(object)
+    monitor.locked { _ = children.insert(handle) }
+    return handle
+  }
+
+  func forget(_ handle: UInt) { monitor.locked { _ = children.remove(handle) } }
+
+  func takeChildren() -> [UInt] {
+    monitor.locked {
+      defer { children = [] }
+      return Array(children)
+    }
+  }
+
+  var delegate: SSPDelegate? {
+    get { monitor.locked { defaultDelegate } }
+    set { monitor.locked { defaultDelegate = newValue } }
+  }
+
+  func refuseIfClosing() throws(UsherError) {
+    if monitor.locked({ closing }) { throw UsherError(.closed) }
+  }
+
+  func beginClosing() {
+    monitor.locked { closing = true }
+    engine.beginClosing()
+  }
+
+  func addObserverID(_ id: UInt64) { monitor.locked { _ = observerIDs.insert(id) } }
+  func removeObserverID(_ id: UInt64) -> Bool { monitor.locked { observerIDs.remove(id) != nil } }
+}
+
+final class DelegateObject: HandleObject {
+  let context: ContextObject
+  let delegate: SSPDelegate
+
+  init(context: ContextObject, delegate: SSPDelegate) {
+    self.context = context
+    self.delegate = delegate
+  }
+}
+
+final class PlayerObject: HandleObject {
+  let context: ContextObject
+  let id: PlayerID
+
+  init(context: ContextObject, id: PlayerID) {
+    self.context = context
+    self.id = id
+  }
+}
+
+final class PlaybackObject: HandleObject {
+  let context: ContextObject
+  let id: PlaybackID
+  let delegate: SSPDelegate
+  let shared: PlaybackShared
+  let tag: UInt64
+
+  init(context: ContextObject, id: PlaybackID, delegate: SSPDelegate, shared: PlaybackShared, tag: UInt64) {
+    self.context = context
+    self.id = id
+    self.delegate = delegate
+    self.shared = shared
+    self.tag = tag
+  }
+
+  var engine: Engine { context.engine }
+}
+
+/// The answer to a blocking request.
+final class ResponseObject: HandleObject {
+  let context: ContextObject
+  let answer: Answer
+  /// NUL-terminated.
+  let message: [UInt8]
+
+  init(context: ContextObject, answer: Answer) {
+    self.context = context
+    self.answer = answer
+    message = Array(answer.error.message.utf8) + [0]
+  }
+}
+
+/// A question to the host by its one-shot number; stale once answered or too late.
+final class CompletionObject: HandleObject {
+  let ask: Ask
+  init(ask: Ask) { self.ask = ask }
+}

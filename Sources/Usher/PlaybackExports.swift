@@ -1,0 +1,55 @@
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_playback_close`; contract in `include/usher/playback.h`.
+@_cdecl("usher_playback_close") @implementation
+public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    object.engine.closePlayback(object.id, try ending(mode))
+    if object.delegate.isSync && !isCallbackThread() { _ = object.engine.waitForClose(object.id, object.delegate.policy.teardownTimeout) }
+  }
+}
+
+/// Implements `usher_playback_free`; contract in `include/usher/playback.h`.
+@_cdecl("usher_playback_free") @implementation
+public func usher_playback_free(_ playback: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in
+    guard let object = try release(playback, as: PlaybackObject.self) else { return }
+    object.context.forget(UInt(bitPattern: playback))
+    object.engine.closePlayback(object.id, .teardown)
+  }
+}
+
+/// Implements `usher_playback_wait_session`; contract in `include/usher/playback.h`.
+@_cdecl("usher_playback_wait_session") @implementation
+public func usher_playback_wait_session(_ playback: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    try refuseInCallbacks()
+    let status = object.engine.waitForSession(object.id, milliseconds(timeout_ms, default: object.delegate.policy.setupTimeout))
+    if status != .ok { throw UsherError(status) }
+  }
+}
+
+/// Implements `usher_playback_wait_closed`; contract in `include/usher/playback.h`.
+@_cdecl("usher_playback_wait_closed") @implementation
+public func usher_playback_wait_closed(_ playback: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    try refuseInCallbacks()
+    let status = object.engine.waitForClose(object.id, timeout_ms == UInt32.max ? nil : Milliseconds(timeout_ms))
+    if status != .ok { throw UsherError(status) }
+  }
+}
+
+/// Implements `usher_playback_session_state`; contract in `include/usher/playback.h`.
+@_cdecl("usher_playback_session_state") @implementation
+public func usher_playback_session_state(_ playback: OpaquePointer!, _ out_state: UnsafeMutablePointer<Int32>!) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    guard let out_state else { throw UsherError(.invalidArgument) }
+    out_state.pointee = object.shared.sessionState
+  }
+}

@@ -1,0 +1,123 @@
+internal import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// The delegate a host's options describe.
+func sspDelegate(_ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool) throws(UsherError) -> SSPDelegate {
+  let given = try options(pointer)
+  guard let license = try url(given.license_url) else { throw UsherError(.invalidArgument) }
+  var endpoints = SSPDelegate.Endpoints(
+    license: try endpoint(license, insecure), licenseRenewal: try endpoint(license.adding("renew=true"), insecure))
+  if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
+  let hasSSM = try addSSM(given, to: &endpoints, insecure)
+  let policy = try sspPolicy(given, hasSSM: hasSSM)
+  let tokenHeader = try bytes(given.token_header) ?? Array("nv-authorizations".utf8)
+  guard !tokenHeader.isEmpty, tokenHeader.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
+  guard given.wire_format == USHER_WIRE_AUTO || given.wire_format == USHER_WIRE_RAW else { throw UsherError(.invalidArgument) }
+  return SSPDelegate(
+    policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, isRaw: given.wire_format == USHER_WIRE_RAW,
+    setupBody: try bytes(given.setup_body) ?? Array("{}".utf8), keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
+    tokenHeader: tokenHeader, extraHeaders: try extraHeaders(given.extra_headers))
+}
+
+/// The SSM's endpoints, where there is one. False: no SSM.
+private func addSSM(_ given: usher_ssp_options, to endpoints: inout SSPDelegate.Endpoints, _ insecure: Bool) throws(UsherError) -> Bool {
+  let version = try bytes(given.ssm_api_version) ?? Array("v1".utf8)
+  guard !version.isEmpty, version.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3F && $0 != 0x23 }) else { throw UsherError(.invalidArgument) }
+  let rule: URLText.VersionRule
+  switch given.ssm_append_version {
+  case USHER_APPEND_AUTO: rule = .auto
+  case USHER_APPEND_ALWAYS: rule = .always
+  case USHER_APPEND_NEVER: rule = .never
+  default: throw UsherError(.invalidArgument)
+  }
+  let base = try url(given.ssm_url)?.versioned(version, rule)
+  func place(_ whole: UnsafePointer<CChar>?, _ path: StaticString) throws(UsherError) -> Endpoint? {
+    if let own = try url(whole) { return try endpoint(own, insecure) }
+    guard let base else { return nil }
+    return try endpoint(base.joining(path), insecure)
+  }
+  endpoints.setup = try place(given.setup_url, "sessions/setup")
+  endpoints.heartbeat = try place(given.heartbeat_url, "sessions/heartbeat")
+  endpoints.teardown = try place(given.teardown_url, "sessions/teardown")
+  endpoints.widevineRenewal = try place(given.renewal_url, "renewal-license-wv")
+  let parts = [endpoints.setup, endpoints.heartbeat, endpoints.teardown].compactMap { $0 }.count
+  // All of them or none: a session that could be set up but not given back would be a trap.
+  guard parts == 0 || parts == 3 else { throw UsherError(.invalidArgument) }
+  return parts == 3
+}
+
+private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherError) -> SSPPolicy {
+  var policy = SSPPolicy()
+  policy.hasSSM = hasSSM
+  policy.setupTimeout = milliseconds(given.setup_timeout_ms, default: policy.setupTimeout)
+  policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
+  policy.tokenTimeout = milliseconds(given.token_timeout_ms, default: policy.tokenTimeout)
+  policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)
+  policy.periodMin = milliseconds(given.period_min_ms, default: policy.periodMin)
+  policy.periodMax = milliseconds(given.period_max_ms, default: policy.periodMax)
+  guard policy.periodMin <= policy.periodMax else { throw UsherError(.invalidArgument) }
+  policy.lenientNumbers = given.lenient_numbers == 1
+  policy.periodUpdates = given.period_updates == 1
+  policy.jitter = choice(given.jitter_permille, default: policy.jitter) ?? 0
+  policy.retry = choice(given.retry_permille, default: policy.retry) ?? 0
+  policy.teardownRetries = choice(given.teardown_retries, default: policy.teardownRetries) ?? 0
+  guard policy.jitter <= 500, policy.retry <= 1000 else { throw UsherError(.invalidArgument) }
+  policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
+  switch given.heartbeat_missing {
+  case USHER_HEARTBEAT_MISSING_ERROR: policy.missingPeriod = .error
+  case USHER_HEARTBEAT_MISSING_NO_TIMER: policy.missingPeriod = .noTimer
+  default: throw UsherError(.invalidArgument)
+  }
+  switch given.heartbeat_start {
+  case USHER_HEARTBEAT_START_SETUP: policy.heartbeatStart = .setup
+  case USHER_HEARTBEAT_START_LICENSE: policy.heartbeatStart = .license
+  default: throw UsherError(.invalidArgument)
+  }
+  switch given.keep_alive {
+  case USHER_KEEP_ALIVE_AUTO: policy.keepAlive = .auto
+  case USHER_KEEP_ALIVE_HEARTBEAT: policy.keepAlive = .heartbeat
+  case USHER_KEEP_ALIVE_RENEWAL: policy.keepAlive = .renewal
+  default: throw UsherError(.invalidArgument)
+  }
+  switch given.resetup_on_extra_license {
+  case USHER_RESETUP_CALLBACK_ONLY: policy.resetup = .callbackOnly
+  case USHER_RESETUP_ALWAYS: policy.resetup = .always
+  case USHER_RESETUP_NEVER: policy.resetup = .never
+  default: throw UsherError(.invalidArgument)
+  }
+  return policy
+}
+
+private func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
+  guard let bytes = try bytes(text) else { return nil }
+  guard let url = URLText(bytes) else { throw UsherError(.invalidArgument) }
+  return url
+}
+
+private func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
+  guard let endpoint = Endpoint(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
+  return endpoint
+}
+
+/// "Name: value" lines.
+private func extraHeaders(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]] {
+  guard let all = try bytes(text) else { return [] }
+  var lines: [[UInt8]] = []
+  for part in all.split(separator: 0x0A) {
+    let line = Array(part)
+    guard !line.contains(0x0D), let colon = line.firstIndex(of: 0x3A), colon > 0, line[..<colon].allSatisfy(isHeaderNameByte) else {
+      throw UsherError(.invalidArgument)
+    }
+    lines.append(line)
+  }
+  return lines
+}
+
+/// A token of RFC 9110.
+private func isHeaderNameByte(_ byte: UInt8) -> Bool {
+  switch byte {
+  case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: return true
+  default: return false
+  }
+}

@@ -1,0 +1,38 @@
+// Small things done to bytes, for sources that have no Foundation.
+
+/// Lower case of an ASCII letter; anything else unchanged.
+package func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+
+package func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+/// Equal but for the case of ASCII letters.
+package func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
+  guard a.count == b.count else { return false }
+  var others = b.makeIterator()
+  for byte in a {
+    guard let other = others.next(), lowercased(byte) == lowercased(other) else { return false }
+  }
+  return true
+}
+
+/// Where `needle` first stands in `hay` at or after `start`.
+package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int? {
+  guard !needle.isEmpty, start >= 0, hay.count >= needle.count else { return nil }
+  var at = start
+  while at <= hay.count - needle.count {
+    var length = 0
+    while length < needle.count && hay[at + length] == needle[length] { length += 1 }
+    if length == needle.count { return at }
+    at += 1
+  }
+  return nil
+}
+
+/// May stand in a header: not empty, no CR, LF or NUL.
+package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+  if bytes.isEmpty { return false }
+  for byte in bytes where byte == 0 || byte == 0x0A || byte == 0x0D { return false }
+  return true
+}
+
+package let hexDigits: StaticString = "0123456789abcdef"

@@ -1,0 +1,101 @@
+extension PlaybackMachine {
+  /// Turns the session's actions into the playback's.
+  mutating func perform(_ actions: [SSMSession.Action], now: Milliseconds) -> [Action] {
+    var result: [Action] = []
+    for action in actions {
+      switch action {
+      case .send(let request, let call, let token):
+        if let token {
+          result.append(.sendSSM(request, call, token: token))
+        } else if case .known(let content) = contentToken {
+          result.append(.sendSSM(request, call, token: content))
+        }
+      case .setTimer(let at): result.append(.setTimer(at))
+      case .cancelTimer: result.append(.cancelTimer)
+      case .renewalDue: if !hasRenewalInFlight { result.append(.askPayload(lastKeySystem)) }
+      case .started(let period): result.append(.report(.started(period: period)))
+      case .keptAlive(let lateness): result.append(.report(.keptAlive(lateness: lateness)))
+      case .recovered: result.append(.report(.recovered))
+      case .doubtful: result.append(.report(.doubtful))
+      case .failed(let error):
+        result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
+        result += pump(now: now)
+      case .teardownFailed(let error): result.append(.report(.teardownError(error)))
+      case .released: if !isRestarting { result.append(.released) }
+      case .ended(let left, let orphanPossible): result += sessionEnded(left: left, orphanPossible: orphanPossible)
+      }
+    }
+    return result
+  }
+
+  private mutating func sessionEnded(left: Bool, orphanPossible: Bool) -> [Action] {
+    var actions: [Action] = []
+    if session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
+    if let closing { actions += tellClosed(closing, orphanPossible: orphanPossible) }
+    return actions
+  }
+
+  private mutating func tellClosed(_ status: Status, orphanPossible: Bool) -> [Action] {
+    guard !isClosedTold else { return [] }
+    isClosedTold = true
+    return [.closed(status, orphanPossible: orphanPossible)]
+  }
+
+  private var hasRenewalInFlight: Bool { flows.contains { $0.isRenewal && !$0.isWaiting } }
+
+  package mutating func timerFired(now: Milliseconds) -> [Action] {
+    if hasRenewalInFlight, let later = session.renewalStillUnderWay(now: now) { return [.setTimer(later)] }
+    return perform(session.timerFired(now: now), now: now) + restartIfFinished(now: now) + pump(now: now)
+  }
+
+  /// - Parameter ownTeardowns: sessions of this context that are being given back, this one not counted.
+  package mutating func ssmReplied(_ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: Int, now: Milliseconds) -> [Action] {
+    let actions: [SSMSession.Action]
+    switch call {
+    case .setup: actions = session.setupReplied(request, outcome, ownTeardowns: ownTeardowns, now: now)
+    case .heartbeat: actions = session.heartbeatReplied(request, outcome, now: now)
+    case .teardown: actions = session.teardownReplied(request, outcome, now: now)
+    }
+    return perform(actions, now: now) + restartIfFinished(now: now) + pump(now: now)
+  }
+
+  package mutating func ownTeardownsEnded(now: Milliseconds) -> [Action] { perform(session.ownTeardownsEnded(), now: now) }
+
+  package mutating func resumed(now: Milliseconds) -> [Action] { perform(session.resumed(now: now), now: now) }
+
+  /// Playback stops. Idempotent.
+  /// - Parameter status: what its waiting requests and its end are told: closed or replaced.
+  package mutating func close(_ ending: SSMSession.Ending, status: Status, now: Milliseconds) -> [Action] {
+    guard closing == nil else { return [] }
+    closing = status
+    var actions: [Action] = []
+    for index in flows.indices where !flows[index].isAbandoned {
+      actions.append(.failLicense(flows[index].id, UsherError(status, operation: flows[index].isRenewal ? .renewal : .license)))
+      flows[index].isAbandoned = true
+    }
+    flows.removeAll { $0.isWaiting }
+    contentToken = session.setupInFlight == nil ? .missing : contentToken
+    guard policy.hasSSM else { return actions + [.released] + tellClosed(status, orphanPossible: false) + endWithoutSession(now: now) }
+    // A session that is being replaced ends by itself; the player waits for that.
+    if isRestarting {
+      isRestarting = false
+      if session.isEnded { return actions + [.released] + tellClosed(status, orphanPossible: false) }
+      return actions
+    }
+    return actions + perform(session.close(ending, now: now), now: now)
+  }
+
+  private mutating func endWithoutSession(now: Milliseconds) -> [Action] {
+    _ = session.close(.leave, now: now)
+    flows.removeAll()
+    return []
+  }
+}
+
+extension SSMSession {
+  /// A renewal that was asked for is on its way and slow: not asked for twice. When to look again; nil if none was asked for.
+  func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
+    guard case .active = phase, case .asked = beat else { return nil }
+    return now.adding(max(period, 1))
+  }
+}

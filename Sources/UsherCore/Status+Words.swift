@@ -1,0 +1,67 @@
+extension Status {
+  /// The name in the header.
+  package var name: StaticString {
+    switch self {
+    case .ok: return "USHER_OK"
+    case .invalidArgument: return "USHER_E_INVALID_ARGUMENT"
+    case .invalidHandle: return "USHER_E_INVALID_HANDLE"
+    case .closed: return "USHER_E_CLOSED"
+    case .replaced: return "USHER_E_REPLACED"
+    case .noDelegate: return "USHER_E_NO_DELEGATE"
+    case .timeout: return "USHER_E_TIMEOUT"
+    case .wouldDeadlock: return "USHER_E_WOULD_DEADLOCK"
+    case .forked: return "USHER_E_FORKED"
+    case .system: return "USHER_E_SYSTEM"
+    case .callback: return "USHER_E_CALLBACK"
+    case .invalidCompletion: return "USHER_E_INVALID_COMPLETION"
+    case .state: return "USHER_E_STATE"
+    case .transport: return "USHER_E_TRANSPORT"
+    case .tls: return "USHER_E_TLS"
+    case .http: return "USHER_E_HTTP"
+    case .refused: return "USHER_E_REFUSED"
+    case .limit: return "USHER_E_LIMIT"
+    case .protocolError: return "USHER_E_PROTOCOL"
+    case .tooLarge: return "USHER_E_TOO_LARGE"
+    case .noToken: return "USHER_E_NO_TOKEN"
+    case .redirect: return "USHER_E_REDIRECT"
+    case .session: return "USHER_E_SESSION"
+    case .renewalMissed: return "USHER_E_RENEWAL_MISSED"
+    }
+  }
+
+  /// One line about it.
+  package var text: StaticString {
+    switch self {
+    case .ok: return "done"
+    case .invalidArgument: return "a parameter is not what the header asks for"
+    case .invalidHandle: return "the handle is stale, freed, foreign or of another kind"
+    case .closed: return "it was closed first"
+    case .replaced: return "a newer item was started on the same player first"
+    case .noDelegate: return "neither the playback nor the context names a licence delegate"
+    case .timeout: return "the time given ran out"
+    case .wouldDeadlock: return "the call would wait for something only the calling thread can do"
+    case .forked: return "called in a child of fork()"
+    case .system: return "memory, a thread or a file descriptor could not be had"
+    case .callback: return "a host callback failed or answered with an error"
+    case .invalidCompletion: return "the completion was answered before, too late, or never existed"
+    case .state: return "not possible in the present state"
+    case .transport: return "no HTTP answer from the server"
+    case .tls: return "no secure connection to the server"
+    case .http: return "the server answered with an HTTP error"
+    case .refused: return "the server refused the request"
+    case .limit: return "the account plays as many streams as it may"
+    case .protocolError: return "the server's answer could not be understood"
+    case .tooLarge: return "the server's answer is too large"
+    case .noToken: return "no content token available"
+    case .redirect: return "the server answered with a redirect, which is not followed"
+    case .session: return "the session is over"
+    case .renewalMissed: return "the licence renewal that was due was not made"
+    }
+  }
+
+  package var message: String { string(text) }
+}
+
+package func string(_ text: StaticString) -> String {
+  text.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }
+}

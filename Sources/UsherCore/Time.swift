@@ -1,0 +1,21 @@
+/// Milliseconds, as a duration or as an instant on the context's clock, which starts at 0.
+package typealias Milliseconds = UInt64
+
+extension Milliseconds {
+  package static var never: Milliseconds { .max }
+
+  /// This instant and `duration` more, without overflow.
+  package func adding(_ duration: Milliseconds) -> Milliseconds {
+    let (sum, overflow) = addingReportingOverflow(duration)
+    return overflow ? .max : sum
+  }
+
+  /// What is left from `other` to this instant; 0 if it has passed.
+  package func since(_ other: Milliseconds) -> Milliseconds { self > other ? self &- other : 0 }
+
+  /// So many thousandths of it.
+  package func permille(_ share: UInt32) -> Milliseconds {
+    let (product, overflow) = multipliedReportingOverflow(by: UInt64(share))
+    return overflow ? (self / 1000) &* UInt64(share) : product / 1000
+  }
+}

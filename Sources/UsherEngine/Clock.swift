@@ -1,0 +1,28 @@
+internal import CPlatform
+internal import UsherCore
+
+/// The context's time, read by its I/O thread only. System time goes on while the machine sleeps; manual time moves when it is told to.
+final class Clock {
+  let isManual: Bool
+  private let startedAt: Int64
+  private var manualNow: Milliseconds = 0
+
+  init(isManual: Bool) {
+    self.isManual = isManual
+    startedAt = up_boottime_ns()
+  }
+
+  var now: Milliseconds {
+    if isManual { return manualNow }
+    let passed = up_boottime_ns() &- startedAt
+    return passed > 0 ? Milliseconds(passed / 1_000_000) : 0
+  }
+
+  func set(_ instant: Milliseconds) { manualNow = max(manualNow, instant) }
+
+  /// The boot-time instant of `instant`, in nanoseconds; nil on the manual clock.
+  func bootTime(of instant: Milliseconds) -> Int64? {
+    guard !isManual, instant < 1 << 43 else { return nil }
+    return startedAt &+ Int64(instant) &* 1_000_000
+  }
+}

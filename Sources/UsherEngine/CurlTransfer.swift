@@ -1,0 +1,110 @@
+internal import CCurl
+internal import UsherCore
+
+/// One request on one easy handle, and what came of it.
+final class CurlTransfer {
+  let id: TransferID
+  let request: HTTPRequest
+  let easy: OpaquePointer
+  private let limit: Int
+  private var body = SecretBuffer()
+  private var isTooLarge = false
+  private var headers: UnsafeMutablePointer<curl_slist>?
+
+  init(id: TransferID, request: HTTPRequest, easy: OpaquePointer, limit: Int) {
+    self.id = id
+    self.request = request
+    self.easy = easy
+    self.limit = limit
+  }
+
+  private var handle: UnsafeMutableRawPointer { UnsafeMutableRawPointer(easy) }
+
+  func prepare() {
+    request.endpoint.url.withUnsafeBytes { _ = uc_set_string(handle, CURLOPT_URL, $0.baseAddress?.assumingMemoryBound(to: CChar.self)) }
+    switch request.method {
+    case .get: _ = uc_set_long(handle, CURLOPT_HTTPGET, 1)
+    case .post:
+      _ = uc_set_long(handle, CURLOPT_POST, 1)
+      // The body outlives the transfer: `request` holds it.
+      if let body = request.body, body.count > 0 {
+        body.withBytes { _ = uc_set_pointer(handle, CURLOPT_POSTFIELDS, $0.baseAddress) }
+        _ = uc_set_off(handle, CURLOPT_POSTFIELDSIZE_LARGE, Int64(body.count))
+      } else {
+        _ = uc_set_string(handle, CURLOPT_POSTFIELDS, "")
+        _ = uc_set_off(handle, CURLOPT_POSTFIELDSIZE_LARGE, 0)
+      }
+    }
+    headers = curl_slist_append(nil, "Expect:")
+    for line in request.headers {
+      line.withBytes { bytes in
+        guard let base = bytes.baseAddress else { return }
+        headers = curl_slist_append(headers, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)) ?? headers
+      }
+    }
+    _ = uc_set_list(handle, CURLOPT_HTTPHEADER, headers)
+    let me = Unmanaged.passUnretained(self).toOpaque()
+    _ = uc_set_pointer(handle, CURLOPT_WRITEDATA, me)
+    _ = uc_set_pointer(handle, CURLOPT_PRIVATE, me)
+  }
+
+  func take(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard body.count + bytes.count <= limit else {
+      isTooLarge = true
+      return false
+    }
+    body.append(bytes)
+    return true
+  }
+
+  func release() {
+    _ = uc_set_list(handle, CURLOPT_HTTPHEADER, nil)
+    _ = uc_set_pointer(handle, CURLOPT_POSTFIELDS, nil)
+    _ = uc_set_pointer(handle, CURLOPT_WRITEDATA, nil)
+    _ = uc_set_pointer(handle, CURLOPT_PRIVATE, nil)
+    if let headers { uc_list_wipe(headers) }
+    headers = nil
+  }
+
+  func outcome(_ code: CURLcode) -> HTTPOutcome {
+    let status = Int32(truncatingIfNeeded: uc_response_code(handle))
+    if isTooLarge {
+      return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
+    }
+    if code == CURLE_OK || (status >= 300 && code == CURLE_PARTIAL_FILE) {
+      return .response(HTTPResponse(status: status, body: body.take(), retryAfter: retryAfter()))
+    }
+    let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
+    return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: Self.mayHaveReachedServer(code)))
+  }
+
+  private func retryAfter() -> Milliseconds? {
+    guard let text = uc_response_header(handle, "Retry-After") else { return nil }
+    var seconds: Milliseconds = 0
+    var index = 0
+    while index < 10, isDigit(UInt8(bitPattern: text[index])) {
+      seconds = seconds &* 10 &+ Milliseconds(UInt8(bitPattern: text[index]) & 15)
+      index += 1
+    }
+    return index == 0 || text[index] != 0 ? nil : seconds &* 1000
+  }
+
+  private static func status(_ code: CURLcode) -> Status {
+    switch code {
+    case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_CERTPROBLEM,
+      CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_SHUTDOWN_FAILED,
+      CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT:
+      return .tls
+    default: return .transport
+    }
+  }
+
+  private static func mayHaveReachedServer(_ code: CURLcode) -> Bool {
+    switch code {
+    case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL,
+      CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT:
+      return false
+    default: return status(code) != .tls
+    }
+  }
+}

@@ -1,0 +1,217 @@
+internal import CCurl
+internal import CPlatform
+package import UsherCore
+
+/// What libcurl is told once per context.
+package struct TransportOptions {
+  package var connectTimeout: Milliseconds = 5000
+  package var httpTimeout: Milliseconds = 10_000
+  package var maxResponseBytes = 1 << 20
+  package var caFile: [UInt8]?
+  package var pinnedPublicKey: [UInt8]?
+  package var clientCertificateFile: [UInt8]?
+  package var clientKeyFile: [UInt8]?
+  package var proxy: [UInt8]?
+  package var userAgent: [UInt8] = []
+  package init() {}
+}
+
+/// HTTP over libcurl's multi interface, driven by epoll.
+final class CurlTransport: Transport {
+  private let options: TransportOptions
+  private let multi: OpaquePointer?
+  private let epoll: Int32
+  private let wakeFD: Int32
+  private let timerFD: Int32
+  private var idle: [OpaquePointer] = []
+  private var running: [TransferID: CurlTransfer] = [:]
+  private var finished: [FinishedTransfer] = []
+  /// When libcurl wants to be called, monotonic; nil: no wish.
+  private var curlDue: Int64?
+  private var timerSetTo: Int64 = 0
+
+  init?(options: TransportOptions) {
+    self.options = options
+    multi = curl_multi_init().map { OpaquePointer($0) }
+    epoll = up_epoll_new()
+    wakeFD = up_eventfd_new()
+    timerFD = up_timerfd_new()
+    guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0 else { return nil }
+    _ = up_epoll_watch(epoll, wakeFD, UP_READABLE)
+    _ = up_epoll_watch(epoll, timerFD, UP_READABLE)
+    let me = Unmanaged.passUnretained(self).toOpaque()
+    let handle = UnsafeMutableRawPointer(multi)
+    _ = uc_multi_socket_fn(handle, onSocket)
+    _ = uc_multi_pointer(handle, CURLMOPT_SOCKETDATA, me)
+    _ = uc_multi_timer_fn(handle, onTimer)
+    _ = uc_multi_pointer(handle, CURLMOPT_TIMERDATA, me)
+    _ = uc_multi_long(handle, CURLMOPT_MAXCONNECTS, 64)
+  }
+
+  private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
+
+  func start(_ id: TransferID, _ request: HTTPRequest) {
+    guard let easy = idle.popLast() ?? newEasy() else {
+      finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
+      return
+    }
+    let transfer = CurlTransfer(id: id, request: request, easy: easy, limit: options.maxResponseBytes)
+    running[id] = transfer
+    transfer.prepare()
+    let result = curl_multi_add_handle(multiHandle, UnsafeMutableRawPointer(easy))
+    if result != CURLM_OK {
+      running.removeValue(forKey: id)
+      recycle(transfer)
+      finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
+    }
+  }
+
+  func cancel(_ id: TransferID) {
+    guard let transfer = running.removeValue(forKey: id) else { return }
+    _ = curl_multi_remove_handle(multiHandle, UnsafeMutableRawPointer(transfer.easy))
+    recycle(transfer)
+  }
+
+  func wake() { up_eventfd_signal(wakeFD) }
+
+  func takeFinished() -> [FinishedTransfer] {
+    guard !finished.isEmpty else { return [] }
+    defer { finished.removeAll(keepingCapacity: true) }
+    return finished
+  }
+
+  func wait(until instant: Int64?) {
+    arm(instant ?? 0)
+    var timeout: Int32 = -1
+    if let curlDue {
+      let left = curlDue &- up_monotonic_ms()
+      timeout = left <= 0 ? 0 : Int32(truncatingIfNeeded: min(left, 60_000))
+    }
+    if !finished.isEmpty { timeout = 0 }
+    withUnsafeTemporaryAllocation(of: up_ready.self, capacity: Int(UP_READY_MAX)) { ready in
+      let count = Int(up_epoll_wait(epoll, ready.baseAddress, timeout))
+      for index in 0..<count { handle(ready[index]) }
+    }
+    if let due = curlDue, due <= up_monotonic_ms() {
+      curlDue = nil
+      var left: Int32 = 0
+      _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
+    }
+    collect()
+  }
+
+  private func arm(_ instant: Int64) {
+    guard instant != timerSetTo else { return }
+    timerSetTo = instant
+    up_timerfd_set(timerFD, instant)
+  }
+
+  private func handle(_ ready: up_ready) {
+    switch ready.fd {
+    case wakeFD: up_fd_drain(wakeFD)
+    case timerFD:
+      up_fd_drain(timerFD)
+      timerSetTo = 0
+    default:
+      var flags: Int32 = 0
+      if ready.readable != 0 { flags |= CURL_CSELECT_IN }
+      if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
+      if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
+      var left: Int32 = 0
+      _ = curl_multi_socket_action(multiHandle, ready.fd, flags, &left)
+    }
+  }
+
+  private func collect() {
+    var code = CURLE_OK
+    while let easy = uc_next_done(multiHandle, &code) {
+      guard let pointer = uc_private(easy) else { continue }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+      guard running.removeValue(forKey: transfer.id) != nil else { continue }
+      let outcome = transfer.outcome(code)
+      _ = curl_multi_remove_handle(multiHandle, easy)
+      recycle(transfer)
+      finished.append(FinishedTransfer(id: transfer.id, outcome: outcome))
+    }
+  }
+
+  private func recycle(_ transfer: CurlTransfer) {
+    transfer.release()
+    if idle.count < 64 { idle.append(transfer.easy) } else { curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy)) }
+  }
+
+  /// An easy handle with all that never changes.
+  private func newEasy() -> OpaquePointer? {
+    guard let easy = curl_easy_init() else { return nil }
+    _ = uc_set_long(easy, CURLOPT_NOSIGNAL, 1)
+    _ = uc_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+    _ = uc_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
+    _ = uc_set_long(easy, CURLOPT_NETRC, 0)
+    _ = uc_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+    _ = uc_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    _ = uc_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    _ = uc_set_long(easy, CURLOPT_TCP_NODELAY, 1)
+    _ = uc_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
+    _ = uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody)
+    set(easy, CURLOPT_CAINFO, options.caFile)
+    set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey)
+    set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
+    set(easy, CURLOPT_SSLKEY, options.clientKeyFile)
+    set(easy, CURLOPT_PROXY, options.proxy)
+    set(easy, CURLOPT_USERAGENT, options.userAgent)
+    return OpaquePointer(easy)
+  }
+
+  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) {
+    guard let value else { return }
+    value.withUnsafeBytes { bytes in
+      _ = uc_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+    }
+  }
+
+  fileprivate func watch(_ socket: Int32, _ what: Int32) {
+    switch what {
+    case CURL_POLL_IN: _ = up_epoll_watch(epoll, socket, UP_READABLE)
+    case CURL_POLL_OUT: _ = up_epoll_watch(epoll, socket, UP_WRITABLE)
+    case CURL_POLL_INOUT: _ = up_epoll_watch(epoll, socket, UP_READABLE | UP_WRITABLE)
+    default: up_epoll_forget(epoll, socket)
+    }
+  }
+
+  fileprivate func wantsCall(in milliseconds: Int) {
+    curlDue = milliseconds < 0 ? nil : up_monotonic_ms() &+ Int64(milliseconds)
+  }
+
+  func shutDown() {
+    for transfer in running.values {
+      _ = curl_multi_remove_handle(multiHandle, UnsafeMutableRawPointer(transfer.easy))
+      transfer.release()
+      curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy))
+    }
+    running.removeAll()
+    for easy in idle { curl_easy_cleanup(UnsafeMutableRawPointer(easy)) }
+    idle.removeAll()
+    _ = curl_multi_cleanup(multiHandle)
+    up_close(epoll)
+    up_close(wakeFD)
+    up_close(timerFD)
+  }
+}
+
+private func onSocket(_ easy: UnsafeMutableRawPointer?, _ socket: Int32, _ what: Int32, _ data: UnsafeMutableRawPointer?, _ own: UnsafeMutableRawPointer?) -> Int32 {
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().watch(socket, what) }
+  return 0
+}
+
+private func onTimer(_ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ data: UnsafeMutableRawPointer?) -> Int32 {
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().wantsCall(in: milliseconds) }
+  return 0
+}
+
+private func onBody(_ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?) -> Int {
+  guard let bytes, let data else { return 0 }
+  let (total, overflow) = size.multipliedReportingOverflow(by: count)
+  guard !overflow else { return 0 }
+  let raw = UnsafeRawBufferPointer(start: bytes, count: total)
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().take(raw.bindMemory(to: UInt8.self)) ? total : 0
+}

@@ -1,0 +1,170 @@
+package import UsherCore
+
+extension Engine {
+  /// Any thread: asks for a licence.
+  /// - Parameters:
+  ///   - timeout: nil: only the bounds of the single steps.
+  ///   - complete: told once, on a callback thread; or on the I/O thread if `isBlocking`, where it may only end a wait.
+  package func requestLicense(
+    _ playback: PlaybackID, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    submit {
+      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      guard let entry = self.playbacks[playback] else {
+        handOver(Answer(data: nil, period: 0, renewType: .none, isRenewal: isRenewal, error: UsherError(.closed, operation: .license)))
+        return
+      }
+      self.ask(entry, keySystem, isRenewal: isRenewal, payload: payload, timeout: timeout, isByLibrary: false, complete: handOver)
+    }
+  }
+
+  private func ask(
+    _ entry: PlaybackEntry, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?, isByLibrary: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    let id = entry.nextLicense
+    entry.nextLicense &+= 1
+    // The Widevine CDM's request for a service certificate is two bytes and never JSON.
+    let isAuxiliary = keySystem == .widevine && payload.withBytes { $0.count == 2 && $0[0] == 0x08 && $0[1] == 0x04 }
+    let isRaw = (keySystem == .widevine && entry.delegate.isRaw && !isRenewal) || isAuxiliary
+    let job = LicenseJob(
+      keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, payload: payload, isByLibrary: isByLibrary, complete: complete)
+    entry.jobs[id] = job
+    if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
+    step(entry) {
+      $0.requestLicense(id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, now: self.clock.now)
+    }
+  }
+
+  /// The payload the library asked for has come.
+  func renew(_ entry: PlaybackEntry, _ keySystem: KeySystem, _ payload: Secret) {
+    let id = entry.id
+    let renewed = entry.callbacks.renewed
+    let host = entry.host
+    ask(entry, keySystem, isRenewal: true, payload: payload, timeout: nil, isByLibrary: true) { answer in
+      guard answer.error.status == .ok, let renewed else { return }
+      self.call(id) { renewed(answer, host) }
+    }
+  }
+
+  func sendLicense(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?, isRenewal: Bool) {
+    guard let job = entry.jobs[license] else { return }
+    let message = entry.delegate.licenseRequest(
+      job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
+    if let message {
+      send(message, for: .license(entry.id, request, license))
+    } else {
+      let failure = WireFailure(.state, message: "the delegate has no URL for this request")
+      step(entry) { $0.licenseReplied(request, .failure(failure, .local), now: self.clock.now) }
+    }
+  }
+
+  func licenseReplied(_ playback: PlaybackID, _ request: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome) {
+    guard let entry = playbacks[playback] else { return }
+    // A job whose host has its answer is gone; its reply is still read for the session token.
+    let job = entry.jobs[license] ?? entry.abandoned[license]
+    entry.abandoned.removeValue(forKey: license)
+    guard let job else { return }
+    let origin: Origin = job.isRenewal && job.keySystem == .widevine ? .ssm : .license
+    switch ReplyDecoder.license(outcome, keySystem: job.keySystem, isRaw: job.isRaw) {
+    case .success(let reply):
+      currentLicense = reply.data
+      step(entry) { $0.licenseReplied(request, .success(reply.fields), now: self.clock.now) }
+      currentLicense = nil
+    case .failure(let failure): step(entry) { $0.licenseReplied(request, .failure(failure, origin), now: self.clock.now) }
+    }
+  }
+
+  func deliver(_ entry: PlaybackEntry, _ license: LicenseID) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    emit(.license, entry)
+    job.complete(
+      Answer(data: currentLicense, period: entry.machine.session.period, renewType: renewType(entry), isRenewal: job.isRenewal, error: UsherError(.ok)))
+  }
+
+  private func renewType(_ entry: PlaybackEntry) -> RenewType {
+    guard entry.machine.session.isActive else { return .none }
+    switch entry.machine.session.mode {
+    case .heartbeat: return entry.machine.session.period > 0 ? .heartbeat : .none
+    case .enforced: return .enforced
+    case .cdm: return .cdm
+    case .none: return .none
+    }
+  }
+
+  func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
+    // A failed renewal of the library's own is told as a heartbeat error, if it comes to that.
+    if !job.isByLibrary && !entry.machine.isClosing { emit(.licenseError, entry, error: error) }
+    job.complete(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
+  }
+
+  func licenseTimedOut(_ playback: PlaybackID, _ license: LicenseID) {
+    guard let entry = playbacks[playback], entry.machine.abandonLicense(license, now: clock.now) else { return }
+    let isRenewal = entry.jobs[license]?.isRenewal == true
+    fail(entry, license, UsherError(.timeout, operation: isRenewal ? .renewal : .license, message: "no licence within the time given"))
+  }
+
+  // MARK: Certificates
+
+  /// Any thread. `complete` as in `requestLicense`.
+  package func requestCertificate(_ playback: PlaybackID, timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void) {
+    submit {
+      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      guard let entry = self.playbacks[playback] else { return handOver(self.certificateFailure(UsherError(.closed))) }
+      let delegate = entry.delegate
+      if let certificate = delegate.certificate { return handOver(self.certificateAnswer(certificate)) }
+      let waiter = CertificateWaiter(complete: handOver)
+      waiter.timer = self.timers.set(at: self.clock.now.adding(timeout), .certificate(delegate, waiter))
+      delegate.certificateWaiters.append(waiter)
+      guard delegate.certificateWaiters.count == 1 else { return }
+      guard let request = delegate.certificateRequest() else {
+        return self.endCertificate(delegate, self.certificateFailure(UsherError(.state, message: "the delegate has no certificate URL")))
+      }
+      self.send(request, for: .certificate(delegate))
+    }
+  }
+
+  func certificateReplied(_ delegate: SSPDelegate, _ outcome: HTTPOutcome) {
+    switch outcome {
+    case .failure(let failure): endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
+    case .response(let response):
+      if let failure = ReplyDecoder.denial(response) {
+        return endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
+      }
+      guard response.status == 200, response.body.count > 0 else {
+        let failure = ReplyDecoder.unreadable(response, "the certificate is empty")
+        return endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
+      }
+      delegate.certificate = response.body
+      endCertificate(delegate, certificateAnswer(response.body))
+    }
+  }
+
+  func certificateTimedOut(_ delegate: SSPDelegate, _ waiter: CertificateWaiter) {
+    guard let index = delegate.certificateWaiters.firstIndex(where: { $0 === waiter }) else { return }
+    delegate.certificateWaiters.remove(at: index)
+    waiter.complete(certificateFailure(UsherError(.timeout, operation: .certificate)))
+  }
+
+  private func endCertificate(_ delegate: SSPDelegate, _ answer: Answer) {
+    let waiters = delegate.certificateWaiters
+    delegate.certificateWaiters = []
+    for waiter in waiters {
+      timers.cancel(waiter.timer)
+      waiter.complete(answer)
+    }
+  }
+
+  private func certificateAnswer(_ certificate: Secret) -> Answer {
+    Answer(data: certificate, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
+  }
+
+  private func certificateFailure(_ error: UsherError) -> Answer {
+    var told = error
+    told.operation = .certificate
+    return Answer(data: nil, period: 0, renewType: .none, isRenewal: false, error: told)
+  }
+}

@@ -1,0 +1,269 @@
+package import UsherCore
+
+extension Engine {
+  /// Any thread.
+  package func addPlayer(_ id: PlayerID) {
+    submit { self.players[id] = PlayerMachine() }
+  }
+
+  /// Any thread: stops it and forgets it once it is quiet.
+  package func removePlayer(_ id: PlayerID) {
+    submit { self.stopPlayer(id, .teardown, isDefault: true) }
+  }
+
+  /// Any thread: the next item on a player.
+  package func play(
+    _ id: PlaybackID, on player: PlayerID, host: HostPlayback, delegate: SSPDelegate, shared: PlaybackShared, callbacks: PlaybackCallbacks, contentToken: Secret?
+  ) {
+    submit {
+      let entry = PlaybackEntry(
+        id: id, player: player, host: host, delegate: delegate, shared: shared, callbacks: callbacks, contentToken: contentToken)
+      self.playbacks[id] = entry
+      if self.isClosing || self.players[player] == nil {
+        self.close(entry, .teardown, .closed)
+        return
+      }
+      self.perform(self.players[player]?.play(id) ?? [])
+    }
+  }
+
+  func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) {
+    for action in actions {
+      switch action {
+      case .start(let id):
+        guard let entry = playbacks[id] else { continue }
+        step(entry) { $0.start(now: self.clock.now) }
+      case .close(let id): if let entry = playbacks[id] { close(entry, .teardown, .closed) }
+      case .replace(let id): if let entry = playbacks[id] { close(entry, .teardown, .replaced) }
+      }
+    }
+  }
+
+  /// Any thread.
+  package func closePlayback(_ id: PlaybackID, _ ending: SSMSession.Ending) {
+    submit { if let entry = self.playbacks[id] { self.close(entry, ending, .closed) } }
+  }
+
+  /// Any thread.
+  package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending) {
+    submit { self.stopPlayer(id, ending, isDefault: false) }
+  }
+
+  private func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending, isDefault: Bool) {
+    guard let player = players[id] else { return }
+    if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
+    if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
+    if isDefault { players.removeValue(forKey: id) }
+  }
+
+  func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending, _ status: Status) {
+    entry.tokenAsk?.expire(status)
+    entry.payloadAsk?.expire(status)
+    if !entry.machine.isClosing { endSetupWaits(entry, status) }
+    step(entry) { $0.close(ending, status: status, now: self.clock.now) }
+  }
+
+  /// Lets something happen to a playback's machine and performs what it answers.
+  func step(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
+    entry.machine.hasTokenCallback = entry.delegate.tokenCallback != nil
+    let actions = happen(&entry.machine)
+    entry.shared.publish(entry.machine.sessionState)
+    perform(actions, entry)
+    entry.shared.publish(entry.machine.sessionState)
+    if entry.setupStatus == nil, entry.machine.sessionState == .none, entry.machine.isStarted { endSetupWaits(entry, .ok) }
+    trackTeardowns(entry)
+    if entry.machine.isFinished, playbacks[entry.id] != nil {
+      timers.cancel(entry.sessionTimer)
+      playbacks.removeValue(forKey: entry.id)
+    }
+  }
+
+  private func perform(_ actions: [PlaybackMachine.Action], _ entry: PlaybackEntry) {
+    for action in actions {
+      switch action {
+      case .sendSSM(let request, let call, let token):
+        if let message = entry.delegate.ssmRequest(call, token: token) { send(message, for: .ssm(entry.id, request, call)) }
+      case .sendLicense(let request, let license, let content, let session, let renewal):
+        sendLicense(entry, request, license, content: content, session: session, isRenewal: renewal)
+      case .setTimer(let at):
+        timers.cancel(entry.sessionTimer)
+        entry.sessionTimer = timers.set(at: at, .session(entry.id))
+      case .cancelTimer:
+        timers.cancel(entry.sessionTimer)
+        entry.sessionTimer = nil
+      case .askToken: askToken(entry)
+      case .askPayload(let keySystem): askPayload(entry, keySystem)
+      case .report(let report): tell(report, entry)
+      case .deliverLicense(let license): deliver(entry, license)
+      case .failLicense(let license, let error): fail(entry, license, error)
+      case .released:
+        perform(players[entry.player]?.released(entry.id) ?? [])
+      case .closed(let status, let orphanPossible):
+        var error = UsherError(status == .replaced ? .replaced : .ok)
+        error.orphanPossible = orphanPossible
+        emit(.playbackClosed, entry, error: error)
+        for wait in entry.closeWaits { wait.end(.ok) }
+        entry.closeWaits = []
+        entry.callbacks = PlaybackCallbacks()
+        checkClosed()
+      }
+    }
+  }
+
+  private func tell(_ report: PlaybackMachine.Report, _ entry: PlaybackEntry) {
+    switch report {
+    case .started(let period):
+      emit(.sessionStarted, entry, period: period)
+      endSetupWaits(entry, .ok)
+    case .setupError(let error):
+      emit(.setupError, entry, error: error)
+      endSetupWaits(entry, error.status)
+    case .heartbeatError(let error): emit(.heartbeatError, entry, error: error)
+    case .teardownError(let error): emit(.teardownError, entry, error: error)
+    case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness)
+    case .recovered: emit(.recovered, entry)
+    case .doubtful: emit(.sessionDoubtful, entry)
+    case .ended(let left): emit(.sessionEnded, entry, isLeft: left)
+    }
+  }
+
+  func endSetupWaits(_ entry: PlaybackEntry, _ status: Status) {
+    entry.setupStatus = status
+    for wait in entry.setupWaits { wait.end(status) }
+    entry.setupWaits = []
+  }
+
+  /// Knows which slots are being given back, and lets those that wait for them go on.
+  private func trackTeardowns(_ entry: PlaybackEntry) {
+    if entry.machine.session.waitsForOwnTeardowns { contested.insert(entry.id) } else { contested.remove(entry.id) }
+    let wasGivingBack = givingBack.contains(entry.id)
+    let isGivingBack = entry.machine.session.isGivingBack
+    if isGivingBack { givingBack.insert(entry.id) } else { givingBack.remove(entry.id) }
+    guard wasGivingBack, !isGivingBack, givingBack.isEmpty else { return }
+    for id in contested.sorted() {
+      guard let waiting = playbacks[id] else { continue }
+      step(waiting) { $0.ownTeardownsEnded(now: self.clock.now) }
+    }
+  }
+
+  func ssmReplied(_ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: HTTPOutcome) {
+    guard let entry = playbacks[playback] else { return }
+    let decoded = ReplyDecoder.ssm(outcome, call)
+    let others = givingBack.count - (givingBack.contains(playback) ? 1 : 0)
+    step(entry) { $0.ssmReplied(request, call, decoded, ownTeardowns: others, now: self.clock.now) }
+  }
+
+  func sessionTimerFired(_ id: PlaybackID) {
+    guard let entry = playbacks[id] else { return }
+    entry.sessionTimer = nil
+    step(entry) { $0.timerFired(now: self.clock.now) }
+  }
+
+  private func askToken(_ entry: PlaybackEntry) {
+    guard let callback = entry.delegate.tokenCallback else {
+      step(entry) { $0.tokenAnswered(nil, now: self.clock.now) }
+      return
+    }
+    let id = entry.id
+    let ask = Ask(.token, engine: self) { token, _ in
+      guard let entry = self.playbacks[id] else { return }
+      entry.tokenAsk = nil
+      self.step(entry) { $0.tokenAnswered(token, now: self.clock.now) }
+    }
+    entry.tokenAsk = ask
+    ask.timer = timers.set(at: clock.now.adding(entry.delegate.policy.tokenTimeout), .ask(ask))
+    let host = entry.host
+    call(entry.id) { callback(ask, host) }
+  }
+
+  private func askPayload(_ entry: PlaybackEntry, _ keySystem: KeySystem?) {
+    guard let callback = entry.callbacks.payload, let keySystem else {
+      emit(.renewalDue, entry)
+      return
+    }
+    guard entry.payloadAsk == nil else { return }
+    let id = entry.id
+    let ask = Ask(.payload, engine: self) { payload, status in
+      guard let entry = self.playbacks[id] else { return }
+      entry.payloadAsk = nil
+      if let payload {
+        self.renew(entry, keySystem, payload)
+      } else {
+        self.step(entry) { $0.payloadFailed(status, now: self.clock.now) }
+      }
+    }
+    entry.payloadAsk = ask
+    ask.timer = timers.set(at: clock.now.adding(entry.delegate.policy.payloadTimeout), .ask(ask))
+    let host = entry.host
+    call(entry.id) { callback(ask, keySystem, host) }
+  }
+
+  /// Any thread: (re)places a delegate's token callback.
+  package func setTokenCallback(_ delegate: SSPDelegate, _ callback: SSPDelegate.TokenCallback?) {
+    submit { delegate.tokenCallback = callback }
+  }
+
+  // MARK: Waits
+
+  private func bound(_ wait: Wait<Status>, _ timeout: Milliseconds?) {
+    if let timeout { _ = timers.set(at: clock.now.adding(timeout), .wait(wait)) }
+  }
+
+  /// Any thread but a callback's: waits until set-up has ended.
+  package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds) -> Status {
+    let wait = Wait<Status>()
+    submit {
+      guard let entry = self.playbacks[id] else { return wait.end(.closed) }
+      if let status = entry.setupStatus { return wait.end(status) }
+      entry.setupWaits.append(wait)
+      self.bound(wait, timeout)
+    }
+    return wait.wait()
+  }
+
+  /// Any thread but a callback's: waits until a playback is closed.
+  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
+    let wait = Wait<Status>()
+    submit {
+      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return wait.end(.ok) }
+      entry.closeWaits.append(wait)
+      self.bound(wait, timeout)
+    }
+    return wait.wait()
+  }
+
+  /// Any thread: begins closing everything.
+  package func beginClosing() {
+    submit {
+      guard !self.isClosing else { return }
+      self.isClosing = true
+      for id in self.playbacks.keys.sorted() {
+        if let entry = self.playbacks[id] { self.close(entry, .teardown, .closed) }
+      }
+      self.checkClosed()
+    }
+  }
+
+  /// Any thread but a callback's: closes everything and waits. Returns how many playbacks are still open.
+  package func close(within timeout: Milliseconds) -> Int {
+    let wait = Wait<Status>()
+    beginClosing()
+    submit {
+      self.closeWaits.append(wait)
+      self.bound(wait, timeout)
+      self.checkClosed()
+    }
+    _ = wait.wait()
+    return sync { self.openCount }
+  }
+
+  var isAllClosed: Bool { openCount == 0 }
+
+  private var openCount: Int { playbacks.values.reduce(0) { $0 + ($1.machine.isClosedTold ? 0 : 1) } }
+
+  private func checkClosed() {
+    guard isClosing, !closeWaits.isEmpty, openCount == 0 else { return }
+    for wait in closeWaits { wait.end(.ok) }
+    closeWaits = []
+  }
+}

@@ -1,0 +1,129 @@
+internal import UsherCore
+
+/// One request of the context, sent or waiting for its place.
+final class Transfer {
+  enum Purpose {
+    case ssm(PlaybackID, RequestID, SSMSession.Call)
+    case license(PlaybackID, RequestID, LicenseID)
+    case certificate(SSPDelegate)
+  }
+  let purpose: Purpose
+  let request: HTTPRequest
+  let askedAt: Milliseconds
+  var timer: UInt64?
+  var deadline: Milliseconds
+  /// Waits for a place at its origin.
+  var isWaiting: Bool
+  /// Gave its place at the origin up.
+  var hasPlace: Bool
+
+  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, deadline: Milliseconds, isWaiting: Bool) {
+    self.purpose = purpose
+    self.request = request
+    askedAt = now
+    self.deadline = deadline
+    self.isWaiting = isWaiting
+    hasPlace = !isWaiting
+  }
+}
+
+/// How long a request may take before others stop waiting for its place.
+private let stallTime: Milliseconds = 1000
+
+extension Engine {
+  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose) {
+    let id = nextTransfer
+    nextTransfer &+= 1
+    let now = clock.now
+    let isAdmitted = queue.admit(id, request)
+    let transfer = Transfer(
+      purpose: purpose, request: request, now: now, deadline: now.adding(options.transport.httpTimeout), isWaiting: !isAdmitted)
+    transfers[id] = transfer
+    transfer.timer = timers.set(at: isAdmitted ? firstTimer(transfer, now) : transfer.deadline, .transfer(id))
+    if isAdmitted { startTransfer(id, request) }
+  }
+
+  private func firstTimer(_ transfer: Transfer, _ now: Milliseconds) -> Milliseconds { min(now.adding(stallTime), transfer.deadline) }
+
+  func transferTimerFired(_ id: TransferID) {
+    guard let transfer = transfers[id] else { return }
+    let now = clock.now
+    if now < transfer.deadline {
+      transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+      giveUpPlace(transfer)
+      return
+    }
+    transfer.timer = nil
+    let neverSent = transfer.isWaiting
+    abandonTransfer(id)
+    let seconds = options.transport.httpTimeout / 1000
+    let message = neverSent ? "the request found no place among those under way" : "no answer within \(seconds) s"
+    reply(transfer, .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: !neverSent)))
+  }
+
+  /// Ends a request without telling anybody.
+  func abandonTransfer(_ id: TransferID) {
+    guard let transfer = transfers.removeValue(forKey: id) else { return }
+    timers.cancel(transfer.timer)
+    if transfer.isWaiting {
+      _ = queue.withdraw(id, transfer.request.endpoint.origin)
+    } else {
+      cancelTransfer(id)
+      giveUpPlace(transfer)
+    }
+  }
+
+  func transferEnded(_ id: TransferID, _ outcome: HTTPOutcome) {
+    guard let transfer = transfers.removeValue(forKey: id) else { return }
+    timers.cancel(transfer.timer)
+    giveUpPlace(transfer)
+    reply(transfer, outcome)
+  }
+
+  private func giveUpPlace(_ transfer: Transfer) {
+    guard transfer.hasPlace else { return }
+    transfer.hasPlace = false
+    while let next = queue.free(transfer.request.endpoint.origin) {
+      guard let waiting = transfers[next.id] else { continue }
+      waiting.isWaiting = false
+      waiting.hasPlace = true
+      timers.cancel(waiting.timer)
+      waiting.timer = timers.set(at: firstTimer(waiting, clock.now), .transfer(next.id))
+      startTransfer(next.id, next.request)
+      return
+    }
+  }
+
+  private func reply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
+    logReply(transfer, outcome)
+    switch transfer.purpose {
+    case .ssm(let playback, let request, let call): ssmReplied(playback, request, call, outcome)
+    case .license(let playback, let request, let license): licenseReplied(playback, request, license, outcome)
+    case .certificate(let delegate): certificateReplied(delegate, outcome)
+    }
+  }
+
+  private func logReply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
+    guard wants(.debug) else { return }
+    let took = clock.now.since(transfer.askedAt)
+    switch outcome {
+    case .response(let response): tell(.debug, "\(name(transfer)): HTTP \(response.status) after \(took) ms")
+    case .failure(let failure): tell(.debug, "\(name(transfer)): \(failure.message) after \(took) ms")
+    }
+  }
+
+  private func name(_ transfer: Transfer) -> String {
+    switch transfer.purpose {
+    case .ssm(let playback, _, let call):
+      let word: String
+      switch call {
+      case .setup: word = "set-up"
+      case .heartbeat: word = "heartbeat"
+      case .teardown: word = "teardown"
+      }
+      return "playback \(playback): \(word)"
+    case .license(let playback, _, _): return "playback \(playback): licence"
+    case .certificate: return "certificate"
+    }
+  }
+}

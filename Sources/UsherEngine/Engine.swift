@@ -1,0 +1,172 @@
+internal import CPlatform
+internal import Synchronization
+internal import UsherCore
+
+package struct EngineOptions {
+  package var isManualClock = false
+  package var callbackThreadsMax = 16
+  package var requestsPerOriginMax = 64
+  package var logLevel = LogLevel.info.rawValue
+  package var transport = TransportOptions()
+  /// Gives a question the number the host answers with, and takes it back.
+  package var nameAsk: ((Ask) -> UInt64)?
+  package var forgetAsk: ((UInt64) -> Void)?
+  package init() {}
+}
+
+/// One context's I/O thread: everything that happens to its playbacks happens here, one thing at a time. Other threads only `submit`.
+package final class Engine {
+  enum TimerTarget {
+    case session(PlaybackID)
+    case transfer(TransferID)
+    case ask(Ask)
+    case license(PlaybackID, LicenseID)
+    case certificate(SSPDelegate, CertificateWaiter)
+    case wait(Wait<Status>)
+  }
+
+  package let options: EngineOptions
+  package let executor: any CallbackExecutor
+  let clock: Clock
+  private let transport: any Transport
+  private let mailbox = Monitor()
+  private var commands: [() -> Void] = []
+  private var isStopping = false
+  private var threadID: UInt64 = 0
+
+  /// What testers wait on: whether the I/O thread has nothing left to do.
+  let quiet: Quiet
+
+  // The I/O thread's own.
+  var timers = TimerHeap<TimerTarget>()
+  var playbacks: [PlaybackID: PlaybackEntry] = [:]
+  var players: [PlayerID: PlayerMachine<PlaybackID>] = [:]
+  var transfers: [TransferID: Transfer] = [:]
+  var queue: RequestQueue
+  var nextTransfer: TransferID = 1
+  var observers: [Observer] = []
+  var log: ((LogLevel, String) -> Void)?
+  var eventSequence: UInt64 = 0
+  /// Playbacks whose slots are being given back.
+  var givingBack: Set<PlaybackID> = []
+  /// Playbacks whose set-up was refused while `givingBack` was not empty.
+  var contested: Set<PlaybackID> = []
+  var isClosing = false
+  var closeWaits: [Wait<Status>] = []
+  /// The reply whose licence the machine is about to hand out.
+  var currentLicense: Secret?
+
+  /// - Parameter transport: nil for libcurl.
+  package init?(options: EngineOptions, transport seam: (any Transport)? = nil) {
+    guard let transport = seam ?? CurlTransport(options: options.transport) else { return nil }
+    let quiet = Quiet()
+    self.quiet = quiet
+    self.options = options
+    self.transport = transport
+    clock = Clock(isManual: options.isManualClock)
+    queue = RequestQueue(bound: options.requestsPerOriginMax)
+    executor = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.notify() })
+  }
+
+  /// Starts the I/O thread.
+  package func start() -> Bool {
+    let me = Unmanaged.passRetained(self)
+    guard up_thread_start(runEngineThread, me.toOpaque(), 0, &threadID) == 0 else {
+      me.release()
+      transport.shutDown()
+      return false
+    }
+    return true
+  }
+
+  /// Any thread: runs `command` on the I/O thread, in the order of submission.
+  package func submit(_ command: @escaping () -> Void) {
+    quiet.stir()
+    mailbox.locked { commands.append(command) }
+    transport.wake()
+  }
+
+  var hasCommands: Bool { mailbox.locked { !commands.isEmpty } }
+
+  /// Runs `body` on the I/O thread and waits for it. Not from a callback, and not from the I/O thread.
+  package func sync<Value>(_ body: @escaping () -> Value) -> Value {
+    let wait = Wait<Value>()
+    submit { wait.end(body()) }
+    return wait.wait()
+  }
+
+  /// Host code, in the order of its lane.
+  func call(_ lane: UInt64, _ job: @escaping () -> Void) {
+    quiet.stir()
+    _ = executor.enqueue(lane, job)
+  }
+
+  fileprivate func run() {
+    while !isStopping {
+      runCommands()
+      for finished in transport.takeFinished() { transferEnded(finished.id, finished.outcome) }
+      fireTimers()
+      if isStopping || hasCommands { continue }
+      quiet.idle(transfers: transfers.count)
+      transport.wait(until: timers.next().flatMap { clock.bootTime(of: $0) })
+      quiet.busy()
+    }
+    wrapUp()
+    transport.shutDown()
+  }
+
+  private func runCommands() {
+    let taken = mailbox.locked { () -> [() -> Void] in
+      defer { commands = [] }
+      return commands
+    }
+    for command in taken { command() }
+  }
+
+  func fireTimers() {
+    let now = clock.now
+    while let target = timers.popDue(now: now) {
+      switch target {
+      case .session(let id): sessionTimerFired(id)
+      case .transfer(let id): transferTimerFired(id)
+      case .ask(let ask): ask.expire()
+      case .license(let playback, let license): licenseTimedOut(playback, license)
+      case .certificate(let delegate, let waiter): certificateTimedOut(delegate, waiter)
+      case .wait(let wait): wait.end(.timeout)
+      }
+    }
+  }
+
+  /// Lets go of everything, while callback threads still run.
+  private func wrapUp() {
+    for entry in playbacks.values {
+      entry.tokenAsk?.expire(.closed)
+      entry.payloadAsk?.expire(.closed)
+      for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
+    }
+    for wait in closeWaits { wait.end(.closed) }
+    for id in Array(transfers.keys) { abandonTransfer(id) }
+    runCommands()
+    playbacks = [:]
+    players = [:]
+    observers = []
+    log = nil
+    timers = TimerHeap()
+    quiet.idle(transfers: 0)
+  }
+
+  func startTransfer(_ id: TransferID, _ request: HTTPRequest) { transport.start(id, request) }
+  func cancelTransfer(_ id: TransferID) { transport.cancel(id) }
+
+  /// Ends the I/O thread, lets the callbacks run out, and ends their threads. Not from a callback.
+  package func stop() {
+    submit { self.isStopping = true }
+    up_thread_join(threadID)
+    executor.shutDown()
+  }
+}
+
+private func runEngineThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let argument { Unmanaged<Engine>.fromOpaque(argument).takeRetainedValue().run() }
+  return nil
+}

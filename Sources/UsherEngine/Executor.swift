@@ -1,0 +1,148 @@
+internal import CPlatform
+
+/// Runs host code: one lane per playback, in order; different lanes in parallel. The I/O thread only ever enqueues.
+package protocol CallbackExecutor: AnyObject {
+  /// Any thread. False: it has shut down, and the caller runs the job itself if it must run.
+  func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
+  /// Jobs queued or running.
+  var pending: Int { get }
+  /// Runs what is queued, then ends. Not from a callback.
+  func shutDown()
+}
+
+/// Callback threads, made as callbacks block, up to a cap.
+final class ThreadedExecutor: CallbackExecutor {
+  private final class Lane {
+    var jobs: [() -> Void] = []
+    var isScheduled = false
+  }
+  private let monitor = Monitor()
+  private let cap: Int
+  private let onChange: () -> Void
+  private var lanes: [UInt64: Lane] = [:]
+  private var ready: [UInt64] = []
+  private var threads = 0
+  private var idle = 0
+  private var jobCount = 0
+  private var isEnding = false
+
+  /// - Parameter onChange: called after each job, from a callback thread, without a lock held.
+  init(cap: Int, onChange: @escaping () -> Void) {
+    self.cap = max(1, cap)
+    self.onChange = onChange
+  }
+
+  var pending: Int { monitor.locked { jobCount } }
+
+  func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
+    var mustStart = false
+    let accepted = monitor.locked { () -> Bool in
+      if isEnding && threads == 0 { return false }
+      let queue = lanes[lane] ?? Lane()
+      lanes[lane] = queue
+      queue.jobs.append(job)
+      jobCount += 1
+      if !queue.isScheduled {
+        queue.isScheduled = true
+        ready.append(lane)
+        if idle >= ready.count {
+          monitor.signal()
+        } else if threads < cap {
+          threads += 1
+          mustStart = true
+        }
+      }
+      return true
+    }
+    if mustStart { startThread() }
+    return accepted
+  }
+
+  private func startThread() {
+    let me = Unmanaged.passRetained(self)
+    if up_thread_start(runExecutorThread, me.toOpaque(), 1, nil) != 0 {
+      me.release()
+      // Those that run take the work; with none running it waits for the next try.
+      monitor.locked { threads -= 1 }
+    }
+  }
+
+  fileprivate func work() {
+    up_key_set(callbackThreadKey, 1)
+    while let lane = runOne() {
+      done(lane)
+      onChange()
+    }
+  }
+
+  /// The job, and what it alone held, are gone when this returns.
+  private func runOne() -> UInt64? {
+    guard let (lane, job) = next() else { return nil }
+    job()
+    return lane
+  }
+
+  private func next() -> (UInt64, () -> Void)? {
+    monitor.locked {
+      while true {
+        if !ready.isEmpty {
+          let lane = ready.removeFirst()
+          if let queue = lanes[lane], !queue.jobs.isEmpty { return (lane, queue.jobs.removeFirst()) }
+          continue
+        }
+        if isEnding {
+          threads -= 1
+          monitor.broadcast()
+          return nil
+        }
+        idle += 1
+        let woken = monitor.wait(until: up_monotonic_ms() &+ 5000)
+        idle -= 1
+        if !woken && ready.isEmpty && !isEnding {
+          threads -= 1
+          return nil
+        }
+      }
+    }
+  }
+
+  private func done(_ lane: UInt64) {
+    monitor.locked {
+      jobCount -= 1
+      guard let queue = lanes[lane] else { return }
+      if queue.jobs.isEmpty {
+        lanes.removeValue(forKey: lane)
+      } else {
+        ready.append(lane)
+        if idle > 0 { monitor.signal() }
+      }
+      if isEnding { monitor.broadcast() }
+    }
+  }
+
+  func shutDown() {
+    let mustStart = monitor.locked { () -> Bool in
+      isEnding = true
+      monitor.broadcast()
+      if threads == 0 && jobCount > 0 { threads += 1; return true }
+      return false
+    }
+    if mustStart { startThread() }
+    monitor.locked { while threads > 0 { monitor.wait() } }
+  }
+}
+
+private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let argument { Unmanaged<ThreadedExecutor>.fromOpaque(argument).takeRetainedValue().work() }
+  return nil
+}
+
+/// Marks the threads that run host code.
+private let callbackThreadKey: up_key = {
+  var key: up_key = 0
+  _ = up_key_new(&key)
+  return key
+}()
+
+/// Whether host code runs on this thread right now, so that a wait could be one for itself.
+package func isCallbackThread() -> Bool { up_key_get(callbackThreadKey) != 0 }

@@ -1,0 +1,59 @@
+package import UsherCore
+
+/// Names one transfer of one context.
+package typealias TransferID = UInt64
+
+/// A NUL-terminated URL, checked when it was made, with the number of its origin in the process.
+package final class Endpoint {
+  package let url: [UInt8]
+  /// `scheme://host:port`; what requests are bounded by.
+  package let origin: [UInt8]
+
+  package init(url: [UInt8], origin: [UInt8]) {
+    self.url = url
+    self.origin = origin
+  }
+}
+
+package struct HTTPRequest {
+  package enum Method { case get, post }
+  package let method: Method
+  package let endpoint: Endpoint
+  /// Whole lines "Name: value", NUL-terminated.
+  package let headers: [Secret]
+  package let body: Secret?
+  /// Keep-alives and teardowns go before all else.
+  package let isUrgent: Bool
+}
+
+package struct HTTPResponse {
+  package var status: Int32
+  package var body: Secret
+  /// Seconds or nothing; dates are not used by the services in question.
+  package var retryAfter: Milliseconds?
+}
+
+package enum HTTPOutcome {
+  case response(HTTPResponse)
+  case failure(WireFailure)
+}
+
+/// The seam below the engine: libcurl, or a model of the head-end. Used by the I/O thread only, but for `wake`.
+package protocol Transport: AnyObject {
+  func start(_ id: TransferID, _ request: HTTPRequest)
+  /// No outcome will be told.
+  func cancel(_ id: TransferID)
+  /// Waits for I/O, for `wake()`, or for the instant (boot time in nanoseconds; nil: no timer).
+  func wait(until instant: Int64?)
+  /// Any thread: ends a wait.
+  func wake()
+  /// What has ended since the last call.
+  func takeFinished() -> [FinishedTransfer]
+  /// Ends all connections.
+  func shutDown()
+}
+
+package struct FinishedTransfer {
+  package let id: TransferID
+  package let outcome: HTTPOutcome
+}

@@ -1,0 +1,20 @@
+/// A host's `user_data`: whatever may call with it holds this; when the last one lets go, `destroy` runs, once, on a callback thread where there
+/// still is one.
+package final class HostReference {
+  private let lane: UInt64
+  private let executor: (any CallbackExecutor)?
+  private let destroy: (() -> Void)?
+
+  /// - Parameter executor: nil where there is none (yet); `destroy` then runs on whichever thread lets go.
+  package init(executor: (any CallbackExecutor)?, lane: UInt64, destroy: (() -> Void)?) {
+    self.executor = executor
+    self.lane = lane
+    self.destroy = destroy
+  }
+
+  deinit {
+    guard let destroy else { return }
+    if let executor, executor.enqueue(lane, destroy) { return }
+    destroy()
+  }
+}

@@ -1,0 +1,54 @@
+internal import CJSONC
+internal import UsherCore
+
+/// One JSON text, parsed by json-c; its strings are wiped when it goes.
+final class JSONDocument {
+  private let raw: OpaquePointer
+
+  /// nil unless the bytes are one JSON value, at most 32 deep.
+  init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
+    guard let object = uj_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32) else { return nil }
+    raw = object
+  }
+
+  deinit { uj_free(raw) }
+
+  var root: JSONValue { JSONValue(raw: raw) }
+}
+
+/// A value in a document; valid while the document is.
+struct JSONValue {
+  fileprivate let raw: OpaquePointer
+
+  private var kind: Int32 { uj_kind(raw) }
+  var isObject: Bool { kind == UJ_OBJECT }
+  var isNumber: Bool { kind == UJ_NUMBER }
+  var isString: Bool { kind == UJ_STRING }
+
+  /// The member of that name, else the first that differs in case only.
+  func member(_ name: StaticString) -> JSONValue? {
+    guard isObject else { return nil }
+    return name.withUTF8Buffer { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      return uj_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map { JSONValue(raw: $0) }
+    }
+  }
+
+  var number: Double? { isNumber ? uj_double(raw) : nil }
+  var integer: Int64? { isNumber ? uj_integer(raw) : nil }
+  var bool: Bool? { kind == UJ_BOOLEAN ? uj_boolean(raw) != 0 : nil }
+  var arrayCount: Int? { kind == UJ_ARRAY ? uj_count(raw) : nil }
+  func element(_ index: Int) -> JSONValue? { uj_at(raw, index).map { JSONValue(raw: $0) } }
+
+  /// A number written as a string.
+  var numberInText: Double? {
+    withString { text in JSONDocument(text)?.root.number } ?? nil
+  }
+
+  func withString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
+    guard isString, let text = uj_string(raw) else { return nil }
+    let count = Int(uj_string_size(raw))
+    return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) { body(UnsafeBufferPointer(start: $0, count: count)) }
+  }
+}

@@ -1,0 +1,32 @@
+internal import CPlatform
+
+/// A lock with a condition. Not reentrant.
+package final class Monitor {
+  private let raw: UnsafeMutablePointer<up_monitor>?
+
+  package init() { raw = up_monitor_new() }
+
+  deinit { if let raw { up_monitor_free(raw) } }
+
+  package func locked<R>(_ body: () -> R) -> R {
+    guard let raw else { return body() }
+    up_monitor_lock(raw)
+    defer { up_monitor_unlock(raw) }
+    return body()
+  }
+
+  /// Inside `locked` only.
+  package func wait() { if let raw { up_monitor_wait(raw) } }
+
+  /// Inside `locked` only; false when the instant (monotonic milliseconds) passed first.
+  package func wait(until instant: Int64) -> Bool {
+    guard let raw else { return false }
+    return up_monitor_wait_until(raw, instant) != 0
+  }
+
+  package func signal() { if let raw { up_monitor_signal(raw) } }
+  package func broadcast() { if let raw { up_monitor_broadcast(raw) } }
+}
+
+/// Real time, whatever the context's clock: for waits of testers and threads.
+package func monotonicMilliseconds() -> Int64 { up_monotonic_ms() }

@@ -1,0 +1,84 @@
+internal import Synchronization
+package import UsherCore
+
+package typealias PlaybackID = UInt64
+package typealias PlayerID = UInt64
+
+/// What a playback's handle may read from any thread.
+package final class PlaybackShared {
+  private let state = Atomic<Int32>(PlaybackMachine.SessionState.pending.rawValue)
+  package init() {}
+  package var sessionState: Int32 { state.load(ordering: .acquiring) }
+  package var isEnded: Bool { sessionState == PlaybackMachine.SessionState.ended.rawValue }
+  func publish(_ new: PlaybackMachine.SessionState) { state.store(new.rawValue, ordering: .releasing) }
+}
+
+package struct PlaybackCallbacks {
+  /// The host's `user_data`.
+  package var keepsAlive: HostReference?
+  /// Asks for a fresh payload; runs on a callback thread.
+  package var payload: ((Ask, KeySystem, HostPlayback) -> Void)?
+  /// Takes a licence the library renewed; runs on a callback thread.
+  package var renewed: ((Answer, HostPlayback) -> Void)?
+  package init() {}
+}
+
+/// One playback in the engine. Touched by the I/O thread only.
+final class PlaybackEntry {
+  let id: PlaybackID
+  let player: PlayerID
+  let host: HostPlayback
+  let delegate: SSPDelegate
+  let shared: PlaybackShared
+  var callbacks: PlaybackCallbacks
+  var machine: PlaybackMachine
+  var jobs: [LicenseID: LicenseJob] = [:]
+  /// Jobs whose host has its answer, but whose request is under way.
+  var abandoned: [LicenseID: LicenseJob] = [:]
+  var sessionTimer: UInt64?
+  var tokenAsk: Ask?
+  var payloadAsk: Ask?
+  var setupWaits: [Wait<Status>] = []
+  var closeWaits: [Wait<Status>] = []
+  var setupStatus: Status?
+  var nextLicense: LicenseID = 1
+
+  init(id: PlaybackID, player: PlayerID, host: HostPlayback, delegate: SSPDelegate, shared: PlaybackShared, callbacks: PlaybackCallbacks, contentToken: Secret?) {
+    self.id = id
+    self.player = player
+    self.host = host
+    self.delegate = delegate
+    self.shared = shared
+    self.callbacks = callbacks
+    machine = PlaybackMachine(
+      policy: delegate.policy, contentToken: contentToken, hasTokenCallback: delegate.tokenCallback != nil, seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)
+  }
+}
+
+/// One licence request.
+final class LicenseJob {
+  let keySystem: KeySystem
+  let isRenewal: Bool
+  /// Octets are asked for.
+  let isRaw: Bool
+  let payload: Secret
+  let isByLibrary: Bool
+  /// Told once. Runs on the I/O thread and must only hand over.
+  let complete: (Answer) -> Void
+  var timer: UInt64?
+
+  init(keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, complete: @escaping (Answer) -> Void) {
+    self.keySystem = keySystem
+    self.isRenewal = isRenewal
+    self.isRaw = isRaw
+    self.payload = payload
+    self.isByLibrary = isByLibrary
+    self.complete = complete
+  }
+}
+
+final class CertificateWaiter {
+  let complete: (Answer) -> Void
+  var timer: UInt64?
+  init(complete: @escaping (Answer) -> Void) { self.complete = complete }
+}

@@ -1,0 +1,92 @@
+internal import UsherCore
+
+/// A licence and what its reply said about the session.
+struct LicenseReply {
+  var data: Secret
+  var fields: SessionFields
+}
+
+enum LicenseDecoding {
+  case success(LicenseReply)
+  case failure(WireFailure)
+}
+
+extension ReplyDecoder {
+  /// - Parameter isRaw: octets were asked for.
+  static func license(_ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool) -> LicenseDecoding {
+    switch outcome {
+    case .failure(let failure): return .failure(failure)
+    case .response(let response):
+      if let failure = denial(response) { return .failure(failure) }
+      return response.body.withBytes { body in
+        if isBlank(body) { return .failure(unreadable(response, "the licence is empty")) }
+        if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
+        switch keySystem {
+        case .fairPlay: return fairPlay(response, body)
+        case .widevine: return isRaw ? raw(response) : widevine(response, body)
+        case .playReady: return playReady(response, body)
+        case .clearKey: return clearKey(response, body)
+        }
+      }
+    }
+  }
+
+  private static func raw(_ response: HTTPResponse) -> LicenseDecoding {
+    .success(LicenseReply(data: response.body, fields: SessionFields()))
+  }
+
+  /// JSON with `CkcMessage`, or the CKC itself.
+  private static func fairPlay(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
+    guard let document = JSONDocument(body), document.root.isObject else {
+      return firstLetter(body) == 0x7B ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+    }
+    guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
+      return .failure(unreadable(response, "the answer has no CkcMessage"))
+    }
+    return .success(LicenseReply(data: ckc, fields: fields(document.root)))
+  }
+
+  /// JSON with `license`: an array of base64 in licence replies, one string in renewals. Anything but JSON is the licence itself.
+  private static func widevine(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
+    guard let document = JSONDocument(body), document.root.isObject else {
+      return firstLetter(body) == 0x7B ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+    }
+    if let code = document.root.member("errorCode")?.integer, code != 0 {
+      let message = document.root.member("message")?.withString { sanitised($0) } ?? ""
+      return .failure(WireFailure(.refused, httpStatus: response.status, serviceCode: code, message: message))
+    }
+    let member = document.root.member("license")
+    let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
+    guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else {
+      return .failure(unreadable(response, "the answer has no license"))
+    }
+    return .success(LicenseReply(data: license, fields: fields(document.root)))
+  }
+
+  /// XML, given to the CDM unchanged; JSON in its first `CustomData` element may hold the session token.
+  private static func playReady(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
+    guard firstLetter(body) == 0x3C else { return .failure(unreadable(response, "the answer is not XML")) }
+    var found = SessionFields()
+    if let text = CustomData.text(in: body) {
+      text.withBytes { if let document = JSONDocument($0) { found = fields(document.root) } }
+    }
+    return .success(LicenseReply(data: response.body, fields: found))
+  }
+
+  private static func clearKey(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
+    guard let document = JSONDocument(body), let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
+      return .failure(unreadable(response, "the answer is not a Clear Key licence"))
+    }
+    return .success(LicenseReply(data: response.body, fields: fields(document.root)))
+  }
+
+  private static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let start = body.firstIndex(of: 0x3C), start < 64 else { return false }
+    let rest = body[start...]
+    return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")
+  }
+
+  private static func startsIgnoringCase(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {
+    word.withUTF8Buffer { equalIgnoringCase(bytes.prefix($0.count), $0) }
+  }
+}

@@ -1,0 +1,75 @@
+internal import UsherCore
+
+/// Reads replies: what they say about the session, the licence in them, and why they are none.
+enum ReplyDecoder {
+  /// A reply of the SSM to set-up, heartbeat or teardown.
+  static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call) -> SSMOutcome {
+    switch outcome {
+    case .failure(let failure): return .failure(failure)
+    case .response(let response):
+      if let failure = denial(response) { return .failure(failure) }
+      return response.body.withBytes { body in
+        guard call != .teardown, !isBlank(body) else { return .success(SessionFields()) }
+        guard let document = JSONDocument(body) else {
+          return .failure(unreadable(response, "the answer is not JSON"))
+        }
+        return .success(fields(document.root))
+      }
+    }
+  }
+
+  /// nil for 2xx; otherwise what the server said.
+  static func denial(_ response: HTTPResponse) -> WireFailure? {
+    if response.status >= 200 && response.status < 300 { return nil }
+    if response.status >= 300 && response.status < 400 {
+      return WireFailure(.redirect, httpStatus: response.status)
+    }
+    var failure = WireFailure(
+      .http, httpStatus: response.status, retryAfter: response.retryAfter, mayHaveTakenEffect: response.status == 502 || response.status == 504)
+    response.body.withBytes { body in
+      guard let document = JSONDocument(body) else { return }
+      if let code = document.root.member("errorCode")?.integer, code != 0 {
+        failure.serviceCode = code
+        failure.status = .refused
+      }
+      if let message = document.root.member("message")?.withString({ sanitised($0) }) { failure.message = message }
+    }
+    return failure
+  }
+
+  static func fields(_ root: JSONValue) -> SessionFields {
+    var fields = SessionFields()
+    fields.isObject = root.isObject
+    fields.token = token(root)
+    fields.enforced = root.member("sessionDrmEnforced")?.bool
+    if let period = root.member("heartbeat") {
+      if let number = period.number {
+        fields.period = .number(number)
+      } else if let number = period.numberInText {
+        fields.period = .text(number)
+      } else {
+        fields.period = .wrongType
+      }
+    }
+    return fields
+  }
+
+  /// A session token that may stand in a header.
+  private static func token(_ root: JSONValue) -> Secret? {
+    root.member("sessionToken")?.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
+  }
+
+  static func unreadable(_ response: HTTPResponse, _ message: String) -> WireFailure {
+    WireFailure(.protocolError, httpStatus: response.status, message: message, mayHaveTakenEffect: true)
+  }
+
+  static func isBlank(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    for byte in bytes where byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D { return false }
+    return true
+  }
+
+  static func firstLetter(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt8 {
+    for byte in bytes where byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D { return byte }
+    return 0
+  }
+}

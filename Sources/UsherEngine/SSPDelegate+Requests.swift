@@ -1,0 +1,68 @@
+internal import UsherCore
+
+extension SSPDelegate {
+  /// - Parameter token: the content token for set-up, the session token otherwise.
+  func ssmRequest(_ call: SSMSession.Call, token: Secret) -> HTTPRequest? {
+    let endpoint: Endpoint?
+    switch call {
+    case .setup: endpoint = endpoints.setup
+    case .heartbeat: endpoint = endpoints.heartbeat
+    case .teardown: endpoint = endpoints.teardown
+    }
+    guard let endpoint, let authorisation = authorisation(token, nil) else { return nil }
+    let body = call == .setup ? setupBody : keepAliveBody
+    return HTTPRequest(method: .post, endpoint: endpoint, headers: [authorisation] + ssmHeaders, body: body, isUrgent: call != .setup)
+  }
+
+  func certificateRequest() -> HTTPRequest? {
+    guard let endpoint = endpoints.certificate else { return nil }
+    return HTTPRequest(method: .get, endpoint: endpoint, headers: extraHeaders, body: nil, isUrgent: false)
+  }
+
+  /// - Parameters:
+  ///   - isRaw: octets both ways (Widevine).
+  ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
+  func licenseRequest(
+    _ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool
+  ) -> HTTPRequest? {
+    var endpoint = isRenewal ? endpoints.licenseRenewal : endpoints.license
+    var headers: [Secret] = []
+    if let authorisation = authorisation(content, session) { headers.append(authorisation) }
+    var body = payload
+    switch keySystem {
+    case .fairPlay: headers += [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/json")]
+    case .playReady:
+      headers += [
+        Self.line("Content-Type: text/xml; charset=utf-8"),
+        Self.line("SOAPAction: \"http://schemas.microsoft.com/DRM/2007/03/protocols/AcquireLicense\""),
+      ]
+      if isRenewal { headers.append(Self.line("Accept: application/json")) }
+    case .clearKey: headers += [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
+    case .widevine:
+      if isRenewal {
+        guard let renewal = endpoints.widevineRenewal else { return nil }
+        endpoint = renewal
+      }
+      if isRaw && !isRenewal {
+        headers += [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/octet-stream")]
+      } else {
+        headers += [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
+        body = Self.challenge(payload)
+      }
+    }
+    return HTTPRequest(method: .post, endpoint: endpoint, headers: headers + extraHeaders, body: body, isUrgent: isRenewal)
+  }
+
+  /// {"challenge":"<base64>"}
+  private static func challenge(_ payload: Secret) -> Secret {
+    let prefix: StaticString = "{\"challenge\":\""
+    let suffix: StaticString = "\"}"
+    let textCount = Base64.encodedCount(payload.count, padded: true)
+    return Secret(count: prefix.utf8CodeUnitCount + textCount + suffix.utf8CodeUnitCount) { target in
+      prefix.withUTF8Buffer { for index in 0..<$0.count { target[index] = $0[index] } }
+      let start = prefix.utf8CodeUnitCount
+      payload.withBytes { Base64.encode($0, into: UnsafeMutableBufferPointer(rebasing: target[start..<(start + textCount)])) }
+      suffix.withUTF8Buffer { for index in 0..<$0.count { target[start + textCount + index] = $0[index] } }
+    }
+  }
+}

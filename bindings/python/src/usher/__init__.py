@@ -1,0 +1,119 @@
+"""Usher: DRM licences and concurrent-stream (SSM) sessions for any video player.
+
+    from usher import Context, KeySystem, Player, SSPDelegate, clear_key_request
+
+    with Context() as context:
+        context.add_observer(print)
+        delegate = SSPDelegate(context, license_url=LICENSES, ssm_url=SSM)
+        with Player(context) as player, player.play(token, delegate=delegate) as playback:
+            keys = playback.get_license(KeySystem.CLEARKEY, clear_key_request([kid])).clear_keys()
+            ...                                   # decode; stop when an event says must_stop
+
+Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. The library itself (libusher.so) is loaded, and its version
+checked, when the first of the names below is used; ``usher.testing`` works without it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._abi import OFF as OFF
+    from ._enums import AppendVersion as AppendVersion
+    from ._enums import Clock as Clock
+    from ._enums import CloseMode as CloseMode
+    from ._enums import EventType as EventType
+    from ._enums import HeartbeatMissing as HeartbeatMissing
+    from ._enums import HeartbeatStart as HeartbeatStart
+    from ._enums import KeepAlive as KeepAlive
+    from ._enums import KeySystem as KeySystem
+    from ._enums import LicenseType as LicenseType
+    from ._enums import LogLevel as LogLevel
+    from ._enums import Operation as Operation
+    from ._enums import Origin as Origin
+    from ._enums import RenewType as RenewType
+    from ._enums import Resetup as Resetup
+    from ._enums import SessionState as SessionState
+    from ._enums import Status as Status
+    from ._enums import WireFormat as WireFormat
+    from ._errors import CallbackError as CallbackError
+    from ._errors import ClosedError as ClosedError
+    from ._errors import Explanation as Explanation
+    from ._errors import ForkedError as ForkedError
+    from ._errors import HTTPStatusError as HTTPStatusError
+    from ._errors import InvalidArgumentError as InvalidArgumentError
+    from ._errors import InvalidCompletionError as InvalidCompletionError
+    from ._errors import InvalidHandleError as InvalidHandleError
+    from ._errors import LimitError as LimitError
+    from ._errors import NoDelegateError as NoDelegateError
+    from ._errors import NoTokenError as NoTokenError
+    from ._errors import ProtocolError as ProtocolError
+    from ._errors import RedirectError as RedirectError
+    from ._errors import RefusedError as RefusedError
+    from ._errors import RenewalMissedError as RenewalMissedError
+    from ._errors import ReplacedError as ReplacedError
+    from ._errors import ResourceError as ResourceError
+    from ._errors import SessionError as SessionError
+    from ._errors import StateError as StateError
+    from ._errors import TLSError as TLSError
+    from ._errors import TooLargeError as TooLargeError
+    from ._errors import TransportError as TransportError
+    from ._errors import UsherError as UsherError
+    from ._errors import UsherTimeoutError as UsherTimeoutError
+    from ._errors import WouldDeadlockError as WouldDeadlockError
+    from ._ffi import explain as explain
+    from ._question import LATER as LATER
+    from .context import Context as Context
+    from .context import Observer as Observer
+    from .context import Pending as Pending
+    from .delegate import SSPDelegate as SSPDelegate
+    from .delegate import TokenRequest as TokenRequest
+    from .event import Event as Event
+    from .license import License as License
+    from .license import clear_key_request as clear_key_request
+    from .playback import PayloadRequest as PayloadRequest
+    from .playback import Playback as Playback
+    from .player import Player as Player
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "_abi": "OFF",
+    "_enums": "AppendVersion Clock CloseMode EventType HeartbeatMissing HeartbeatStart KeepAlive KeySystem LicenseType LogLevel Operation "
+    "Origin RenewType Resetup SessionState Status WireFormat",
+    "_errors": "CallbackError ClosedError Explanation ForkedError HTTPStatusError InvalidArgumentError InvalidCompletionError InvalidHandleError "
+    "LimitError NoDelegateError NoTokenError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError ResourceError SessionError "
+    "StateError TLSError TooLargeError TransportError UsherError UsherTimeoutError WouldDeadlockError",
+    "_ffi": "explain",
+    "_question": "LATER",
+    "context": "Context Observer Pending",
+    "delegate": "SSPDelegate TokenRequest",
+    "event": "Event",
+    "license": "License clear_key_request",
+    "playback": "PayloadRequest Playback",
+    "player": "Player",
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = sorted([*_MODULE_OF, "library_version"])
+
+
+def library_version() -> str:
+    """The version of the library in use, "MAJOR.MINOR.PATCH"."""
+    from . import _ffi
+
+    return _ffi.text(_ffi.lib.usher_version())
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

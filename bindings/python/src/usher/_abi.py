@@ -1,0 +1,338 @@
+"""The C contract as ctypes sees it: handles, structures, callback types and prototypes. Loads nothing.
+
+Written by hand after ``include/usher/*.h``; ``tests/test_abi.py`` compiles the headers and compares every structure, ``#define`` and prototype,
+so the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any
+
+VERSION = (0, 1, 0)
+"""The header's version (USHER_VERSION_MAJOR, _MINOR, _PATCH) these declarations were written after."""
+
+OFF = 0xFFFFFFFF
+"""USHER_OFF: "none" for a time or a count whose 0 already means "the default"."""
+
+
+# ---- handles: tickets, never addresses -------------------------------------------------------------------------------
+
+
+class ContextHandle(c_void_p):
+    """``usher_context *``"""
+
+
+class DelegateHandle(c_void_p):
+    """``usher_delegate *``"""
+
+
+class PlayerHandle(c_void_p):
+    """``usher_player *``"""
+
+
+class PlaybackHandle(c_void_p):
+    """``usher_playback *``"""
+
+
+class ResponseHandle(c_void_p):
+    """``usher_response *``"""
+
+
+# ---- structures ------------------------------------------------------------------------------------------------------
+
+
+class Error(ctypes.Structure):
+    """``usher_error``"""
+
+    _fields_ = [
+        ("status", c_int32),
+        ("origin", c_int32),
+        ("operation", c_int32),
+        ("http_status", c_int32),
+        ("service_code", c_int64),
+        ("message", c_char_p),
+        ("must_stop", c_int32),
+        ("orphan_possible", c_int32),
+    ]
+
+
+class Explanation(ctypes.Structure):
+    """``usher_explanation``"""
+
+    _fields_ = [("summary", c_char_p), ("advice", c_char_p), ("known", c_int32)]
+
+
+class Event(ctypes.Structure):
+    """``usher_event``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("type", c_int32),
+        ("left", c_int32),
+        ("sequence", c_uint64),
+        ("time_ms", c_uint64),
+        ("playback", PlaybackHandle),
+        ("player", PlayerHandle),
+        ("tag", c_uint64),
+        ("period_ms", c_uint64),
+        ("lateness_ms", c_uint64),
+        ("error", Error),
+    ]
+
+
+class ResponseInfo(ctypes.Structure):
+    """``usher_response_info``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", POINTER(c_uint8)),
+        ("data_size", c_size_t),
+        ("period_ms", c_uint64),
+        ("renew_type", c_int32),
+        ("type", c_int32),
+        ("error", Error),
+    ]
+
+
+# ---- callback types --------------------------------------------------------------------------------------------------
+
+# typedef void (*usher_destroy_fn)(void *user_data);
+DestroyFn = CFUNCTYPE(None, c_void_p)
+# typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
+LogFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
+# typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
+EventFn = CFUNCTYPE(None, POINTER(Event), c_void_p)
+# typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
+TokenFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
+# typedef void (*usher_payload_fn)(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
+PayloadFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_char_p, c_uint64, c_void_p)
+# typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
+LicenseFn = CFUNCTYPE(None, PlaybackHandle, POINTER(ResponseInfo), c_uint64, c_void_p)
+
+
+# ---- option structures -----------------------------------------------------------------------------------------------
+
+
+class ContextOptions(ctypes.Structure):
+    """``usher_context_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("clock", c_int32),
+        ("log_level", c_int32),
+        ("log", LogFn),
+        ("log_user_data", c_void_p),
+        ("log_destroy", DestroyFn),
+        ("callback_threads_max", c_uint32),
+        ("connect_timeout_ms", c_uint32),
+        ("http_timeout_ms", c_uint32),
+        ("max_response_bytes", c_uint32),
+        ("requests_per_origin_max", c_uint32),
+        ("allow_insecure_http", c_int32),
+        ("ca_file", c_char_p),
+        ("pinned_public_key", c_char_p),
+        ("client_certificate_file", c_char_p),
+        ("client_key_file", c_char_p),
+        ("proxy", c_char_p),
+        ("user_agent", c_char_p),
+    ]
+
+
+class SSPOptions(ctypes.Structure):
+    """``usher_ssp_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("license_url", c_char_p),
+        ("certificate_url", c_char_p),
+        ("ssm_url", c_char_p),
+        ("sync_setup_teardown", c_int32),
+        ("ssm_append_version", c_int32),
+        ("ssm_api_version", c_char_p),
+        ("setup_url", c_char_p),
+        ("heartbeat_url", c_char_p),
+        ("teardown_url", c_char_p),
+        ("renewal_url", c_char_p),
+        ("token_header", c_char_p),
+        ("extra_headers", c_char_p),
+        ("setup_body", c_char_p),
+        ("keep_alive_body", c_char_p),
+        ("setup_timeout_ms", c_uint32),
+        ("teardown_timeout_ms", c_uint32),
+        ("token_timeout_ms", c_uint32),
+        ("payload_timeout_ms", c_uint32),
+        ("heartbeat_missing", c_int32),
+        ("heartbeat_start", c_int32),
+        ("lenient_numbers", c_int32),
+        ("period_min_ms", c_uint32),
+        ("period_max_ms", c_uint32),
+        ("period_updates", c_int32),
+        ("jitter_permille", c_uint32),
+        ("retry_permille", c_uint32),
+        ("keep_alive_failures_max", c_uint32),
+        ("keep_alive", c_int32),
+        ("resetup_on_extra_license", c_int32),
+        ("wire_format", c_int32),
+        ("teardown_retries", c_uint32),
+    ]
+
+
+class PlaybackOptions(ctypes.Structure):
+    """``usher_playback_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("delegate", DelegateHandle),
+        ("content_token", c_char_p),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("tag", c_uint64),
+        ("payload", PayloadFn),
+        ("renewed", LicenseFn),
+        ("user_data", c_void_p),
+        ("destroy", DestroyFn),
+    ]
+
+
+class LicenseRequest(ctypes.Structure):
+    """``usher_license_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("key_system", c_char_p),
+        ("type", c_int32),
+        ("timeout_ms", c_uint32),
+        ("payload", POINTER(c_uint8)),
+        ("payload_size", c_size_t),
+    ]
+
+
+class Pending(ctypes.Structure):
+    """``usher_pending``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("transfers", c_uint32),
+        ("callbacks", c_uint32),
+        ("queued", c_uint32),
+        ("reserved", c_uint32),
+        ("next_timer_ms", c_uint64),
+        ("now_ms", c_uint64),
+    ]
+
+
+STRUCTURES: dict[str, type[ctypes.Structure]] = {
+    "usher_context_options": ContextOptions,
+    "usher_error": Error,
+    "usher_event": Event,
+    "usher_explanation": Explanation,
+    "usher_license_request": LicenseRequest,
+    "usher_pending": Pending,
+    "usher_playback_options": PlaybackOptions,
+    "usher_response_info": ResponseInfo,
+    "usher_ssp_options": SSPOptions,
+}
+"""C name -> ctypes structure, every structure of the headers."""
+
+CALLBACKS: dict[str, Any] = {
+    "usher_destroy_fn": DestroyFn,
+    "usher_event_fn": EventFn,
+    "usher_license_fn": LicenseFn,
+    "usher_log_fn": LogFn,
+    "usher_payload_fn": PayloadFn,
+    "usher_token_fn": TokenFn,
+}
+"""C name -> ctypes function type, every callback type of the headers."""
+
+
+# ---- prototypes ------------------------------------------------------------------------------------------------------
+
+PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    # const char *usher_version(void);
+    "usher_version": (c_char_p, ()),
+    # const char *usher_status_name(int32_t status);
+    "usher_status_name": (c_char_p, (c_int32,)),
+    # const char *usher_status_message(int32_t status);
+    "usher_status_message": (c_char_p, (c_int32,)),
+    # int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
+    "usher_error_explain": (c_int32, (c_int32, c_int32, c_int64, POINTER(Explanation))),
+    # const char *usher_event_name(int32_t type);
+    "usher_event_name": (c_char_p, (c_int32,)),
+    # int32_t usher_context_new(const usher_context_options *options, usher_context **out);
+    "usher_context_new": (c_int32, (POINTER(ContextOptions), POINTER(ContextHandle))),
+    # int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
+    "usher_context_close": (c_int32, (ContextHandle, c_uint32, POINTER(c_uint32))),
+    # int32_t usher_context_free(usher_context *context);
+    "usher_context_free": (c_int32, (ContextHandle,)),
+    # int32_t usher_context_add_observer(usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+    "usher_context_add_observer": (c_int32, (ContextHandle, EventFn, c_void_p, DestroyFn, POINTER(c_uint64))),
+    # int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
+    "usher_context_remove_observer": (c_int32, (ContextHandle, c_uint64)),
+    # int32_t usher_context_set_delegate(usher_context *context, usher_delegate *delegate);
+    "usher_context_set_delegate": (c_int32, (ContextHandle, DelegateHandle)),
+    # int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);
+    "usher_ssp_delegate_new": (c_int32, (ContextHandle, POINTER(SSPOptions), POINTER(DelegateHandle))),
+    # int32_t usher_delegate_set_token_callback(usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_delegate_set_token_callback": (c_int32, (DelegateHandle, TokenFn, c_void_p, DestroyFn)),
+    # int32_t usher_delegate_free(usher_delegate *delegate);
+    "usher_delegate_free": (c_int32, (DelegateHandle,)),
+    # int32_t usher_complete_token(usher_completion completion, const char *token);
+    "usher_complete_token": (c_int32, (c_uint64, c_char_p)),
+    # int32_t usher_player_new(usher_context *context, usher_player **out);
+    "usher_player_new": (c_int32, (ContextHandle, POINTER(PlayerHandle))),
+    # int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
+    "usher_player_play": (c_int32, (PlayerHandle, POINTER(PlaybackOptions), POINTER(PlaybackHandle))),
+    # int32_t usher_player_stop(usher_player *player, int32_t mode);
+    "usher_player_stop": (c_int32, (PlayerHandle, c_int32)),
+    # int32_t usher_player_free(usher_player *player);
+    "usher_player_free": (c_int32, (PlayerHandle,)),
+    # int32_t usher_complete_payload(usher_completion completion, const uint8_t *payload, size_t size);
+    "usher_complete_payload": (c_int32, (c_uint64, POINTER(c_uint8), c_size_t)),
+    # int32_t usher_playback_close(usher_playback *playback, int32_t mode);
+    "usher_playback_close": (c_int32, (PlaybackHandle, c_int32)),
+    # int32_t usher_playback_free(usher_playback *playback);
+    "usher_playback_free": (c_int32, (PlaybackHandle,)),
+    # int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
+    "usher_playback_wait_session": (c_int32, (PlaybackHandle, c_uint32)),
+    # int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
+    "usher_playback_wait_closed": (c_int32, (PlaybackHandle, c_uint32)),
+    # int32_t usher_playback_session_state(usher_playback *playback, int32_t *out_state);
+    "usher_playback_session_state": (c_int32, (PlaybackHandle, POINTER(c_int32))),
+    # int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_playback_request_license": (
+        c_int32,
+        (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn),
+    ),
+    # int32_t usher_playback_get_license(usher_playback *playback, const usher_license_request *request, usher_response **out);
+    "usher_playback_get_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), POINTER(ResponseHandle))),
+    # int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
+    "usher_playback_get_certificate": (c_int32, (PlaybackHandle, c_uint32, POINTER(ResponseHandle))),
+    # int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_playback_request_certificate": (c_int32, (PlaybackHandle, LicenseFn, c_void_p, DestroyFn)),
+    # int32_t usher_response_get(usher_response *response, usher_response_info *out);
+    "usher_response_get": (c_int32, (ResponseHandle, POINTER(ResponseInfo))),
+    # int32_t usher_response_free(usher_response *response);
+    "usher_response_free": (c_int32, (ResponseHandle,)),
+    # int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
+    "usher_context_advance": (c_int32, (ContextHandle, c_uint64, c_uint32)),
+    # int32_t usher_context_jump(usher_context *context, uint64_t ms);
+    "usher_context_jump": (c_int32, (ContextHandle, c_uint64)),
+    # int32_t usher_context_settle(usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
+    "usher_context_settle": (c_int32, (ContextHandle, c_uint32, c_uint32, c_uint32)),
+    # int32_t usher_context_pending(usher_context *context, usher_pending *out);
+    "usher_context_pending": (c_int32, (ContextHandle, POINTER(Pending))),
+}
+"""C name -> (result, arguments), every function of the headers."""

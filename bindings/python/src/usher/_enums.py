@@ -1,0 +1,190 @@
+"""The numbers of the header, by name. ``tests/test_abi.py`` compares every one with the headers."""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+
+class OpenIntEnum(IntEnum):
+    """An IntEnum that takes any number: a newer library may know more than these bindings."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> OpenIntEnum | None:
+        if not isinstance(value, int):
+            return None
+        unknown = int.__new__(cls, value)
+        unknown._name_ = f"UNKNOWN_{value}"
+        unknown._value_ = value
+        return unknown
+
+
+class Status(OpenIntEnum):
+    """USHER_OK and USHER_E_...: what every function returns."""
+
+    OK = 0
+    INVALID_ARGUMENT = -1
+    INVALID_HANDLE = -2
+    CLOSED = -3
+    REPLACED = -4
+    NO_DELEGATE = -5
+    TIMEOUT = -6
+    WOULD_DEADLOCK = -7
+    FORKED = -8
+    SYSTEM = -9
+    CALLBACK = -10
+    INVALID_COMPLETION = -11
+    STATE = -12
+    TRANSPORT = -20
+    TLS = -21
+    HTTP = -22
+    REFUSED = -23
+    LIMIT = -24
+    PROTOCOL = -25
+    TOO_LARGE = -26
+    NO_TOKEN = -27
+    REDIRECT = -28
+    SESSION = -29
+    RENEWAL_MISSED = -30
+
+
+class Origin(OpenIntEnum):
+    """USHER_ORIGIN_...: who answered. Numbers of a server mean different things at different origins."""
+
+    LOCAL = 0
+    SSM = 1
+    LICENSE = 2
+    CERTIFICATE = 3
+
+
+class Operation(OpenIntEnum):
+    """USHER_OPERATION_...: during what."""
+
+    NONE = 0
+    SETUP = 1
+    HEARTBEAT = 2
+    TEARDOWN = 3
+    LICENSE = 4
+    RENEWAL = 5
+    CERTIFICATE = 6
+
+
+class EventType(OpenIntEnum):
+    """USHER_EVENT_...: what an event tells."""
+
+    SESSION_STARTED = 1
+    SETUP_ERROR = 2
+    HEARTBEAT_ERROR = 3
+    TEARDOWN_ERROR = 4
+    KEPT_ALIVE = 5
+    RECOVERED = 6
+    SESSION_DOUBTFUL = 7
+    RENEWAL_DUE = 8
+    SESSION_ENDED = 9
+    LICENSE = 10
+    LICENSE_ERROR = 11
+    PLAYBACK_CLOSED = 12
+
+
+class SessionState(OpenIntEnum):
+    """USHER_SESSION_...: how a playback's session stands."""
+
+    NONE = 0
+    PENDING = 1
+    ACTIVE = 2
+    DOUBTFUL = 3
+    FAILED = 4
+    ENDED = 5
+
+
+class CloseMode(IntEnum):
+    """USHER_CLOSE_...: what closing does to the session."""
+
+    DEFAULT = 0
+    TEARDOWN = 1
+    LEAVE = 2
+
+
+class Clock(IntEnum):
+    """USHER_CLOCK_...: how time passes in a context."""
+
+    SYSTEM = 0
+    MANUAL = 1
+
+
+class LogLevel(IntEnum):
+    """USHER_LOG_..."""
+
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
+    DEBUG = 4
+
+
+class LicenseType(OpenIntEnum):
+    """USHER_LICENSE_...: a first licence or a renewal."""
+
+    REQUEST = 0
+    RENEWAL = 1
+
+
+class RenewType(OpenIntEnum):
+    """USHER_RENEW_...: how a session is kept alive."""
+
+    NONE = 0
+    HEARTBEAT = 1
+    ENFORCED = 2
+    CDM = 3
+
+
+class AppendVersion(IntEnum):
+    """USHER_APPEND_...: whether ``ssm_api_version`` is added to ``ssm_url``."""
+
+    AUTO = 0
+    ALWAYS = 1
+    NEVER = 2
+
+
+class HeartbeatMissing(IntEnum):
+    """USHER_HEARTBEAT_MISSING_...: set-up answered without a usable period."""
+
+    ERROR = 0
+    NO_TIMER = 1
+
+
+class HeartbeatStart(IntEnum):
+    """USHER_HEARTBEAT_START_...: when the first period begins."""
+
+    SETUP = 0
+    LICENSE = 1
+
+
+class KeepAlive(IntEnum):
+    """USHER_KEEP_ALIVE_...: how the session is kept alive."""
+
+    AUTO = 0
+    HEARTBEAT = 1
+    RENEWAL = 2
+
+
+class Resetup(IntEnum):
+    """USHER_RESETUP_...: what a further licence request does to the session."""
+
+    CALLBACK_ONLY = 0
+    ALWAYS = 1
+    NEVER = 2
+
+
+class WireFormat(IntEnum):
+    """USHER_WIRE_..."""
+
+    AUTO = 0
+    RAW = 1
+
+
+class KeySystem(str, Enum):
+    """USHER_KEY_SYSTEM_...: DASH ContentProtection identifiers. Wherever one is taken, a plain str does too."""
+
+    FAIRPLAY = "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
+    WIDEVINE = "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
+    PLAYREADY = "9a04f079-9840-4286-ab92-e65be0885f95"
+    CLEARKEY = "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"

@@ -1,0 +1,202 @@
+"""Errors: one class per status, each also the builtin exception that fits, so ``except TimeoutError`` works too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ._enums import Operation, Origin, Status
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an error means, for viewers and support desks.
+
+    ``summary`` is one sentence a viewer understands, ``advice`` what to do about it; ``known`` says whether the server's code is in its table
+    (else the words are about its kind only).
+    """
+
+    summary: str
+    advice: str
+    known: bool
+
+
+class UsherError(Exception):
+    """What went wrong: raised by functions, carried by events (``Event.error``) and by futures.
+
+    Attributes:
+        status: ``Status``: why, as this library says it.
+        origin: ``Origin``: which server answered; ``Origin.LOCAL`` for the library itself.
+        operation: ``Operation``: during what.
+        http_status: HTTP status, -1 when there was no HTTP answer.
+        service_code: the server's own ``errorCode``, 0 when it gave none. Numbers mean different things at different origins.
+        message: the server's own message or one line of the library's; never a token or key.
+        must_stop: playback must stop.
+        orphan_possible: the head-end may hold a session whose token never reached us; it ends by expiry.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        status: Status = Status.OK,
+        origin: Origin = Origin.LOCAL,
+        operation: Operation = Operation.NONE,
+        http_status: int = -1,
+        service_code: int = 0,
+        must_stop: bool = False,
+        orphan_possible: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.origin = origin
+        self.operation = operation
+        self.http_status = http_status
+        self.service_code = service_code
+        self.must_stop = must_stop
+        self.orphan_possible = orphan_possible
+
+    def __str__(self) -> str:
+        parts = [self.message or self.status.name]
+        if self.operation is not Operation.NONE:
+            parts.append(f"{self.operation.name.lower()} at {self.origin.name.lower()}")
+        if self.http_status > 0:
+            parts.append(f"HTTP {self.http_status}")
+        if self.service_code:
+            parts.append(f"code {self.service_code}")
+        return ", ".join(parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,), self.__dict__
+
+    def explain(self) -> Explanation:
+        """Explains it in words, by the origin's own code table where it has one. Threads: any."""
+        from ._ffi import explain
+
+        return explain(self.origin, self.status, self.service_code)
+
+
+class InvalidArgumentError(UsherError, ValueError):
+    """A parameter is empty, out of range, not a URL, or has CR, LF or NUL in it."""
+
+
+class InvalidHandleError(UsherError, ValueError):
+    """The object was freed, or belongs to a context that was."""
+
+
+class ClosedError(UsherError, RuntimeError):
+    """The context, player or playback was closed first."""
+
+
+class ReplacedError(ClosedError):
+    """A newer item was started on the same player first."""
+
+
+class NoDelegateError(UsherError, LookupError):
+    """Neither the playback nor the context names a licence delegate."""
+
+
+class UsherTimeoutError(UsherError, TimeoutError):
+    """The time given ran out. What was asked may still be under way."""
+
+
+class WouldDeadlockError(UsherError, RuntimeError):
+    """The call would wait for something only the calling thread can do: a blocking call inside a callback."""
+
+
+class ForkedError(UsherError, RuntimeError):
+    """Called in a child of fork()."""
+
+
+class ResourceError(UsherError, OSError):
+    """Memory, a thread or a file descriptor could not be had."""
+
+
+class CallbackError(UsherError, RuntimeError):
+    """A callback of ours failed or had no answer."""
+
+
+class InvalidCompletionError(UsherError, ValueError):
+    """The question was answered before, or it is too late."""
+
+
+class StateError(UsherError, RuntimeError):
+    """Not possible in the present state."""
+
+
+class TransportError(UsherError, ConnectionError):
+    """No HTTP answer: refused, reset, unreachable, name not resolved, proxy failed."""
+
+
+class TLSError(TransportError):
+    """No HTTP answer: the TLS handshake failed or the certificate was not accepted."""
+
+
+class HTTPStatusError(UsherError, OSError):
+    """An HTTP status that is no success, without a service code."""
+
+
+class RefusedError(UsherError, PermissionError):
+    """The server refused with a code of its own; see ``service_code``."""
+
+
+class LimitError(RefusedError):
+    """The account plays as many streams as it may (SSM code 1007 from the SSM)."""
+
+
+class ProtocolError(UsherError, ValueError):
+    """The answer could not be understood: not JSON, a field missing or of the wrong type."""
+
+
+class TooLargeError(UsherError, OverflowError):
+    """The answer is larger than ``max_response_bytes``."""
+
+
+class NoTokenError(UsherError, LookupError):
+    """No content token: none was given, and the token callback gave none in time."""
+
+
+class RedirectError(UsherError, ConnectionError):
+    """A redirect was refused: a request with a token goes only where it was sent."""
+
+
+class SessionError(UsherError, RuntimeError):
+    """The session is over (killed, expired, or its set-up failed); the licence request was not sent."""
+
+
+class RenewalMissedError(SessionError):
+    """The renewal that was due was not made in time."""
+
+
+BY_STATUS: dict[Status, type[UsherError]] = {
+    Status.INVALID_ARGUMENT: InvalidArgumentError,
+    Status.INVALID_HANDLE: InvalidHandleError,
+    Status.CLOSED: ClosedError,
+    Status.REPLACED: ReplacedError,
+    Status.NO_DELEGATE: NoDelegateError,
+    Status.TIMEOUT: UsherTimeoutError,
+    Status.WOULD_DEADLOCK: WouldDeadlockError,
+    Status.FORKED: ForkedError,
+    Status.SYSTEM: ResourceError,
+    Status.CALLBACK: CallbackError,
+    Status.INVALID_COMPLETION: InvalidCompletionError,
+    Status.STATE: StateError,
+    Status.TRANSPORT: TransportError,
+    Status.TLS: TLSError,
+    Status.HTTP: HTTPStatusError,
+    Status.REFUSED: RefusedError,
+    Status.LIMIT: LimitError,
+    Status.PROTOCOL: ProtocolError,
+    Status.TOO_LARGE: TooLargeError,
+    Status.NO_TOKEN: NoTokenError,
+    Status.REDIRECT: RedirectError,
+    Status.SESSION: SessionError,
+    Status.RENEWAL_MISSED: RenewalMissedError,
+}
+"""Every status but OK -> its class."""
+
+
+def error_class(status: int) -> type[UsherError]:
+    """The class for a status; UsherError itself for one that these bindings do not know."""
+    return BY_STATUS.get(Status(status), UsherError)

@@ -1,0 +1,360 @@
+"""Contexts: one independent instance of the library each, and their observers."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _abi, _ffi, _registry
+from ._enums import Clock, EventType, LogLevel, Status
+from ._errors import UsherError, WouldDeadlockError
+from .event import Event
+
+if TYPE_CHECKING:
+    from typing_extensions import Literal, Self
+
+    from .delegate import SSPDelegate
+    from .player import Player
+
+Log = Callable[[LogLevel, str], object]
+EventCallback = Callable[[Event], object]
+CallbackErrorHook = Callable[[str, BaseException], object]
+
+_CLOCKS = {"system": Clock.SYSTEM, "manual": Clock.MANUAL}
+_live: weakref.WeakSet[Context] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What a context has under way.
+
+    Attributes:
+        transfers: requests sent and not answered.
+        callbacks: callbacks queued or running.
+        queued: requests waiting for a place at their origin.
+        next_timer_ms: until the next timer, milliseconds; None without one.
+        now_ms: the context's clock, milliseconds.
+    """
+
+    transfers: int
+    callbacks: int
+    queued: int
+    next_timer_ms: int | None
+    now_ms: int
+
+
+class Context:
+    """One independent instance of the library: its I/O thread, connections, timers and observers.
+
+    Every method may be called from any thread, and inside callbacks unless it says otherwise. Callbacks run on the library's own threads:
+    those of one playback in order, those of different playbacks in parallel.
+
+    **Exceptions in callbacks** never reach the library. One is kept in ``last_callback_error`` and handed to ``on_callback_error(name, error)``
+    (default: ``threading.excepthook``, which prints it); a callback that was asked for something has then answered "there is none", so what it was
+    asked for fails with NoTokenError or CallbackError.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Literal["system", "manual"] | Clock = "system",
+        log: Log | None = None,
+        log_level: LogLevel | int = 0,
+        callback_threads_max: int = 0,
+        connect_timeout_ms: int = 0,
+        http_timeout_ms: int = 0,
+        max_response_bytes: int = 0,
+        requests_per_origin_max: int = 0,
+        allow_insecure_http: bool = False,
+        ca_file: str | os.PathLike[str] | None = None,
+        pinned_public_key: str | None = None,
+        client_certificate_file: str | os.PathLike[str] | None = None,
+        client_key_file: str | os.PathLike[str] | None = None,
+        proxy: str | None = None,
+        user_agent: str | None = None,
+        on_callback_error: CallbackErrorHook | None = None,
+    ) -> None:
+        """Makes a context and starts its I/O thread. 0 and None mean the default that usher_context_options names.
+
+        Args:
+            clock: "manual" for tests: time passes only in advance() and jump().
+            log: told lines without newline or secrets, up to `log_level` (default INFO).
+            ca_file: PEM file of the certificate authorities to trust. Default: the system's.
+            proxy: URL; "" for none. Default: as the environment says.
+            on_callback_error: see the class.
+
+        Raises:
+            InvalidArgumentError, ResourceError.
+        """
+        self.on_callback_error = on_callback_error
+        self.last_callback_error: BaseException | None = None
+        self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
+        self._delegate: SSPDelegate | None = None
+        self._lock = threading.Lock()
+        self._freed = False
+        self._handle = _abi.ContextHandle()
+        self._manual = (_CLOCKS[clock] if isinstance(clock, str) else Clock(clock)) is Clock.MANUAL
+        options = _abi.ContextOptions(
+            struct_size=ctypes.sizeof(_abi.ContextOptions),
+            clock=Clock.MANUAL if self._manual else Clock.SYSTEM,
+            log_level=log_level,
+            callback_threads_max=_ffi.integer(callback_threads_max, 32, "callback_threads_max"),
+            connect_timeout_ms=_ffi.integer(connect_timeout_ms, 32, "connect_timeout_ms"),
+            http_timeout_ms=_ffi.integer(http_timeout_ms, 32, "http_timeout_ms"),
+            max_response_bytes=_ffi.integer(max_response_bytes, 32, "max_response_bytes"),
+            requests_per_origin_max=_ffi.integer(requests_per_origin_max, 32, "requests_per_origin_max"),
+            allow_insecure_http=int(allow_insecure_http),
+            ca_file=_ffi.c_string(ca_file, "ca_file"),
+            pinned_public_key=_ffi.c_string(pinned_public_key, "pinned_public_key"),
+            client_certificate_file=_ffi.c_string(client_certificate_file, "client_certificate_file"),
+            client_key_file=_ffi.c_string(client_key_file, "client_key_file"),
+            proxy=_ffi.c_string(proxy, "proxy"),
+            user_agent=_ffi.c_string(user_agent, "user_agent"),
+        )
+        if log is not None:
+            options.log = _on_log
+            options.log_user_data = _registry.add(_Listener(weakref.ref(self), log))
+            options.log_destroy = _registry.destroy
+        _ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
+        _live.add(self)
+
+    # ---- observers and delegate --------------------------------------------------------------------------------------
+
+    def add_observer(self, observer: EventCallback) -> Observer:
+        """Adds a callable that is told every event from now on, on the library's threads: in order for one playback, in parallel for different ones.
+
+        Raises:
+            InvalidHandleError, ClosedError.
+        """
+        number = ctypes.c_uint64()
+        entry = _registry.add(_Listener(weakref.ref(self), observer))
+        _ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, _registry.destroy, ctypes.byref(number))
+        return Observer(self, number.value)
+
+    def set_delegate(self, delegate: SSPDelegate | None) -> None:
+        """Sets (or with None clears) the delegate for playbacks that name none. Playbacks already started keep theirs.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError for a delegate of another context.
+        """
+        _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
+        self._delegate = delegate
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def shutdown(self, timeout_ms: int = 0) -> int:
+        """Closes every playback in parallel and waits until all are closed; nothing new starts afterwards. May be called again, to wait again.
+
+        Args:
+            timeout_ms: longest wait, milliseconds on the context's clock; 0: 6000.
+
+        Returns:
+            The number of playbacks still not closed: 0 unless the time ran out.
+
+        Raises:
+            InvalidHandleError; WouldDeadlockError inside a callback (closing begins all the same).
+        """
+        still_open = ctypes.c_uint32()
+        timeout = _ffi.integer(timeout_ms, 32, "timeout_ms")
+        status = _ffi.lib.usher_context_close(self._handle, timeout, ctypes.byref(still_open))
+        if status not in (Status.OK, Status.TIMEOUT):
+            raise _ffi.from_status(status, "usher_context_close")
+        return still_open.value
+
+    def close(self, timeout_ms: int = 0) -> int:
+        """shutdown(), then frees the context and all in it; its players, playbacks and delegates raise InvalidHandleError afterwards.
+
+        After return none of its callbacks runs or will run. Inside a callback it returns at once and the rest happens in the background.
+        Closing again does nothing. Leaving a ``with`` block closes.
+
+        Returns:
+            The number of playbacks that were not closed in time.
+        """
+        with self._lock:
+            if self._freed:
+                return 0
+            self._freed = True
+        _live.discard(self)
+        still_open = 0
+        try:
+            with contextlib.suppress(WouldDeadlockError):
+                still_open = self.shutdown(timeout_ms)
+        finally:
+            _ffi.lib.usher_context_free(self._handle)
+        return still_open
+
+    @property
+    def closed(self) -> bool:
+        """close() was called."""
+        return self._freed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ---- virtual time, for tests -------------------------------------------------------------------------------------
+
+    def advance(self, ms: int, settle_ms: int = 0) -> None:
+        """Moves a manual clock on by `ms`, stopping at every timer on the way in order. Not in callbacks.
+
+        Args:
+            ms: milliseconds.
+            settle_ms: longest wait at each stop, milliseconds of real time, for what is under way; 0: does not wait.
+
+        Raises:
+            UsherTimeoutError: at some stop something was still under way (time was moved all the same); StateError on the system clock.
+        """
+        _ffi.lib.usher_context_advance(self._handle, _ffi.integer(ms, 64, "ms"), _ffi.integer(settle_ms, 32, "settle_ms"))
+
+    def jump(self, ms: int) -> None:
+        """Moves a manual clock on by `ms` milliseconds at one blow, as when the machine slept. Not in callbacks. Raises StateError."""
+        _ffi.lib.usher_context_jump(self._handle, _ffi.integer(ms, 64, "ms"))
+
+    def settle(self, transfers: int = 0, callbacks: int = 0, timeout_ms: int = 5000) -> None:
+        """Waits until no more than so many requests and callbacks are under way. Not in callbacks.
+
+        Args:
+            timeout_ms: longest wait, milliseconds of real time.
+
+        Raises:
+            UsherTimeoutError.
+        """
+        _ffi.lib.usher_context_settle(
+            self._handle,
+            _ffi.integer(transfers, 32, "transfers"),
+            _ffi.integer(callbacks, 32, "callbacks"),
+            _ffi.integer(timeout_ms, 32, "timeout_ms"),
+        )
+
+    def pending(self) -> Pending:
+        """Says what is under way. Not in callbacks."""
+        out = _abi.Pending(struct_size=ctypes.sizeof(_abi.Pending))
+        _ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
+        timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms
+        return Pending(out.transfers, out.callbacks, out.queued, timer, out.now_ms)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _callback_failed(self, name: str, error: BaseException) -> None:
+        self.last_callback_error = error
+        report(self.on_callback_error, name, error)
+
+    def _close_at_exit(self) -> None:
+        """No callback may arrive once the interpreter is being taken down. On a manual clock nobody moves the caps, so move them here."""
+        if self._manual:
+            with contextlib.suppress(UsherError):
+                for player in list(self._players.values()):
+                    player._let_go()
+                self.settle(timeout_ms=1000)
+            with contextlib.suppress(UsherError):
+                self.jump(60_000)
+                self.settle(timeout_ms=1000)
+        with contextlib.suppress(UsherError):
+            self.close()
+
+
+class Observer:
+    """An observer of a context. remove() (or leaving a ``with`` block) ends it; dropping the object does not."""
+
+    def __init__(self, context: Context, number: int) -> None:
+        self.context = context
+        self._number = number
+        self._removed = False
+
+    def remove(self) -> None:
+        """Removes it. Events already on their way may still reach it. Again, or after the context was closed: does nothing."""
+        if not self._removed and not self.context.closed:
+            self._removed = True
+            _ffi.lib.usher_context_remove_observer(self.context._handle, self._number)
+
+    close = remove
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+@dataclass(frozen=True)
+class _Listener:
+    """What C's user_data means for an observer or a log."""
+
+    context: weakref.ref[Context]
+    callback: Callable[..., object]
+
+
+def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
+    """Hands an exception of a callback to the hook; without one, or when that raises too, to ``threading.excepthook``."""
+    if hook is not None:
+        try:
+            hook(name, error)
+            return
+        except BaseException as second:
+            error = second
+    with contextlib.suppress(BaseException):
+        threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread())))
+
+
+def report_to(context: Context | None, name: str, error: BaseException) -> None:
+    """As report(), for a context that may be gone."""
+    if context is None:
+        report(None, name, error)
+    else:
+        context._callback_failed(name, error)
+
+
+def _told_line(level: int, line: bytes, number: int | None) -> None:
+    listener = _registry.get(number)
+    if listener is None:
+        return
+    try:
+        listener.callback(LogLevel(level), _ffi.text(line))
+    except BaseException as error:
+        report_to(listener.context(), "log", error)
+
+
+def _told_event(pointer: Any, number: int | None) -> None:
+    listener = _registry.get(number)
+    if listener is None:
+        return
+    context = listener.context()
+    try:
+        listener.callback(_event(context, pointer.contents))
+    except BaseException as error:
+        report_to(context, "observer", error)
+
+
+def _event(context: Context | None, raw: Any) -> Event:
+    item = _registry.get(raw.tag)
+    return Event(
+        type=EventType(raw.type),
+        left=bool(raw.left),
+        sequence=raw.sequence,
+        time_ms=raw.time_ms,
+        playback=None if item is None else item.playback(raw.playback),
+        player=None if context is None else context._players.get(raw.player.value or 0),
+        tag=None if item is None else item.tag,
+        period_ms=raw.period_ms,
+        lateness_ms=raw.lateness_ms,
+        error=_ffi.from_detail(raw.error),
+    )
+
+
+_on_log = _abi.LogFn(_told_line)
+_on_event = _abi.EventFn(_told_event)
+
+
+@atexit.register
+def _close_all() -> None:
+    for context in list(_live):
+        context._close_at_exit()

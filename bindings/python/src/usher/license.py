@@ -1,0 +1,60 @@
+"""Licences, and the Clear Key JSON of the W3C's Encrypted Media Extensions."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ._enums import LicenseType, RenewType, Status
+from ._errors import ProtocolError
+
+
+@dataclass(frozen=True)
+class License:
+    """The answer to a licence request.
+
+    Attributes:
+        data: what the CDM needs: CKC, Widevine licence, PlayReady SOAP reply or Clear Key JSON. Never printed.
+        period_ms: keep-alive period of the session in milliseconds; 0: none.
+        renew_type: how the session is kept alive.
+        type: REQUEST or RENEWAL, as was asked.
+    """
+
+    data: bytes = field(repr=False)
+    period_ms: int = 0
+    renew_type: RenewType = RenewType.NONE
+    type: LicenseType = LicenseType.REQUEST
+
+    def clear_keys(self) -> dict[bytes, bytes]:
+        """The keys of a Clear Key licence: key id (16 bytes) -> key (16 bytes). Entries of another ``kty`` are left out.
+
+        Raises:
+            ProtocolError: `data` is no Clear Key licence (W3C EME, "License Format" of Clear Key).
+        """
+        try:
+            keys = json.loads(self.data)["keys"]
+            return {_decode(key["kid"]): _decode(key["k"]) for key in keys if key.get("kty") == "oct"}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            # `from None`: the cause may quote the licence
+            raise ProtocolError(f"not a Clear Key licence: {type(error).__name__}", status=Status.PROTOCOL) from None
+
+
+def clear_key_request(kids: Iterable[bytes]) -> bytes:
+    """The Clear Key licence request for these key ids (16 bytes each), as Chromium's EME sends it: the `payload` of get_license()."""
+    request = {"kids": [_encode(kid) for kid in kids], "type": "temporary"}
+    return json.dumps(request, separators=(",", ":")).encode("ascii")
+
+
+def _encode(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
+
+
+def _decode(value: str) -> bytes:
+    """base64url without padding; refuses what is not of that alphabet."""
+    try:
+        return base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None

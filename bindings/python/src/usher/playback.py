@@ -1,0 +1,332 @@
+"""Playbacks: one play of one item, its session, its licences and how it ends."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from . import _abi, _ffi, _registry
+from ._enums import CloseMode, KeySystem, LicenseType, RenewType, SessionState, Status
+from ._errors import InvalidArgumentError
+from ._question import Question, Reply, ask
+from .context import Context, report_to
+from .license import License
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Result = TypeVar("Result")
+
+
+class PayloadRequest(Question[bytes]):
+    """The library must renew a licence and asks for a fresh challenge of the CDM: 1 byte to 1 MiB.
+
+    Attributes:
+        key_system: a ``KeySystem`` value.
+    """
+
+    def __init__(self, completion: int, playback: Playback | None, tag: object, key_system: str) -> None:
+        super().__init__(completion, playback, tag)
+        self.key_system = key_system
+
+    def _complete(self, value: bytes | None) -> None:
+        _ffi.lib.usher_complete_payload(self._completion, _ffi.c_bytes(value), 0 if value is None else len(value))
+
+
+class Playback:
+    """One play of one item; made by Player.play(). Owns at most one SSM session and its licences.
+
+    close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
+    """
+
+    def __init__(self, context: Context, tag: object) -> None:
+        """For Player.play() only."""
+        self.context = context
+        self.tag = tag
+        self._handle = _abi.PlaybackHandle()
+        self._lock = threading.Lock()
+        self._freed = False
+
+    # ---- session -----------------------------------------------------------------------------------------------------
+
+    @property
+    def session_state(self) -> SessionState:
+        """How its session stands. Raises InvalidHandleError."""
+        out = ctypes.c_int32()
+        _ffi.lib.usher_playback_session_state(self._handle, ctypes.byref(out))
+        return SessionState(out.value)
+
+    def wait_session(self, timeout_ms: int = 0) -> None:
+        """Waits until set-up has ended: returns when the session is active, or when there is none to set up. Not in callbacks.
+
+        Args:
+            timeout_ms: longest wait, milliseconds on the context's clock; 0: the delegate's `setup_timeout_ms`.
+
+        Raises:
+            UsherTimeoutError: still pending. Or why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError,
+            TLSError, ProtocolError, TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError. InvalidHandleError, WouldDeadlockError.
+        """
+        _ffi.lib.usher_playback_wait_session(self._handle, _ffi.integer(timeout_ms, 32, "timeout_ms"))
+
+    def wait_closed(self, timeout_ms: int = _abi.OFF) -> None:
+        """Waits until it is closed (the event PLAYBACK_CLOSED); does not close it. Not in callbacks.
+
+        Args:
+            timeout_ms: longest wait, milliseconds on the context's clock. Default: no limit.
+
+        Raises:
+            UsherTimeoutError, InvalidHandleError, WouldDeadlockError.
+        """
+        _ffi.lib.usher_playback_wait_closed(self._handle, _ffi.integer(timeout_ms, 32, "timeout_ms"))
+
+    # ---- licences ----------------------------------------------------------------------------------------------------
+
+    def get_license(
+        self,
+        key_system: KeySystem | str,
+        payload: bytes,
+        *,
+        type: LicenseType | int = LicenseType.REQUEST,
+        timeout_ms: int = 0,
+    ) -> License:
+        """Asks for a licence and waits for it. Not in callbacks.
+
+        Args:
+            key_system: ``KeySystem`` or its identifier, with or without "urn:uuid:".
+            payload: the CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON; 1 byte to 1 MiB.
+            timeout_ms: milliseconds on the context's clock, the wait for the session included; 0: 20000; OFF: none but those of the single steps.
+
+        Raises:
+            The error, with all its detail; WouldDeadlockError, InvalidHandleError, InvalidArgumentError.
+        """
+        request, out = _license_request(key_system, payload, type, timeout_ms), _abi.ResponseHandle()
+        status = _ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
+        return _license(_take(out, status, "usher_playback_get_license"))
+
+    def request_license(
+        self,
+        key_system: KeySystem | str,
+        payload: bytes,
+        *,
+        type: LicenseType | int = LicenseType.REQUEST,
+        timeout_ms: int = 0,
+        callback: Callable[[Future[License]], object] | None = None,
+    ) -> Future[License]:
+        """Asks for a licence; arguments as get_license().
+
+        Args:
+            callback: told the finished future, on a library thread, in the order of the playback.
+
+        Returns:
+            A future that gets the licence or the error, exactly once; it cannot be cancelled (close the playback instead).
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, ClosedError: nothing was asked.
+        """
+        request = _license_request(key_system, payload, type, timeout_ms)
+        inquiry = _Inquiry(weakref.ref(self.context), _license, callback)
+        entry = _registry.add(inquiry)
+        _ffi.lib.usher_playback_request_license(self._handle, ctypes.byref(request), _on_response, entry, _registry.destroy)
+        return inquiry.future
+
+    def get_certificate(self, timeout_ms: int = 0) -> bytes:
+        """Gets the delegate's certificate (DER, as the server sent it): fetched once, then from memory. Not in callbacks.
+
+        Args:
+            timeout_ms: milliseconds on the context's clock; 0: 10000.
+
+        Raises:
+            StateError without a certificate URL; the error; InvalidHandleError, WouldDeadlockError, ClosedError.
+        """
+        timeout, out = _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
+        status = _ffi.lib.usher_playback_get_certificate(self._handle, timeout, ctypes.byref(out))
+        return _take(out, status, "usher_playback_get_certificate").data
+
+    def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
+        """Asks for the delegate's certificate; the future and the callback as with request_license(). Raises StateError without a URL."""
+        inquiry = _Inquiry(weakref.ref(self.context), _certificate, callback)
+        entry = _registry.add(inquiry)
+        _ffi.lib.usher_playback_request_certificate(self._handle, _on_response, entry, _registry.destroy)
+        return inquiry.future
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
+        """Closes it: "playback stops". Waiting licence requests fail with ClosedError; the session is torn down or left, as `mode` says.
+
+        Returns at once; with a sync delegate waits until closed, at most `teardown_timeout_ms`, and returns also when that ran out. The end is told
+        as PLAYBACK_CLOSED. Again, or after free(): does nothing.
+
+        Raises:
+            InvalidArgumentError for a mode that is none.
+        """
+        if not self._freed and not self.context.closed:
+            _ffi.lib.usher_playback_close(self._handle, mode)
+
+    def free(self) -> None:
+        """Gives the handle back; closes with the default mode if it is not closed yet, without waiting. Again: does nothing."""
+        with self._lock:
+            if self._freed:
+                return
+            self._freed = True
+        if not self.context.closed:
+            _ffi.lib.usher_playback_free(self._handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+        self.free()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_freed", True) and self._handle.value and not self.context.closed:
+            self._freed = True
+            _ffi.free_quietly(_ffi.lib.usher_playback_free, self._handle)
+
+    def _adopt(self, handle: _abi.PlaybackHandle) -> None:
+        """Learns its handle: from play(), or from a callback that came before play() returned."""
+        if not self._handle.value:
+            self._handle = _abi.PlaybackHandle(handle.value)
+
+
+PayloadCallback = Callable[[PayloadRequest], Reply[bytes]]
+"""``lambda request: challenge``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
+RenewedCallback = Callable[["Playback", License], object]
+"""``renewed(playback, license)``"""
+
+
+@dataclass(frozen=True)
+class Item:
+    """What C's user_data and tag mean for a playback."""
+
+    context: weakref.ref[Context]
+    reference: weakref.ref[Playback]
+    tag: object
+    payload: PayloadCallback | None
+    renewed: RenewedCallback | None
+
+    def playback(self, handle: _abi.PlaybackHandle) -> Playback | None:
+        """The playback, or None when the object is gone."""
+        playback = self.reference()
+        if playback is not None:
+            playback._adopt(handle)
+        return playback
+
+
+class _Inquiry(Generic[Result]):
+    """What C's user_data means for a licence or certificate request."""
+
+    def __init__(
+        self,
+        context: weakref.ref[Context],
+        read: Callable[[_Response], Result],
+        callback: Callable[[Future[Result]], object] | None,
+    ) -> None:
+        self.context = context
+        self.read = read
+        self.callback = callback
+        self.future: Future[Result] = Future()
+        self.future.set_running_or_notify_cancel()
+
+
+@dataclass(frozen=True)
+class _Response:
+    """A copy of a usher_response_info without error."""
+
+    data: bytes
+    period_ms: int
+    renew_type: RenewType
+    type: LicenseType
+
+
+def _read(info: Any) -> _Response:
+    """Copies a usher_response_info; raises its error."""
+    error = _ffi.from_detail(info.error)
+    if error is not None:
+        raise error
+    data = ctypes.string_at(info.data, info.data_size) if info.data_size else b""
+    return _Response(data, info.period_ms, RenewType(info.renew_type), LicenseType(info.type))
+
+
+def _license(response: _Response) -> License:
+    return License(response.data, response.period_ms, response.renew_type, response.type)
+
+
+def _certificate(response: _Response) -> bytes:
+    return response.data
+
+
+def _take(handle: _abi.ResponseHandle, status: int, what: str) -> _Response:
+    """Reads and frees a response handle; raises where there is none, or where it is an error."""
+    if not handle.value:
+        raise _ffi.from_status(status, what)
+    try:
+        info = _abi.ResponseInfo(struct_size=ctypes.sizeof(_abi.ResponseInfo))
+        _ffi.lib.usher_response_get(handle, ctypes.byref(info))
+        response = _read(info)
+    finally:
+        _ffi.lib.usher_response_free(handle)
+    if status != Status.OK:
+        raise _ffi.from_status(status, what)
+    return response
+
+
+def _license_request(key_system: KeySystem | str, payload: bytes, type: LicenseType | int, timeout_ms: int) -> _abi.LicenseRequest:
+    if not isinstance(payload, bytes):
+        raise InvalidArgumentError("payload is not bytes", status=Status.INVALID_ARGUMENT)
+    name = key_system.value if isinstance(key_system, KeySystem) else key_system
+    return _abi.LicenseRequest(
+        struct_size=ctypes.sizeof(_abi.LicenseRequest),
+        key_system=_ffi.c_string(name, "key_system"),
+        type=type,
+        timeout_ms=_ffi.integer(timeout_ms, 32, "timeout_ms"),
+        payload=_ffi.c_bytes(payload),
+        payload_size=len(payload),
+    )
+
+
+def _told_response(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+    inquiry = _registry.get(number)
+    if inquiry is None or inquiry.future.done():
+        return
+    try:
+        inquiry.future.set_result(inquiry.read(_read(pointer.contents)))
+    except BaseException as error:
+        inquiry.future.set_exception(error)
+    if inquiry.callback is not None:
+        try:
+            inquiry.callback(inquiry.future)
+        except BaseException as error:
+            report_to(inquiry.context(), "license", error)
+
+
+def _asked_payload(completion: int, handle: _abi.PlaybackHandle, key_system: bytes, tag: int, number: int | None) -> None:
+    item = _registry.get(number)
+    if item is None or item.payload is None:
+        return
+    request = PayloadRequest(completion, item.playback(handle), item.tag, _ffi.text(key_system))
+    ask(request, item.payload, lambda error: report_to(item.context(), "payload", error))
+
+
+def _told_renewed(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+    item = _registry.get(number)
+    if item is None or item.renewed is None or pointer.contents.error.status != Status.OK:
+        return
+    playback = item.playback(handle)
+    if playback is None:
+        return
+    try:
+        item.renewed(playback, _license(_read(pointer.contents)))
+    except BaseException as error:
+        report_to(item.context(), "renewed", error)
+
+
+_on_response = _abi.LicenseFn(_told_response)
+on_payload = _abi.PayloadFn(_asked_payload)
+on_renewed = _abi.LicenseFn(_told_renewed)

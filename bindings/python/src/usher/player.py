@@ -1,0 +1,118 @@
+"""Players: one screen each."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from . import _abi, _ffi, _registry
+from ._enums import CloseMode
+from .context import Context
+from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_payload, on_renewed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .delegate import SSPDelegate
+
+
+class Player:
+    """One screen. It plays one playback at a time; playing the next one is a zap. Freed with close() or at the end of a ``with`` block."""
+
+    def __init__(self, context: Context) -> None:
+        """Makes a player. Raises InvalidHandleError, ClosedError."""
+        self.context = context
+        self._handle = _abi.PlayerHandle()
+        self._playback: Playback | None = None
+        self._lock = threading.Lock()
+        self._freed = True
+        _ffi.lib.usher_player_new(context._handle, ctypes.byref(self._handle))
+        self._freed = False
+        context._players[self._handle.value or 0] = self
+
+    def play(
+        self,
+        content_token: str | None = None,
+        *,
+        delegate: SSPDelegate | None = None,
+        content_id: bytes | None = None,
+        tag: object = None,
+        payload: PayloadCallback | None = None,
+        renewed: RenewedCallback | None = None,
+    ) -> Playback:
+        """Starts the next item; the earlier one is closed, and its session torn down before the new one is set up.
+
+        The result arrives as the event SESSION_STARTED or SETUP_ERROR. Returns at once; with a sync delegate it first waits for set-up, at most
+        `setup_timeout_ms`, and returns however that ended (and may then not be called inside a callback).
+
+        Args:
+            content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; may hold commas. Default: the token callback is asked.
+            delegate: default: the context's.
+            content_id: the content's identifier.
+            tag: yours, anything; comes back in events and questions.
+            payload: asked for a fresh challenge when the library itself must renew a licence. Answers bytes, or later, as a token callback does.
+                Default: none; RENEWAL_DUE is raised instead.
+            renewed: told the licences such renewals brought, as ``renewed(playback, license)``. Failures are told as events.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
+        """
+        playback = Playback(self.context, tag)
+        token = _ffi.c_string(content_token, "content_token")
+        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed)
+        number = _registry.add(item)
+        options = _abi.PlaybackOptions(
+            struct_size=ctypes.sizeof(_abi.PlaybackOptions),
+            delegate=_abi.DelegateHandle() if delegate is None else delegate._handle,
+            content_token=token,
+            content_id=_ffi.c_bytes(content_id),
+            content_id_size=0 if content_id is None else len(content_id),
+            tag=number,
+            user_data=number,
+            destroy=_registry.destroy,
+        )
+        if payload is not None:
+            options.payload = on_payload
+        if renewed is not None:
+            options.renewed = on_renewed
+        out = _abi.PlaybackHandle()
+        _ffi.lib.usher_player_play(self._handle, ctypes.byref(options), ctypes.byref(out))
+        playback._adopt(out)
+        self._playback = playback
+        return playback
+
+    def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
+        """Closes what it plays, and what still waits for its turn, as Playback.close() does. Nothing playing: does nothing.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError.
+        """
+        _ffi.lib.usher_player_stop(self._handle, mode)
+
+    def close(self) -> None:
+        """Stops and frees it. Again: does nothing."""
+        with self._lock:
+            if self._freed:
+                return
+            self._freed = True
+        if not self.context.closed:
+            _ffi.lib.usher_player_free(self._handle)
+        self._playback = None
+
+    def _let_go(self) -> None:
+        """Frees the playback it keeps, without waiting."""
+        if self._playback is not None:
+            self._playback.free()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_freed", True) and not self.context.closed:
+            self._freed = True
+            _ffi.free_quietly(_ffi.lib.usher_player_free, self._handle)

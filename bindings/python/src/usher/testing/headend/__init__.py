@@ -1,0 +1,55 @@
+"""A reference head-end for the SSM v1 session protocol and its licence services.
+
+It runs embedded in a test or as the program ``usher-headend``. Its journal says what a player really
+sent, its session table what is really held; its clock, its faults and its limits are the test's.
+
+    with HeadEnd(clock="manual", limit=1) as he:
+        player.play(ssm_url=he.ssm_url, token=he.content_token())
+        assert he.journal.routes() == ["setup", "license"]
+        he.advance(60_000)
+        he.assert_clean()
+
+Everything is a fixture: keys, certificates and licences are its own and decrypt no one's content.
+"""
+
+from __future__ import annotations
+
+from .checker import Violation, ViolationKind
+from .clock import Clock, ManualClock, SystemClock
+from .codes import CodeTable, Problem
+from .config import KEY_SYSTEMS, HeadEndConfig, KeySystem
+from .faults import Fault, FaultScript
+from .fixtures import ckc, playready_license, service_certificate, widevine_license
+from .journal import ROUTES, Entry, Journal, Outcome
+from .server import HeadEnd
+from .sessions import Session, SessionState, SessionTable
+from .tokens import Authorization, TokenPart
+
+__all__ = [
+    "KEY_SYSTEMS",
+    "ROUTES",
+    "Authorization",
+    "Clock",
+    "CodeTable",
+    "Entry",
+    "Fault",
+    "FaultScript",
+    "HeadEnd",
+    "HeadEndConfig",
+    "Journal",
+    "KeySystem",
+    "ManualClock",
+    "Outcome",
+    "Problem",
+    "Session",
+    "SessionState",
+    "SessionTable",
+    "SystemClock",
+    "TokenPart",
+    "Violation",
+    "ViolationKind",
+    "ckc",
+    "playready_license",
+    "service_certificate",
+    "widevine_license",
+]

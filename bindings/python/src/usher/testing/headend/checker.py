@@ -1,0 +1,105 @@
+"""What the oracle can judge by itself: mistakes of a client, seen in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from .journal import Entry, Outcome
+from .tokens import shorten
+
+ViolationKind = Literal[
+    "after-teardown", "stale-token", "late-beat", "space-after-comma", "content-token-on-keep-alive"
+]
+"""What ``violations()`` looks for; see ``find``."""
+
+_KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
+_KEEP_ALIVES = ("heartbeat", "renewal-wv", "license-renewal")
+_SESSION_ALONE = (*_KEEP_ALIVES, "teardown")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One mistake.
+
+    Attributes:
+        kind: see ``find``.
+        number: the entry that shows it.
+        message: one line.
+    """
+
+    kind: ViolationKind
+    number: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.kind}: {self.message}"
+
+
+def find(
+    entries: Iterable[Entry], *, period_ms: int, tolerance_ms: int, ignore: Collection[str] = ()
+) -> list[Violation]:
+    """Mistakes in the order of the requests that show them.
+
+    - ``after-teardown``: a session token of a session whose teardown had arrived.
+    - ``stale-token``: a session token older than the newest one that had reached the client.
+    - ``late-beat``: a keep-alive later than period + tolerance after the one before it (for the
+      first: after the set-up reply).
+    - ``space-after-comma``: a space next to a comma of the authorisation header.
+    - ``content-token-on-keep-alive``: a heartbeat, renewal or teardown that carries a content token.
+
+    Args:
+        entries: the journal.
+        period_ms: the keep-alive period told to clients.
+        tolerance_ms: lateness forgiven.
+        ignore: kinds left out.
+    """
+    unknown = set(ignore) - set(_KINDS)
+    if unknown:
+        raise ValueError(f"unknown violation kind {', '.join(sorted(unknown))}; kinds are {', '.join(_KINDS)}")
+    had: dict[str, int] = {}
+    under_way: dict[str, list[Entry]] = {}
+    torn: dict[str, int] = {}
+    alive: dict[str, int] = {}
+    found: list[Violation] = []
+
+    def report(kind: ViolationKind, entry: Entry, message: str) -> None:
+        if kind not in ignore:
+            found.append(Violation(kind, entry.number, message))
+
+    for entry in entries:
+        if entry.authorization.spaced:
+            report("space-after-comma", entry, f"{entry.route} has a space at a comma of its tokens")
+        if entry.route in _SESSION_ALONE and entry.authorization.all("content"):
+            report("content-token-on-keep-alive", entry, f"{entry.route} carries a content token")
+        token = entry.session_token
+        if token is not None and token.jti is not None and token.signed:
+            session = token.jti
+            if session in torn:
+                report("after-teardown", entry, f"{entry.route} with {token.short} after teardown #{torn[session]}")
+            replies = under_way.get(session, [])
+            arrived = [reply for reply in replies if _answered_before(reply, entry)]
+            if arrived:
+                under_way[session] = [reply for reply in replies if not _answered_before(reply, entry)]
+                had[session] = max(had.get(session, 0), *(reply.issued or 0 for reply in arrived))
+            if token.seq is not None and token.seq < had.get(session, 0):
+                newest = shorten("session", session, had[session])
+                report("stale-token", entry, f"{entry.route} with {token.short}, the client had {newest}")
+            if entry.route in _KEEP_ALIVES:
+                if session in alive and session not in torn:
+                    late_ms = entry.at_ms - alive[session] - period_ms
+                    if late_ms > tolerance_ms:
+                        report("late-beat", entry, f"{entry.route} of {token.short} is {late_ms} ms late")
+                alive[session] = entry.at_ms
+            if entry.route == "teardown":
+                torn.setdefault(session, entry.number)
+        if entry.session is not None and entry.delivered and entry.issued is not None:
+            under_way.setdefault(entry.session, []).append(entry)
+            if entry.route == "setup" and entry.outcome is Outcome.ANSWERED and entry.answered_ms is not None:
+                alive.setdefault(entry.session, entry.answered_ms)
+    return found
+
+
+def _answered_before(answered: Entry, entry: Entry) -> bool:
+    return answered.answered_after is not None and answered.answered_after < entry.number

@@ -1,0 +1,272 @@
+"""``usher-headend``: the reference head-end as a program."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO, get_args
+
+from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation
+from .server import HeadEnd
+from .sessions import SessionState
+
+_ABOUT = """\
+A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
+operator kills, and licences for FairPlay, Widevine, PlayReady and Clear Key. It counts concurrent
+streams, rotates tokens, expires what is not kept alive, and keeps a journal of every request.
+"""
+
+_EXAMPLES = """\
+examples:
+  usher-headend --limit 1 --period 10 --account alice --account bob
+  usher-headend --key 00112233445566778899aabbccddeeff:ffeeddccbbaa99887766554433221100
+  usher-headend --clock manual --rotation strict --ready-file /tmp/headend.json
+
+control endpoints (JSON), the oracle for tests in any language:
+  GET  /_control/state         clock, held requests, active sessions, requests by route
+  GET  /_control/journal       every request; ?route= &account= &session= &after=N filter,
+                               ?min=N&timeout_ms=T waits for N requests, ?text=true is a table
+  GET  /_control/sessions      the session table; ?account= &state=
+  GET  /_control/violations    mistakes of the client; ?ignore=kind,kind
+  POST /_control/advance       {"ms": 60000}                    manual clock only
+  POST /_control/faults        {"route": "heartbeat", "fault": {"kind": "status", "status": 503}}
+  POST /_control/release       {}                               lets stalled requests go on
+  POST /_control/token         {"account": "alice", "max_sessions": 1}
+  POST /_control/key           {"kid": "<hex>", "key": "<hex>"}
+  POST /_control/kill          {"account": "alice"}
+
+SIGTERM or SIGINT ends it with a summary and exit status 0. Its keys and tokens are fixtures: run it on
+loopback or in a lab, never as a service.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="usher-headend",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    listen = made.add_argument_group("listening")
+    listen.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (%(default)s)")
+    listen.add_argument("--port", type=int, default=0, metavar="N", help="TCP port, 0 for a free one (%(default)s)")
+    listen.add_argument("--tls", action="store_true", help="serve HTTPS under a certificate authority of its own")
+    listen.add_argument("--tenant", default=DEFAULT_TENANT, metavar="NAME", help="tenant in every path (%(default)s)")
+    listen.add_argument(
+        "--ready-file", type=Path, metavar="PATH", help="write URLs, tokens, CA file and pid there once listening"
+    )
+    rules = made.add_argument_group("sessions")
+    rules.add_argument("--limit", type=int, default=2, metavar="N", help="streams at once per account (%(default)s)")
+    rules.add_argument("--period", type=float, default=60.0, metavar="S", help="seconds between keep-alives (%(default)g)")
+    rules.add_argument("--grace", type=float, default=2.0, metavar="X", help="a session lives X periods (%(default)g)")
+    rules.add_argument(
+        "--rotation",
+        choices=[name.replace("_", "-") for name in get_args(Rotation)],
+        default="accept-previous",
+        help="which session tokens are taken: only the newest, the previous too, or one for good (%(default)s)",
+    )
+    rules.add_argument(
+        "--enforced", nargs="+", action="extend", default=[], choices=KEY_SYSTEMS, metavar="KEYSYSTEM",
+        help=f"enforce sessions by licence renewal for: {', '.join(KEY_SYSTEMS)}",
+    )
+    rules.add_argument(
+        "--clock", choices=["system", "manual"], default="system", help="real time, or moved by /_control/advance"
+    )
+    content = made.add_argument_group("content and accounts")
+    content.add_argument(
+        "--key", type=_key, action="append", default=[], metavar="KID:KEY",
+        help="a content key for Clear Key licences, both 32 hex digits; repeat for more",
+    )
+    content.add_argument("--key-file", type=Path, metavar="PATH", help="keys, one KID:KEY a line, # comments")
+    content.add_argument(
+        "--account", action="append", default=[], metavar="NAME", help="print a content token for it; repeat for more"
+    )
+    content.add_argument("--content-id", default="content-1", metavar="ID", help="content of those tokens (%(default)s)")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs until SIGTERM or SIGINT.
+
+    Returns:
+        0; 2 for settings that do not fit or an address that cannot be had.
+    """
+    options = parser().parse_args(argv)
+    accounts = options.account or ["account-1"]
+    ending = {signal.SIGTERM, signal.SIGINT}
+    try:
+        head_end = HeadEnd(_config(options))
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+        try:
+            with head_end:
+                ready = _ready(head_end, accounts, options.content_id)
+                if options.ready_file is not None:
+                    _write_atomically(options.ready_file, json.dumps(ready, indent=2) + "\n")
+                _print_start(ready, sys.stdout)
+                signal.sigwait(ending)
+        finally:
+            if options.ready_file is not None:
+                options.ready_file.unlink(missing_ok=True)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    except (OSError, ValueError) as error:
+        print(f"usher-headend: {error}", file=sys.stderr)
+        return 2
+    _print_end(head_end, sys.stdout)
+    return 0
+
+
+def _config(options: argparse.Namespace) -> HeadEndConfig:
+    keys = dict(options.key)
+    if options.key_file is not None:
+        keys |= _read_keys(options.key_file)
+    return HeadEndConfig(
+        tenant=options.tenant,
+        host=options.host,
+        port=options.port,
+        tls=options.tls,
+        clock=options.clock,
+        limit=options.limit,
+        period_s=options.period,
+        grace=options.grace,
+        token_rotation=options.rotation.replace("-", "_"),
+        enforced=frozenset(options.enforced),
+        keys=keys,
+        journal_limit=100_000,
+    )
+
+
+def _key(text: str) -> tuple[bytes, bytes]:
+    kid, _, key = text.strip().partition(":")
+    try:
+        pair = bytes.fromhex(kid.replace("-", "")), bytes.fromhex(key)
+    except ValueError:
+        pair = b"", b""
+    if len(pair[0]) != 16 or len(pair[1]) != 16:
+        raise argparse.ArgumentTypeError("a key is KID:KEY, 32 hex digits each")
+    return pair
+
+
+def _read_keys(path: Path) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        try:
+            kid, key = _key(text)
+        except argparse.ArgumentTypeError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from error
+        found[kid] = key
+    return found
+
+
+def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[str, Any]:
+    return {
+        "pid": os.getpid(),
+        "url": head_end.url,
+        "port": head_end.port,
+        "tenant": head_end.config.tenant,
+        "tenant_url": head_end.tenant_url,
+        "ssm_url": head_end.ssm_url,
+        "license_urls": {key_system: head_end.license_url(key_system) for key_system in KEY_SYSTEMS},
+        "certificate_urls": {
+            "fairplay": head_end.certificate_url("fairplay"),
+            "widevine": head_end.certificate_url("widevine"),
+        },
+        "control_url": head_end.control_url,
+        "ca_file": None if head_end.ca_file is None else str(head_end.ca_file),
+        "clock": head_end.config.clock,
+        "limit": head_end.config.limit,
+        "period_s": head_end.config.period_s,
+        "grace": head_end.config.grace,
+        "token_rotation": head_end.config.token_rotation,
+        "enforced": sorted(head_end.config.enforced),
+        "keys": len(head_end.keys),
+        "tokens": {account: head_end.content_token(account, content_id) for account in accounts},
+        "operator_token": head_end.operator_token(),
+    }
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+class _Paint:
+    """Bold and dim text on a terminal, plain text elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._on = stream.isatty() and "NO_COLOR" not in os.environ
+
+    def bold(self, text: str) -> str:
+        return f"\x1b[1m{text}\x1b[0m" if self._on else text
+
+    def dim(self, text: str) -> str:
+        return f"\x1b[2m{text}\x1b[0m" if self._on else text
+
+
+def _print_start(ready: dict[str, Any], stream: TextIO) -> None:
+    paint = _Paint(stream)
+    enforced = ", ".join(ready["enforced"]) or "none"
+    rows = [
+        ("sessions", ready["ssm_url"]),
+        *((f"{name} licences", url) for name, url in ready["license_urls"].items()),
+        *((f"{name} certificate", url) for name, url in ready["certificate_urls"].items()),
+        ("control", ready["control_url"]),
+    ]
+    if ready["ca_file"] is not None:
+        rows.append(("CA file", ready["ca_file"]))
+    rules = (
+        f"{ready['limit']} streams per account, keep-alive every {ready['period_s']:g} s, "
+        f"expiry after {ready['period_s'] * ready['grace']:g} s"
+    )
+    rows += [
+        ("rules", rules),
+        ("tokens", f"rotation {ready['token_rotation'].replace('_', ' ')}; enforced: {enforced}"),
+        ("clock", ready["clock"]),
+        ("keys", f"{ready['keys']} content keys"),
+    ]
+    print(paint.bold(f"usher-headend listening on {ready['url']} (pid {ready['pid']})"), file=stream)
+    for name, value in rows:
+        print(f"  {paint.dim(f'{name:<22}')} {value}", file=stream)
+    print(file=stream)
+    for account, token in ready["tokens"].items():
+        print(paint.bold(f"content token of {account}"), file=stream)
+        print(token, file=stream)
+    stream.flush()
+
+
+def _print_end(head_end: HeadEnd, stream: TextIO) -> None:
+    paint = _Paint(stream)
+    sessions = head_end.sessions.all()
+    print(file=stream)
+    print(paint.bold("sessions"), file=stream)
+    for state in SessionState:
+        count = sum(1 for session in sessions if session.state is state)
+        name = "still held" if state is SessionState.ACTIVE else state.value.replace("_", " ")
+        print(f"  {name:<18} {count:>7}", file=stream)
+    print(paint.bold("requests"), file=stream)
+    counts = head_end.journal.counts()
+    for route, count in counts.items():
+        print(f"  {route:<18} {count:>7}", file=stream)
+    print(f"  {'all':<18} {sum(counts.values()):>7}", file=stream)
+    found = head_end.violations()
+    print(paint.bold(f"violations {len(found)}"), file=stream)
+    for violation in found[:20]:
+        print(f"  {violation}", file=stream)
+    if len(found) > 20:
+        print(f"  … and {len(found) - 20} more", file=stream)
+    stream.flush()

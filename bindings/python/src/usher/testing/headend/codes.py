@@ -1,0 +1,192 @@
+"""Which error code and which HTTP status answer which problem: the one table.
+
+Public material lists the codes but not when each is sent, nor under which HTTP status, so the
+choices live here, as data, and a test may replace any of them (``CodeTable.replacing``). The same
+number means different things on the SSM server and on a licence server, hence two columns
+(source: SSM v1 error codes, licence service error codes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import Literal
+
+Family = Literal["ssm", "license"]
+"""Which kind of server answers: the session service, or a licence or certificate service."""
+
+
+class Problem(str, Enum):
+    """What can be wrong with a request, before it has a number."""
+
+    HEADER_FORMAT = "header-format"
+    TOKEN_MISSING = "token-missing"
+    SESSION_TOKEN_MISSING = "session-token-missing"
+    TOKEN_MALFORMED = "token-malformed"
+    TOKEN_SIGNATURE = "token-signature"
+    TOKEN_EXPIRED = "token-expired"
+    TOKEN_REPLAYED = "token-replayed"
+    TOKEN_KIND = "token-kind"
+    SEVERAL_CONTENT_TOKENS = "several-content-tokens"
+    WRONG_TENANT = "wrong-tenant"
+    WRONG_ACCOUNT = "wrong-account"
+    SESSION_UNKNOWN = "session-unknown"
+    SESSION_OVER = "session-over"
+    SESSION_TOKEN_STALE = "session-token-stale"
+    LIMIT_REACHED = "limit-reached"
+    SESSION_CONTROL_DISABLED = "session-control-disabled"
+    BAD_BODY = "bad-body"
+    BAD_CHALLENGE = "bad-challenge"
+    NO_KEY = "no-key"
+    BAD_KEY_ID = "bad-key-id"
+    NOT_GRANTED = "not-granted"
+    INTERNAL = "internal"
+    SSM_UNAVAILABLE = "ssm-unavailable"
+
+
+class Refusal(Exception):
+    """A request the head-end refuses.
+
+    Args:
+        problem: what is wrong; the code table turns it into a number.
+        message: one line for the ``message`` of the error body; the table's own when empty.
+    """
+
+    def __init__(self, problem: Problem, message: str = "") -> None:
+        super().__init__(message or problem.value)
+        self.problem = problem
+        self.message = message
+
+
+_SSM: dict[Problem, int] = {
+    Problem.HEADER_FORMAT: 1000,
+    Problem.TOKEN_MISSING: 1003,
+    Problem.SESSION_TOKEN_MISSING: 1003,
+    Problem.TOKEN_MALFORMED: 1006,
+    Problem.TOKEN_SIGNATURE: 1006,
+    Problem.TOKEN_EXPIRED: 1004,
+    Problem.TOKEN_REPLAYED: 1006,
+    Problem.TOKEN_KIND: 1006,
+    Problem.SEVERAL_CONTENT_TOKENS: 1000,
+    Problem.WRONG_TENANT: 1005,
+    Problem.WRONG_ACCOUNT: 1009,
+    Problem.SESSION_UNKNOWN: 1006,
+    Problem.SESSION_OVER: 1006,
+    Problem.SESSION_TOKEN_STALE: 1006,
+    Problem.LIMIT_REACHED: 1007,
+    Problem.SESSION_CONTROL_DISABLED: 1008,
+    Problem.BAD_BODY: 1000,
+    Problem.BAD_CHALLENGE: 1011,
+    Problem.NO_KEY: 1012,
+    Problem.BAD_KEY_ID: 1011,
+    Problem.NOT_GRANTED: 1011,
+    Problem.INTERNAL: 4000,
+    Problem.SSM_UNAVAILABLE: 4001,
+}
+
+_LICENSE: dict[Problem, int] = {
+    Problem.HEADER_FORMAT: 1004,
+    Problem.TOKEN_MISSING: 4001,
+    Problem.SESSION_TOKEN_MISSING: 4000,
+    Problem.TOKEN_MALFORMED: 3006,
+    Problem.TOKEN_SIGNATURE: 3004,
+    Problem.TOKEN_EXPIRED: 4005,
+    Problem.TOKEN_REPLAYED: 4006,
+    Problem.TOKEN_KIND: 3005,
+    Problem.SEVERAL_CONTENT_TOKENS: 4003,
+    Problem.WRONG_TENANT: 4009,
+    Problem.WRONG_ACCOUNT: 4010,
+    Problem.SESSION_UNKNOWN: 1006,
+    Problem.SESSION_OVER: 1006,
+    Problem.SESSION_TOKEN_STALE: 1006,
+    Problem.LIMIT_REACHED: 1007,
+    Problem.SESSION_CONTROL_DISABLED: 1008,
+    Problem.BAD_BODY: 1001,
+    Problem.BAD_CHALLENGE: 2001,
+    Problem.NO_KEY: 4011,
+    Problem.BAD_KEY_ID: 4014,
+    Problem.NOT_GRANTED: 4000,
+    Problem.INTERNAL: 4000,
+    Problem.SSM_UNAVAILABLE: 4000,
+}
+
+_MESSAGES: dict[Problem, str] = {
+    Problem.HEADER_FORMAT: "invalid authorisation header format",
+    Problem.TOKEN_MISSING: "authorisation token missing",
+    Problem.SESSION_TOKEN_MISSING: "session token missing",
+    Problem.TOKEN_MALFORMED: "token is not a JSON web token",
+    Problem.TOKEN_SIGNATURE: "token signature does not verify",
+    Problem.TOKEN_EXPIRED: "token has expired",
+    Problem.TOKEN_REPLAYED: "token already played",
+    Problem.TOKEN_KIND: "token of the wrong kind",
+    Problem.SEVERAL_CONTENT_TOKENS: "several content authorisation tokens",
+    Problem.WRONG_TENANT: "tenant id mismatch",
+    Problem.WRONG_ACCOUNT: "session belongs to another account",
+    Problem.SESSION_UNKNOWN: "unknown session",
+    Problem.SESSION_OVER: "session is over",
+    Problem.SESSION_TOKEN_STALE: "session token has been replaced by a newer one",
+    Problem.LIMIT_REACHED: "maximum number of active sessions exceeded",
+    Problem.SESSION_CONTROL_DISABLED: "session management disabled",
+    Problem.BAD_BODY: "invalid request format",
+    Problem.BAD_CHALLENGE: "invalid challenge format",
+    Problem.NO_KEY: "no key for key id",
+    Problem.BAD_KEY_ID: "key id is not valid",
+    Problem.NOT_GRANTED: "request not granted",
+    Problem.INTERNAL: "internal error",
+    Problem.SSM_UNAVAILABLE: "SSM not available",
+}
+
+_SSM_STATUS: dict[int, int] = {4000: 500, 4001: 503}
+
+
+def _frozen(table: dict[Problem, int]) -> Mapping[Problem, int]:
+    return MappingProxyType(table)
+
+
+@dataclass(frozen=True)
+class CodeTable:
+    """Error codes and HTTP statuses by problem.
+
+    Attributes:
+        ssm: ``errorCode`` of the session service per problem.
+        license: ``errorCode`` of the licence services per problem.
+        ssm_status: HTTP status per SSM ``errorCode`` where it is not ``default_status``.
+        license_status: the same for licence codes.
+        default_status: HTTP status of every other refusal (400, seen in the field for 1007).
+        messages: ``message`` text per problem.
+    """
+
+    ssm: Mapping[Problem, int] = field(default_factory=lambda: _frozen(_SSM))
+    license: Mapping[Problem, int] = field(default_factory=lambda: _frozen(_LICENSE))
+    ssm_status: Mapping[int, int] = field(default_factory=lambda: MappingProxyType(_SSM_STATUS))
+    license_status: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    default_status: int = 400
+    messages: Mapping[Problem, str] = field(default_factory=lambda: MappingProxyType(_MESSAGES))
+
+    def code(self, family: Family, problem: Problem) -> int:
+        """The ``errorCode`` a server of this family answers."""
+        return (self.ssm if family == "ssm" else self.license)[problem]
+
+    def status(self, family: Family, code: int) -> int:
+        """The HTTP status under which that code travels."""
+        table = self.ssm_status if family == "ssm" else self.license_status
+        return table.get(code, self.default_status)
+
+    def replacing(
+        self,
+        *,
+        ssm: Mapping[Problem, int] | None = None,
+        license: Mapping[Problem, int] | None = None,
+        ssm_status: Mapping[int, int] | None = None,
+        license_status: Mapping[int, int] | None = None,
+    ) -> CodeTable:
+        """A copy of this table with some rows replaced."""
+        return replace(
+            self,
+            ssm={**self.ssm, **(ssm or {})},
+            license={**self.license, **(license or {})},
+            ssm_status={**self.ssm_status, **(ssm_status or {})},
+            license_status={**self.license_status, **(license_status or {})},
+        )

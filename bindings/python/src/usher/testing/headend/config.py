@@ -1,0 +1,132 @@
+"""What a reference head-end is told before it starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from .codes import CodeTable
+
+KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
+"""The licence kinds served."""
+
+KEY_SYSTEMS: tuple[KeySystem, ...] = get_args(KeySystem)
+
+SERVICE_OF: Mapping[KeySystem, str] = {
+    "fairplay": "fpls",
+    "widevine": "wvls",
+    "playready": "prls",
+    "clearkey": "ckls",
+}
+"""The licence service segment of the URL per key system (source: SSP licence service URLs)."""
+
+Rotation = Literal["strict", "accept_previous", "none"]
+Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
+
+DEFAULT_TENANT = "TENANT1"
+DEFAULT_HMAC_KEY = b"usher reference head-end: fixture key, signs nothing real"
+MAX_HEADER_BYTES = 65_536
+"""Largest request line or header field accepted; session tokens beside content tokens grow long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadEndConfig:
+    """The settings of one head-end.
+
+    Attributes:
+        tenant: first path segment of every URL, and the ``tenantId`` of tokens.
+        host: address to listen on. Anything but loopback is for test labs only.
+        port: TCP port, 0 for a free one.
+        tls: serve HTTPS under a certificate authority made for this head-end.
+        clock: ``system``, or ``manual`` for a clock that only ``advance`` moves.
+        manual_start_ms: where a manual clock starts, in ms since the Unix epoch.
+        hmac_key: HS256 key that signs and verifies every token.
+        key_id: ``kid`` in the header of tokens (the credential id).
+        limit: sessions per account where the content token names no ``maxSessions``.
+        period_s: seconds between keep-alives, told to clients at set-up. May be fractional.
+        grace: a session expires ``period_s * grace`` after its last keep-alive
+            (source: open points, expiry grace).
+        token_rotation: ``strict`` takes only the newest session token, ``accept_previous`` also the
+            one before it, ``none`` never changes the token.
+        session_token_lifetime_s: ``exp`` of session tokens, counted from set-up.
+        heartbeat_key: spelling of the period in the set-up reply.
+        teardown_reply: ``json`` is 200 with ``{}``, ``no-content`` is 204, ``text`` is 200 with text
+            (source: SSM v1 teardown).
+        auth_headers: header names that may carry the tokens, compared without regard to case.
+        strict_header: refuse spaces around commas and several authorisation header lines.
+        ssm_required: when a licence needs a live session: ``token`` = when the content token has
+            session control on, ``always``, or ``never``.
+        require_session_control: refuse set-up (1008) for tokens without session control.
+        anti_replay: refuse a licence for a content token whose ``jti`` was played (needs ``exp``).
+        enforced: key systems whose licence replies enforce the session (DRM-enforced mode).
+        fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.
+        fairplay_base64: how ``CkcMessage`` is encoded.
+        keys: content keys by key id, 16 bytes each, for Clear Key licences.
+        codes: which error code and status answer which problem.
+        beat_tolerance_ms: lateness of a keep-alive that ``violations()`` forgives.
+        control: serve the control endpoints under ``/_control/``.
+        journal_limit: entries kept, oldest dropped first; None keeps all.
+        max_body_bytes: largest request body accepted.
+    """
+
+    tenant: str = DEFAULT_TENANT
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: bool = False
+    clock: Literal["system", "manual"] = "system"
+    manual_start_ms: int = 1_700_000_000_000
+    hmac_key: bytes = field(default=DEFAULT_HMAC_KEY, repr=False)
+    key_id: str = "usher-fixture-1"
+    limit: int = 2
+    period_s: float = 60.0
+    grace: float = 2.0
+    token_rotation: Rotation = "accept_previous"
+    session_token_lifetime_s: int = 86_400
+    heartbeat_key: Literal["heartbeat", "heartBeat"] = "heartbeat"
+    teardown_reply: Literal["json", "no-content", "text"] = "json"
+    auth_headers: tuple[str, ...] = ("nv-authorizations",)
+    strict_header: bool = True
+    ssm_required: Literal["token", "always", "never"] = "token"
+    require_session_control: bool = False
+    anti_replay: bool = True
+    enforced: frozenset[KeySystem] = frozenset()
+    fairplay_reply: Literal["json", "raw"] = "json"
+    fairplay_base64: Base64Form = "padded"
+    keys: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
+    codes: CodeTable = field(default_factory=CodeTable)
+    beat_tolerance_ms: int = 250
+    control: bool = True
+    journal_limit: int | None = None
+    max_body_bytes: int = 16 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "enforced", frozenset(self.enforced))
+        unknown = self.enforced - set(KEY_SYSTEMS)
+        if unknown:
+            raise ValueError(f"enforced: unknown key system {', '.join(sorted(unknown))}")
+        if not self.tenant or "/" in self.tenant:
+            raise ValueError(f"tenant: {self.tenant!r} is not one path segment")
+        if not (math.isfinite(self.period_s) and self.period_s > 0):
+            raise ValueError(f"period_s: {self.period_s} is not a positive number of seconds")
+        if not (math.isfinite(self.grace) and self.grace >= 1.0):
+            raise ValueError(f"grace: {self.grace} is less than one period")
+        if self.limit < 0:
+            raise ValueError(f"limit: {self.limit} is negative")
+        if self.clock not in ("system", "manual"):
+            raise ValueError(f"clock: unknown value {self.clock!r}")
+        if self.token_rotation not in get_args(Rotation):
+            raise ValueError(f"token_rotation: unknown value {self.token_rotation!r}")
+        if self.fairplay_reply == "raw" and "fairplay" in self.enforced:
+            raise ValueError("fairplay_reply: a raw CKC cannot carry the session token of enforced mode")
+
+    @property
+    def period_ms(self) -> int:
+        """The keep-alive period in ms, at least 1."""
+        return max(1, round(self.period_s * 1000))
+
+    @property
+    def lifetime_ms(self) -> int:
+        """How long a session lives without a keep-alive, in ms."""
+        return max(1, round(self.period_s * self.grace * 1000))

@@ -1,0 +1,219 @@
+"""The control endpoints under ``/_control/``: the head-end as an oracle for any language.
+
+All bodies are JSON objects; a mistake is answered 400 with ``{"error": text}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from .faults import Fault
+from .journal import Entry
+from .sessions import Session
+
+if TYPE_CHECKING:
+    from .server import HeadEnd
+
+_Answerer = Callable[["HeadEnd", Mapping[str, str], dict[str, Any]], Awaitable[dict[str, Any]]]
+PREFIX = "/_control/"
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """An entry as JSON: as ``Entry``, the body base64, the tokens by name and claims."""
+    return {
+        "number": entry.number,
+        "at_ms": entry.at_ms,
+        "route": entry.route,
+        "key_system": entry.key_system,
+        "method": entry.method,
+        "path": entry.path,
+        "query": [list(item) for item in entry.query],
+        "headers": [list(item) for item in entry.headers],
+        "body_base64": base64.b64encode(entry.body).decode("ascii"),
+        "authorization": [
+            {"kind": p.kind, "short": p.short, "jti": p.jti, "seq": p.seq, "signed": p.signed, "spaced": p.spaced}
+            for p in entry.parts
+        ],
+        "account": entry.account,
+        "session": entry.session,
+        "status": entry.status,
+        "error_code": entry.error_code,
+        "fault": entry.fault,
+        "outcome": entry.outcome.value,
+        "answered_ms": entry.answered_ms,
+        "issued": entry.issued,
+        "delivered": entry.delivered,
+    }
+
+
+def session_json(session: Session) -> dict[str, Any]:
+    """A session as JSON, member for member."""
+    return {**asdict(session), "state": session.state.value}
+
+
+async def _journal(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    known = {"route", "account", "session", "key_system", "after", "min", "answered", "timeout_ms", "text"}
+    if unknown := set(query) - known:
+        raise ValueError(f"unknown query {', '.join(sorted(unknown))}")
+    filters: dict[str, Any] = {
+        name: query[name] for name in ("route", "account", "session", "key_system") if name in query
+    }
+    after = int(query.get("after", 0))
+    if "answered" in query:
+        filters["answered"] = query["answered"] == "true"
+    least, timeout_ms = int(query.get("min", 0)), int(query.get("timeout_ms", 0))
+
+    def collect() -> list[Entry]:
+        return he.journal.entries(**filters, after=after)
+
+    def wait() -> bool:
+        he.journal.wait_for(lambda _: len(collect()) >= least, timeout_ms / 1000)
+        return True
+
+    reached = len(collect()) >= least
+    if not reached and timeout_ms > 0:
+        try:
+            reached = await asyncio.get_running_loop().run_in_executor(None, wait)
+        except TimeoutError:
+            reached = False
+    entries = collect()
+    return {
+        "reached": reached,
+        "routes": [entry.route for entry in entries],
+        "entries": [entry_json(entry) for entry in entries],
+        "text": he.journal.dump(),
+    }
+
+
+async def _sessions(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    found = he.sessions.all(query.get("account"))
+    if "state" in query:
+        found = [session for session in found if session.state.value == query["state"]]
+    return {
+        "active": sum(1 for session in found if session.active),
+        "sessions": [session_json(session) for session in found],
+    }
+
+
+async def _state(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "now_ms": he.now_ms,
+        "clock": "manual" if he.manual else "system",
+        "held": he.held,
+        "active": len(he.sessions.active()),
+        "requests": he.journal.counts(),
+        "faults_pending": he.faults.pending,
+        "period_s": he.config.period_s,
+        "grace": he.config.grace,
+        "limit": he.config.limit,
+        "token_rotation": he.config.token_rotation,
+    }
+
+
+async def _violations(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    ignore = [kind for kind in query.get("ignore", "").split(",") if kind]
+    return {"violations": [asdict(violation) for violation in he.violations(ignore=ignore)]}
+
+
+async def _advance(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    return {"now_ms": he.advance(int(_take(body, "ms")))}
+
+
+async def _faults(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    if body.pop("clear", False):
+        he.faults.clear(body.pop("route", None))
+    else:
+        route, value = str(_take(body, "route")), _take(body, "fault")
+        faults = [Fault.from_json(_object(item)) for item in (value if isinstance(value, list) else [value])]
+        options = {name: body.pop(name) for name in ("times", "always", "account", "key_system") if name in body}
+        he.faults.add(route, *faults, **options)
+    return {"pending": he.faults.pending}
+
+
+async def _release(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    return {"released": he.release(body.pop("route", None), body.pop("count", None))}
+
+
+async def _token(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    kind = str(body.pop("kind", "content"))
+    makers: dict[str, Callable[..., str]] = {
+        "content": he.content_token,
+        "content-with-key": he.content_token_with_key,
+        "device": he.device_token,
+        "operator": he.operator_token,
+    }
+    if kind not in makers:
+        raise ValueError(f"unknown token kind {kind!r}; kinds are {', '.join(makers)}")
+    arguments = {**body}
+    body.clear()
+    if "kids" in arguments:
+        arguments["kids"] = [bytes.fromhex(kid) for kid in arguments["kids"]]
+    return {"token": makers[kind](**arguments)}
+
+
+async def _key(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    he.add_key(bytes.fromhex(str(_take(body, "kid"))), bytes.fromhex(str(_take(body, "key"))))
+    return {"keys": len(he.keys)}
+
+
+async def _kill(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    if "device" in body:
+        return {"killed": he.kill_device(str(body.pop("device")))}
+    return {"killed": he.kill_account(str(_take(body, "account")))}
+
+
+_ENDPOINTS: dict[tuple[str, str], _Answerer] = {
+    ("GET", "journal"): _journal,
+    ("GET", "sessions"): _sessions,
+    ("GET", "state"): _state,
+    ("GET", "violations"): _violations,
+    ("POST", "advance"): _advance,
+    ("POST", "faults"): _faults,
+    ("POST", "release"): _release,
+    ("POST", "token"): _token,
+    ("POST", "key"): _key,
+    ("POST", "kill"): _kill,
+}
+
+
+async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
+    """Answers one control request."""
+    name = request.path.removeprefix(PREFIX)
+    answerer = _ENDPOINTS.get((request.method, name))
+    if answerer is None:
+        allowed = [method for method, known in _ENDPOINTS if known == name]
+        if allowed:
+            error = {"error": f"{name} takes {', '.join(allowed)}"}
+            return web.json_response(error, status=405, headers={"Allow": ", ".join(allowed)})
+        names = ", ".join(f"{method} {known}" for method, known in _ENDPOINTS)
+        return web.json_response({"error": f"no control endpoint {name!r}; there are {names}"}, status=404)
+    try:
+        raw = await request.read()
+        body = _object(json.loads(raw)) if raw.strip() else {}
+        result = await answerer(he, request.query, body)
+        if body:
+            raise ValueError(f"unknown member {', '.join(sorted(body))}; the rest has been done")
+    except (ValueError, TypeError, KeyError, RuntimeError) as error:
+        return web.json_response({"error": f"{name}: {error}"}, status=400)
+    if name == "journal" and request.query.get("text") == "true":
+        return web.Response(text=f"{result['text']}\n")
+    return web.json_response(result)
+
+
+def _take(body: dict[str, Any], name: str) -> Any:
+    if name not in body:
+        raise ValueError(f"body has no {name}")
+    return body.pop(name)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return dict(value)

@@ -1,0 +1,407 @@
+"""Faults: what a head-end, a proxy or a network can do to one request.
+
+A fault says when the request is held or delayed, whether its effect on the session table takes
+place, how the reply is edited and how it is delivered. Faults combine with ``|``: the right one
+wins where both say something, edits add up.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Literal
+
+from .journal import ROUTES, Entry
+from .replies import JSON_TYPE, Reply
+
+When = Literal["before", "after"]
+"""Before or after the request is processed, that is, takes effect on the session table."""
+
+Edit = Callable[[Reply], Reply]
+
+
+class Delivery(str, Enum):
+    """How the reply travels."""
+
+    WHOLE = "whole"
+    CLOSE = "close"
+    """The connection is closed, nothing is sent."""
+    RESET = "reset"
+    """The connection is reset (RST), nothing is sent."""
+    RESET_IN_HEAD = "reset-in-head"
+    """Half of the reply's head, then a reset."""
+    TRUNCATED = "truncated"
+    """``Content-Length`` promises more than is sent, then the connection closes."""
+    BAD_CHUNKS = "bad-chunks"
+    """Chunked, with a chunk size that is not a number."""
+    TRICKLE = "trickle"
+    """The body in small pieces, spaced on the head-end's clock."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to one request. Make it with the class methods.
+
+    Attributes:
+        label: what the journal shows.
+        hold: hold the request without a reply until ``release()``, before or after processing.
+        delay_ms: ``(before, after)`` processing, in ms on the head-end's clock.
+        effect: whether the request is processed at all. None lets the reply decide.
+        status: HTTP status in place of the real one.
+        edits: changes to the reply, in order.
+        delivery: how the reply travels.
+        keep_bytes: for a truncated reply, how many body bytes are sent (None: half).
+        piece_bytes: for a trickle, bytes per piece.
+        every_ms: for a trickle, ms between pieces, the first at once.
+    """
+
+    label: str
+    hold: When | None = None
+    delay_ms: tuple[int, int] = (0, 0)
+    effect: bool | None = None
+    edits: tuple[Edit, ...] = ()
+    delivery: Delivery = Delivery.WHOLE
+    keep_bytes: int | None = None
+    piece_bytes: int = 1
+    every_ms: int = 0
+
+    def __or__(self, other: Fault) -> Fault:
+        later = other.delivery is not Delivery.WHOLE
+        return Fault(
+            label=f"{self.label} | {other.label}",
+            hold=other.hold or self.hold,
+            delay_ms=(self.delay_ms[0] + other.delay_ms[0], self.delay_ms[1] + other.delay_ms[1]),
+            effect=self.effect if other.effect is None else other.effect,
+            edits=self.edits + other.edits,
+            delivery=other.delivery if later else self.delivery,
+            keep_bytes=other.keep_bytes if later else self.keep_bytes,
+            piece_bytes=other.piece_bytes if later else self.piece_bytes,
+            every_ms=other.every_ms if later else self.every_ms,
+        )
+
+    @property
+    def processes(self) -> bool:
+        """Whether the request takes effect on the session table."""
+        return self.effect is not False
+
+    # Time.
+
+    @classmethod
+    def none(cls) -> Fault:
+        """Lets one request through untouched, to spare it from the faults queued after."""
+        return cls("none")
+
+    @classmethod
+    def stall(cls, when: When = "before") -> Fault:
+        """Holds the request, no reply, until released or the client goes away.
+
+        ``before``: a client that goes away leaves no trace in the session table.
+        ``after``: the effect has taken place, only the reply is missing.
+        """
+        return cls(f"stall {when}", hold=when)
+
+    @classmethod
+    def delay(cls, ms: int, when: When = "before") -> Fault:
+        """Delays processing (``before``) or only the reply (``after``) by ms on the head-end's clock."""
+        return cls(f"delay {ms} ms {when}", delay_ms=(ms, 0) if when == "before" else (0, ms))
+
+    @classmethod
+    def trickle(cls, piece_bytes: int = 1, every_ms: int = 1000) -> Fault:
+        """Sends the body in pieces, the first at once, the next each ``every_ms`` later."""
+        label = f"trickle {piece_bytes} B/{every_ms} ms"
+        return cls(label, delivery=Delivery.TRICKLE, piece_bytes=max(1, piece_bytes), every_ms=every_ms)
+
+    # Connection.
+
+    @classmethod
+    def drop(cls, when: When = "before") -> Fault:
+        """Closes the connection without a reply; ``after`` = the session exists, the reply is lost."""
+        return cls(f"drop {when}", effect=when == "after", delivery=Delivery.CLOSE)
+
+    @classmethod
+    def reset(cls, when: When = "before") -> Fault:
+        """Resets the connection (RST) without a reply."""
+        return cls(f"reset {when}", effect=when == "after", delivery=Delivery.RESET)
+
+    @classmethod
+    def reset_in_headers(cls) -> Fault:
+        """Sends half of the reply's headers, then resets the connection. The effect takes place."""
+        return cls("reset in headers", delivery=Delivery.RESET_IN_HEAD)
+
+    @classmethod
+    def truncate(cls, keep_bytes: int | None = None) -> Fault:
+        """Promises the whole body in ``Content-Length`` and sends less (half, unless told)."""
+        return cls("truncated body", delivery=Delivery.TRUNCATED, keep_bytes=keep_bytes)
+
+    @classmethod
+    def bad_chunks(cls) -> Fault:
+        """Sends chunked encoding with an unreadable chunk size."""
+        return cls("bad chunking", delivery=Delivery.BAD_CHUNKS)
+
+    # Other replies.
+
+    @classmethod
+    def reply(
+        cls,
+        status: int,
+        *,
+        body: bytes | str | Mapping[str, Any] = b"",
+        content_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        processed: bool = False,
+        label: str | None = None,
+    ) -> Fault:
+        """Answers this instead; ``processed`` says whether the request takes effect all the same.
+
+        Args:
+            body: bytes, text, or a mapping sent as JSON.
+            content_type: guessed from the body when None.
+        """
+        if isinstance(body, Mapping):
+            data, kind = json.dumps(body).encode(), JSON_TYPE
+        elif isinstance(body, str):
+            data, kind = body.encode(), "text/plain; charset=utf-8"
+        else:
+            data, kind = body, "application/octet-stream" if body else ""
+        made = Reply(status, data, kind if content_type is None else content_type, tuple((headers or {}).items()))
+        return cls(label or f"reply {status}", effect=processed, edits=(lambda _: made,))
+
+    @classmethod
+    def status(
+        cls,
+        status: int,
+        *,
+        retry_after: int | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | str | Mapping[str, Any] = b"",
+        processed: bool = False,
+    ) -> Fault:
+        """A status such as 503, 429, 401 or 403, by default without effect; ``retry_after`` in s or a date."""
+        extra = dict(headers or {})
+        if retry_after is not None:
+            extra["Retry-After"] = str(retry_after)
+        return cls.reply(status, body=body, headers=extra, processed=processed, label=f"status {status}")
+
+    @classmethod
+    def error(cls, code: int, *, status: int = 400, message: str = "by fault script", processed: bool = False) -> Fault:
+        """A platform error body: ``{"errorCode": code, "message": message}``."""
+        body = {"errorCode": code, "message": message}
+        return cls.reply(status, body=body, processed=processed, label=f"error {code}")
+
+    @classmethod
+    def redirect(cls, location: str, status: int = 302) -> Fault:
+        """A redirect, without effect."""
+        return cls.reply(status, headers={"Location": location}, label=f"redirect {status}")
+
+    @classmethod
+    def html_page(cls, status: int = 200, *, processed: bool = False) -> Fault:
+        """A page such as a captive portal or a proxy answers with in the server's place."""
+        page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Sign in</h1></body></html>\n"
+        kind = "text/html; charset=utf-8"
+        return cls.reply(status, body=page, content_type=kind, processed=processed, label="html page")
+
+    @classmethod
+    def non_json(cls, text: str = "session ok", *, processed: bool = True) -> Fault:
+        """Text where JSON is expected, still labelled as JSON; the effect takes place."""
+        return cls("non-JSON body", effect=processed, edits=(lambda r: replace(r, body=text.encode()),))
+
+    @classmethod
+    def empty_body(cls, *, processed: bool = True) -> Fault:
+        """The real status and headers without a body; the effect takes place."""
+        return cls("empty body", effect=processed, edits=(lambda r: replace(r, body=b""),))
+
+    @classmethod
+    def header(cls, name: str, value: str) -> Fault:
+        """Adds a header to the real reply."""
+        return cls(f"header {name}", edits=(lambda r: r.with_header(name, value),))
+
+    # Fields of JSON replies.
+
+    @classmethod
+    def without(cls, *fields: str) -> Fault:
+        """Leaves fields out of the JSON reply."""
+
+        def edit(value: dict[str, Any]) -> dict[str, Any]:
+            return {key: item for key, item in value.items() if key not in fields}
+
+        return cls(f"without {', '.join(fields)}", edits=(_json_edit(edit),))
+
+    @classmethod
+    def fields(cls, overrides: Mapping[str, Any] | None = None, **named: Any) -> Fault:
+        """Sets fields of the JSON reply to any value, such as ``fields(heartbeat="60")``."""
+        values = {**(overrides or {}), **named}
+        label = "fields " + ", ".join(f"{key}={item!r}" for key, item in values.items())
+        return cls(label[:60], edits=(_json_edit(lambda value: {**value, **values}),))
+
+    @classmethod
+    def rename(cls, old: str, new: str) -> Fault:
+        """Spells a field of the JSON reply otherwise, such as ``rename("sessionToken", "sessiontoken")``."""
+
+        def edit(value: dict[str, Any]) -> dict[str, Any]:
+            return {new if key == old else key: item for key, item in value.items()}
+
+        return cls(f"rename {old} to {new}", edits=(_json_edit(edit),))
+
+    @classmethod
+    def oversized(cls, size_bytes: int) -> Fault:
+        """Pads the reply to at least this many bytes; a JSON reply stays valid JSON."""
+
+        def edit(reply: Reply) -> Reply:
+            value = reply.json_object()
+            missing = size_bytes - len(reply.body)
+            if missing <= 0:
+                return reply
+            if value is None:
+                return replace(reply, body=reply.body + b" " * missing)
+            return replace(reply, body=json.dumps({**value, "padding": "x" * missing}).encode())
+
+        return cls(f"oversized {size_bytes} B", edits=(edit,))
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Fault:
+        """A fault as the control endpoint takes it: ``{"kind": name, …arguments}``.
+
+        ``kind`` is the name of a class method above, the other members are its arguments; ``without``
+        takes ``fields`` as a list, ``fields`` takes ``overrides`` as an object.
+
+        Raises:
+            ValueError: unknown kind, or arguments it does not take.
+        """
+        arguments = dict(value)
+        kind = str(arguments.pop("kind", ""))
+        positional: Sequence[str] = ()
+        if kind not in KINDS:
+            raise ValueError(f"unknown fault kind {kind!r}; kinds are {', '.join(KINDS)}")
+        if kind == "without":
+            positional = [str(name) for name in arguments.pop("fields", [])]
+        if arguments.get("when", "before") not in ("before", "after"):
+            raise ValueError(f"fault {kind}: when is {arguments['when']!r}, neither before nor after")
+        try:
+            made = getattr(cls, kind)(*positional, **arguments)
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"fault {kind}: {error}") from error
+        assert isinstance(made, Fault)
+        return made
+
+
+KINDS = (
+    "none",
+    "stall",
+    "delay",
+    "trickle",
+    "drop",
+    "reset",
+    "reset_in_headers",
+    "truncate",
+    "bad_chunks",
+    "reply",
+    "status",
+    "error",
+    "redirect",
+    "html_page",
+    "non_json",
+    "empty_body",
+    "header",
+    "without",
+    "fields",
+    "rename",
+    "oversized",
+)
+"""The fault kinds of the control endpoint."""
+
+
+class FaultError(Exception):
+    """A fault that does not fit the reply it met: a mistake in the test, answered with status 500."""
+
+
+def _json_edit(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:
+    def apply(reply: Reply) -> Reply:
+        value = reply.json_object()
+        if value is None:
+            raise FaultError(f"the fault edits JSON, the reply is {reply.content_type or 'empty'}")
+        return replace(reply, body=json.dumps(edit(value)).encode())
+
+    return apply
+
+
+@dataclass(eq=False)
+class _Rule:
+    route: str
+    fault: Fault
+    left: int | None
+    account: str | None
+    key_system: str | None
+    where: Callable[[Entry], bool] | None
+
+    def matches(self, entry: Entry) -> bool:
+        return (
+            self.route in ("*", entry.route)
+            and (self.account is None or self.account == entry.account)
+            and (self.key_system is None or self.key_system == entry.key_system)
+            and (self.where is None or self.where(entry))
+        )
+
+
+@dataclass
+class FaultScript:
+    """The faults to come, per route. Any thread may call any method."""
+
+    _rules: list[_Rule] = field(default_factory=list, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(
+        self,
+        route: str,
+        *faults: Fault,
+        times: int = 1,
+        always: bool = False,
+        account: str | None = None,
+        key_system: str | None = None,
+        where: Callable[[Entry], bool] | None = None,
+    ) -> None:
+        """Queues faults: the first matching request meets the first, the next the second …
+
+        Args:
+            route: a route name of the journal, or ``*`` for any.
+            times: how many requests each fault is for.
+            always: every matching request, until ``clear``; queued faults go first.
+            account: only requests of this account.
+            key_system: only this key system.
+            where: only entries for which this answers True; called on the server's thread.
+        """
+        if route != "*" and route not in ROUTES:
+            raise ValueError(f"unknown route {route!r}; routes are *, {', '.join(ROUTES)}")
+        if not faults:
+            raise ValueError("no fault given")
+        if times < 1:
+            raise ValueError(f"times: {times} is less than one")
+        rules = [_Rule(route, fault, None if always else times, account, key_system, where) for fault in faults]
+        with self._lock:
+            self._rules += rules
+
+    def clear(self, route: str | None = None) -> None:
+        """Drops the faults of one route, or all."""
+        with self._lock:
+            self._rules = [rule for rule in self._rules if route is not None and rule.route != route]
+
+    @property
+    def pending(self) -> int:
+        """How many queued faults have not met their request yet, ``always`` faults not counted."""
+        with self._lock:
+            return sum(rule.left or 0 for rule in self._rules)
+
+    def take(self, entry: Entry) -> Fault | None:
+        """The fault for this request, used up unless ``always``."""
+        with self._lock:
+            matching = [rule for rule in self._rules if rule.matches(entry)]
+            rule = next((r for r in matching if r.left is not None), matching[0] if matching else None)
+            if rule is None:
+                return None
+            if rule.left is not None:
+                rule.left -= 1
+                if rule.left == 0:
+                    self._rules.remove(rule)
+            return rule.fault

@@ -1,0 +1,71 @@
+"""Where stalled requests are held."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from .journal import Entry
+
+
+class Gate:
+    """Holds requests until released. ``hold`` belongs to the server's loop, the rest to any thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._held: dict[int, tuple[Entry, asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+
+    async def hold(self, entry: Entry) -> None:
+        """Returns when the request is released; a client that goes away cancels it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        with self._changed:
+            self._held[entry.number] = (entry, loop, future)
+            self._changed.notify_all()
+        try:
+            await future
+        finally:
+            with self._changed:
+                self._held.pop(entry.number, None)
+                self._changed.notify_all()
+
+    @property
+    def held(self) -> int:
+        """How many requests are held now."""
+        with self._changed:
+            return len(self._held)
+
+    def entries(self) -> list[Entry]:
+        """The held requests, in the order of arrival."""
+        with self._changed:
+            return [entry for entry, _, _ in self._held.values()]
+
+    def release(self, route: str | None = None, count: int | None = None) -> int:
+        """Lets held requests go on, oldest first; the number released.
+
+        Args:
+            route: only requests of this route.
+            count: at most so many.
+        """
+        with self._changed:
+            chosen = [number for number, (entry, _, _) in self._held.items() if route in (None, entry.route)][:count]
+            for number in chosen:
+                _, loop, future = self._held.pop(number)
+                loop.call_soon_threadsafe(_let_go, future)
+            self._changed.notify_all()
+            return len(chosen)
+
+    def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
+        """Waits until exactly ``count`` requests are held, 0 for none.
+
+        Raises:
+            TimeoutError: after ``timeout`` real seconds.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._held) == count, timeout):
+                raise TimeoutError(f"{len(self._held)} requests are held after {timeout} s, expected {count}")
+
+
+def _let_go(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,309 @@
+"""The journal: what clients really sent, and what they were answered."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from .config import KeySystem
+from .tokens import Authorization, TokenPart, shorten
+
+ROUTES = (
+    "setup",
+    "heartbeat",
+    "teardown",
+    "renewal-wv",
+    "license",
+    "license-renewal",
+    "certificate",
+    "kill-account",
+    "kill-device",
+    "unknown",
+)
+"""Every route name of an entry."""
+
+
+class Outcome(str, Enum):
+    """What became of a request. ``pending`` becomes one of the others."""
+
+    PENDING = "pending"
+    ANSWERED = "answered"
+    """The reply was handed to the network whole."""
+    DAMAGED = "damaged"
+    """A reply went out that a fault cut short or malformed."""
+    DROPPED = "dropped"
+    """The connection was closed without a reply, by a fault or by stopping the head-end."""
+    CLIENT_GONE = "client-gone"
+    """The client closed the connection before it had the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One request. Immutable: ask the journal again for what happened to it since.
+
+    Attributes:
+        number: 1 for the first request to arrive, then 2 …
+        at_ms: arrival on the head-end's clock.
+        route: one of ``ROUTES``.
+        key_system: of the licence or certificate service, else None.
+        method: HTTP method.
+        path: path and query as sent.
+        query: query items in order, decoded.
+        headers: (name, value) as sent, in order, Latin-1.
+        body: the request body.
+        authorization: the authorisation header, read but not judged.
+        account: whom the tokens speak for, else None.
+        session: session id, from the session token or made by this set-up, else None.
+        status: HTTP status answered; None until then, and for good if no reply was sent.
+        error_code: ``errorCode`` answered, None for none.
+        fault: label of the fault applied, None for none.
+        outcome: see ``Outcome``.
+        answered_ms: when the reply went out, on the head-end's clock.
+        answered_after: number of the newest request that had arrived when the reply went out.
+        issued: ``seq`` of the session token this request was given, None for none.
+        delivered: whether the reply that went out still held that token, whole.
+    """
+
+    number: int
+    at_ms: int
+    route: str
+    key_system: KeySystem | None
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    authorization: Authorization
+    account: str | None
+    session: str | None
+    status: int | None = None
+    error_code: int | None = None
+    fault: str | None = None
+    outcome: Outcome = Outcome.PENDING
+    answered_ms: int | None = None
+    answered_after: int | None = None
+    issued: int | None = None
+    delivered: bool = False
+
+    @property
+    def parts(self) -> tuple[TokenPart, ...]:
+        """The parts of the authorisation header."""
+        return self.authorization.parts
+
+    @property
+    def session_token(self) -> TokenPart | None:
+        """The session token sent with it, if any."""
+        return self.authorization.session
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, by name without regard to case."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    def header_values(self, name: str) -> list[str]:
+        """All values of a header, in order."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    def query_value(self, name: str) -> str | None:
+        """The first value of a query item."""
+        return next((value for key, value in self.query if key == name), None)
+
+    def __str__(self) -> str:
+        return " ".join(cell.strip() for cell in _cells(self, self.at_ms) if cell.strip())
+
+
+@dataclass(frozen=True)
+class _Filter:
+    route: str | None = None
+    account: str | None = None
+    session: str | None = None
+    key_system: str | None = None
+    answered: bool | None = None
+
+    def __call__(self, entry: Entry) -> bool:
+        return (
+            (self.route is None or entry.route == self.route)
+            and (self.account is None or entry.account == self.account)
+            and (self.session is None or entry.session == self.session)
+            and (self.key_system is None or entry.key_system == self.key_system)
+            and (self.answered is None or (entry.status is not None) == self.answered)
+        )
+
+
+@dataclass
+class Journal:
+    """Every request in the order of arrival. Any thread may call any method.
+
+    The filters ``route``, ``account``, ``session``, ``key_system`` and ``answered`` of the methods
+    combine; ``answered=True`` keeps entries whose reply went out.
+
+    Attributes:
+        limit: entries kept, oldest dropped first; None keeps all.
+    """
+
+    limit: int | None = None
+    _entries: dict[int, Entry] = field(default_factory=dict, init=False, repr=False)
+    _counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
+    _last: int = field(default=0, init=False, repr=False)
+    _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
+
+    def open(self, entry: Entry) -> Entry:
+        """Adds a request; its ``number`` is set here."""
+        with self._changed:
+            self._last += 1
+            entry = replace(entry, number=self._last)
+            self._entries[entry.number] = entry
+            self._counts[entry.route] += 1
+            if self.limit is not None and len(self._entries) > self.limit:
+                del self._entries[next(iter(self._entries))]
+            self._changed.notify_all()
+            return entry
+
+    def amend(self, number: int, **changes: Any) -> Entry | None:
+        """Replaces fields of one entry; None when it has been dropped from the journal."""
+        with self._changed:
+            entry = self._entries.get(number)
+            if entry is None:
+                return None
+            if "answered_ms" in changes:
+                changes["answered_after"] = self._last
+            entry = replace(entry, **changes)
+            self._entries[number] = entry
+            self._changed.notify_all()
+            return entry
+
+    def entries(
+        self,
+        *,
+        route: str | None = None,
+        account: str | None = None,
+        session: str | None = None,
+        key_system: str | None = None,
+        answered: bool | None = None,
+        after: int = 0,
+    ) -> list[Entry]:
+        """The entries that match, oldest first; ``after`` skips numbers up to and including it."""
+        wanted = _Filter(_known(route), account, session, key_system, answered)
+        with self._changed:
+            return [entry for entry in self._entries.values() if entry.number > after and wanted(entry)]
+
+    def routes(
+        self, *, account: str | None = None, session: str | None = None, key_system: str | None = None, after: int = 0
+    ) -> list[str]:
+        """The route names in the order of arrival."""
+        found = self.entries(account=account, session=session, key_system=key_system, after=after)
+        return [entry.route for entry in found]
+
+    def last(self, route: str | None = None, *, account: str | None = None, session: str | None = None) -> Entry:
+        """The newest matching entry.
+
+        Raises:
+            LookupError: none matches.
+        """
+        found = self.entries(route=route, account=account, session=session)
+        if not found:
+            raise LookupError(f"no request to {route or 'any route'} has arrived")
+        return found[-1]
+
+    def count(self, route: str | None = None, *, account: str | None = None, session: str | None = None) -> int:
+        """How many kept entries match."""
+        return len(self.entries(route=route, account=account, session=session))
+
+    def counts(self) -> dict[str, int]:
+        """Requests by route since the start, dropped entries included."""
+        with self._changed:
+            return {route: self._counts[route] for route in ROUTES if self._counts[route]}
+
+    def wait_for(
+        self,
+        what: int | Callable[[Journal], bool],
+        timeout: float = 5.0,
+        *,
+        route: str | None = None,
+        account: str | None = None,
+        session: str | None = None,
+        key_system: str | None = None,
+        answered: bool | None = None,
+    ) -> list[Entry]:
+        """Waits until enough requests match, or until a predicate of the journal holds.
+
+        Args:
+            what: how many matching entries, or a predicate called with the journal at each change.
+            timeout: real seconds.
+
+        Returns:
+            The matching entries.
+
+        Raises:
+            TimeoutError: with the journal printed.
+        """
+
+        def matching() -> list[Entry]:
+            return self.entries(
+                route=route, account=account, session=session, key_system=key_system, answered=answered
+            )
+
+        def reached() -> bool:
+            return what(self) if callable(what) else len(matching()) >= what
+
+        with self._changed:
+            if not self._changed.wait_for(reached, timeout):
+                goal = "the predicate" if callable(what) else f"{what} requests to {route or 'any route'}"
+                raise TimeoutError(f"not reached: {goal} within {timeout} s; the journal:\n{self.dump()}")
+            return matching()
+
+    def clear(self) -> None:
+        """Forgets all entries; numbers go on."""
+        with self._changed:
+            self._entries.clear()
+            self._changed.notify_all()
+
+    def dump(self, *, since_ms: int | None = None) -> str:
+        """A table to read: one line per request, tokens shortened to kind, id and sequence number."""
+        entries = self.entries()
+        if not entries:
+            return "(no requests)"
+        start = entries[0].at_ms if since_ms is None else since_ms
+        rows = [("#", "time", "route", "account", "sent", "answer", "given", "fault")]
+        rows += [_cells(entry, start) for entry in entries]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def __len__(self) -> int:
+        with self._changed:
+            return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries())
+
+    def __getitem__(self, index: int) -> Entry:
+        return self.entries()[index]
+
+
+def _known(route: str | None) -> str | None:
+    if route is not None and route not in ROUTES:
+        raise ValueError(f"unknown route {route!r}; routes are {', '.join(ROUTES)}")
+    return route
+
+
+def _cells(entry: Entry, start_ms: int) -> tuple[str, str, str, str, str, str, str, str]:
+    sent = ",".join(part.short for part in entry.parts)
+    if entry.authorization.spaced:
+        sent += " (space at comma)"
+    answer = str(entry.status) if entry.status is not None else "-"
+    if entry.error_code is not None:
+        answer += f"/{entry.error_code}"
+    if entry.outcome is not Outcome.ANSWERED:
+        answer += f" {entry.outcome.value}"
+    given = "" if entry.issued is None else shorten("session", entry.session or "", entry.issued)
+    if given and not entry.delivered:
+        given += " (lost)" if entry.outcome is not Outcome.PENDING else ""
+    name = entry.route + (f" {entry.key_system}" if entry.key_system else "")
+    if entry.route == "unknown":
+        name = f"unknown {entry.method} {entry.path.partition('?')[0]}"
+    time = f"+{(entry.at_ms - start_ms) / 1000:.3f}s"
+    return str(entry.number), time, name, entry.account or "", sent, answer, given, entry.fault or ""

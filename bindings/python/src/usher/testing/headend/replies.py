@@ -1,0 +1,53 @@
+"""Replies as values, before a fault or the network touches them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+JSON_TYPE = "application/json; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One HTTP reply.
+
+    Attributes:
+        status: HTTP status.
+        body: the body bytes.
+        content_type: value of ``Content-Type``; empty sends none.
+        headers: further headers, in order.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def with_header(self, name: str, value: str) -> Reply:
+        """A copy with one more header."""
+        return replace(self, headers=(*self.headers, (name, value)))
+
+    def json_object(self) -> dict[str, Any] | None:
+        """The body as a JSON object, None when it is not one."""
+        try:
+            value = json.loads(self.body)
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
+
+
+def json_reply(value: Any, status: int = 200) -> Reply:
+    """A JSON reply."""
+    return Reply(status=status, body=json.dumps(value).encode("utf-8"), content_type=JSON_TYPE)
+
+
+def bytes_reply(data: bytes) -> Reply:
+    """A binary reply."""
+    return Reply(body=data, content_type="application/octet-stream")
+
+
+def error_reply(status: int, code: int, message: str) -> Reply:
+    """An error body as the platform sends it (source: error bodies and codes)."""
+    return json_reply({"errorCode": code, "message": message}, status)

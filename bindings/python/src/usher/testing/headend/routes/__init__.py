@@ -1,0 +1,34 @@
+"""What the head-end answers, a module per topic. Each module lists its ``ROUTES``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..service import Route
+from . import certificates, licenses, operator, ssm
+
+ALL: tuple[Route, ...] = (*ssm.ROUTES, *operator.ROUTES, *certificates.ROUTES, *licenses.ROUTES)
+"""Every route served."""
+
+
+class Router:
+    """Finds the route of a request. Paths match exactly.
+
+    Args:
+        tenant: the first path segment of all routes.
+        routes: the routes.
+    """
+
+    def __init__(self, tenant: str, routes: Iterable[Route] = ALL) -> None:
+        self._table: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            path = f"/{tenant}{route.path.format(tenant=tenant)}"
+            self._table.setdefault(path, {})[route.method] = route
+
+    def find(self, method: str, path: str) -> Route | None:
+        """The route, None when path or method is unknown."""
+        return self._table.get(path, {}).get(method)
+
+    def methods(self, path: str) -> list[str]:
+        """The methods a path takes, none when it is unknown."""
+        return sorted(self._table.get(path, {}))

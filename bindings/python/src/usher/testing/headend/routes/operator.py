@@ -1,0 +1,42 @@
+"""Operator calls: killing the sessions of an account or a device (source: operator calls)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from ..codes import Problem, Refusal
+from ..journal import Entry
+from ..replies import json_reply
+from ..service import Answer, Route, Service
+
+
+def kill_account(service: Service, entry: Entry) -> Answer:
+    """Kills the sessions of ``{"account": id}`` or ``{"accountId": id}``; answers how many, a JSON number."""
+    service.operator(entry)
+    account = _named(entry.body, ("account", "accountId"))
+    return Answer(json_reply(service.sessions.kill(account=account)), account=account)
+
+
+def kill_device(service: Service, entry: Entry) -> Answer:
+    """Kills the sessions of ``{"device": id}`` or ``{"deviceId": id}``; answers how many, a JSON number."""
+    service.operator(entry)
+    device = _named(entry.body, ("device", "deviceId"))
+    return Answer(json_reply(service.sessions.kill(device=device)))
+
+
+def _named(body: bytes, keys: Sequence[str]) -> str:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(Problem.BAD_BODY, "body is not JSON") from error
+    for key in keys:
+        if isinstance(value, dict) and isinstance(value.get(key), str) and value[key]:
+            return str(value[key])
+    raise Refusal(Problem.BAD_BODY, f"body names no {' or '.join(keys)}")
+
+
+ROUTES = (
+    Route("PUT", "/ssm/v1/sessions/killAccountSessions", "kill-account", kill_account),
+    Route("PUT", "/ssm/v1/sessions/killDeviceSessions", "kill-device", kill_device),
+)

@@ -1,0 +1,378 @@
+"""The head-end, embedded: an HTTP server on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import urllib.parse
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from aiohttp import web
+
+from . import checker, control
+from .checker import Violation
+from .clock import Clock, ManualClock, SystemClock
+from .config import MAX_HEADER_BYTES, SERVICE_OF, HeadEndConfig, KeySystem
+from .dispatch import Dispatcher
+from .faults import FaultScript
+from .fixtures import Authority
+from .gate import Gate
+from .journal import Journal
+from .routes import Router
+from .service import KeyStore, Service
+from .sessions import SessionTable
+
+_START_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 10.0
+
+
+class HeadEnd:
+    """A reference head-end. Any thread may call any method.
+
+    It listens on loopback from ``start()`` to ``stop()``; ``with HeadEnd() as he`` does both. The
+    journal, the session table and the fault script outlive a stop.
+
+    Args:
+        config: its settings; ``settings`` builds one instead, such as ``HeadEnd(limit=1)``.
+        clock: ``system`` or ``manual`` as in the config, or a clock of the caller's.
+        settings: fields of ``HeadEndConfig``.
+
+    Attributes:
+        config: its settings.
+        clock: its clock.
+        journal: every request.
+        sessions: the session table.
+        faults: the fault script.
+        gate: where stalled requests are held.
+        keys: the key store.
+    """
+
+    def __init__(
+        self,
+        config: HeadEndConfig | None = None,
+        *,
+        clock: Clock | Literal["system", "manual"] | None = None,
+        **settings: Any,
+    ) -> None:
+        if isinstance(clock, str):
+            settings["clock"], clock = clock, None
+        if config is not None and settings:
+            raise TypeError("HeadEnd takes a config or settings, not both")
+        self.config = config if config is not None else HeadEndConfig(**settings)
+        made = ManualClock(self.config.manual_start_ms) if self.config.clock == "manual" else SystemClock()
+        self.clock: Clock = clock if clock is not None else made
+        self._service = Service(self.config, self.clock)
+        self.journal = Journal(limit=self.config.journal_limit)
+        self.sessions: SessionTable = self._service.sessions
+        self.faults = FaultScript()
+        self.gate = Gate()
+        self.keys: KeyStore = self._service.keys
+        self._router = Router(self.config.tenant)
+        self._authority = Authority(self.config.host) if self.config.tls else None
+        self._port = self.config.port
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._life = threading.Lock()
+
+    # Life.
+
+    def start(self) -> HeadEnd:
+        """Listens; returns once connections are accepted.
+
+        Raises:
+            RuntimeError: started already.
+            OSError: the port is taken.
+        """
+        with self._life:
+            if self._thread is not None:
+                raise RuntimeError("the head-end is started already")
+            started = threading.Event()
+            failure: list[BaseException] = []
+            thread = threading.Thread(
+                target=self._run, args=(started, failure), name="usher-headend", daemon=True
+            )
+            thread.start()
+            if not started.wait(_START_TIMEOUT_S):
+                raise TimeoutError(f"the head-end has not started within {_START_TIMEOUT_S} s")
+            if failure:
+                thread.join()
+                raise failure[0]
+            self._thread = thread
+        return self
+
+    def stop(self) -> None:
+        """Stops listening and drops every connection; held requests get no reply. May be repeated."""
+        with self._life:
+            thread, loop, stop = self._thread, self._loop, self._stop
+            if thread is None or loop is None or stop is None:
+                return
+            loop.call_soon_threadsafe(stop.set)
+            thread.join(_STOP_TIMEOUT_S)
+            if thread.is_alive():
+                raise TimeoutError(f"the head-end has not stopped within {_STOP_TIMEOUT_S} s")
+            self._thread = None
+
+    def restart(self, *, keep_table: bool = True) -> HeadEnd:
+        """Stops and starts again on the same port; without ``keep_table`` all sessions are forgotten."""
+        self.stop()
+        if not keep_table:
+            self._service.forget()
+        return self.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        return self._thread is not None
+
+    def __enter__(self) -> HeadEnd:
+        return self if self.running else self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, started: threading.Event, failure: list[BaseException]) -> None:
+        try:
+            asyncio.run(self._serve(started))
+        except BaseException as error:
+            if started.is_set():
+                raise
+            failure.append(error)
+            started.set()
+
+    async def _serve(self, started: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        dispatcher = Dispatcher(self._service, self._router, self.journal, self.faults, self.gate)
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if self.config.control and request.raw_path.startswith(control.PREFIX):
+                return await control.handle(self, request)
+            return await dispatcher.handle(request)
+
+        app = web.Application(client_max_size=self.config.max_body_bytes)
+        app.router.add_route("*", "/{anything:.*}", answer)
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            handler_cancellation=True,
+            shutdown_timeout=0.05,
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+        )
+        await runner.setup()
+        try:
+            context = self._authority.server_context() if self._authority is not None else None
+            site = web.TCPSite(
+                runner, self.config.host, self._port, ssl_context=context, reuse_address=True, backlog=1024
+            )
+            await site.start()
+            self._port = int(runner.addresses[0][1])
+            started.set()
+            await self._stop.wait()
+            dispatcher.stopping = True
+        finally:
+            await runner.cleanup()
+
+    # Addresses.
+
+    @property
+    def port(self) -> int:
+        """The TCP port; 0 before the first start unless configured."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """``http[s]://host:port``, no slash at the end."""
+        scheme = "https" if self.config.tls else "http"
+        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        return f"{scheme}://{host}:{self._port}"
+
+    @property
+    def tenant_url(self) -> str:
+        """``…/{TENANT}``."""
+        return f"{self.url}/{urllib.parse.quote(self.config.tenant)}"
+
+    @property
+    def ssm_url(self) -> str:
+        """``…/{TENANT}/ssm``: what an integrator configures, without ``/v1``."""
+        return f"{self.tenant_url}/ssm"
+
+    @property
+    def control_url(self) -> str:
+        """``…/_control``."""
+        return self.url + control.PREFIX.rstrip("/")
+
+    def license_url(self, key_system: KeySystem) -> str:
+        """The licence URL of a key system, SSP v1."""
+        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/licenses"
+
+    def certificate_url(self, key_system: KeySystem) -> str:
+        """The certificate URL of ``fairplay`` or ``widevine``."""
+        if key_system not in ("fairplay", "widevine"):
+            raise ValueError(f"{key_system} has no certificates")
+        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/certificates"
+
+    @property
+    def ca_file(self) -> Path | None:
+        """The certificate of its authority, PEM; None without TLS. It lives as long as this object."""
+        return self._authority.ca_file if self._authority is not None else None
+
+    # Time.
+
+    @property
+    def manual(self) -> bool:
+        """Whether ``advance`` moves its clock."""
+        return isinstance(self.clock, ManualClock)
+
+    @property
+    def now_ms(self) -> int:
+        """The time on its clock, ms since the Unix epoch."""
+        return self.clock.now_ms()
+
+    def advance(self, ms: int) -> int:
+        """Moves a manual clock on, wakes delayed replies and expires sessions; the new time in ms.
+
+        Raises:
+            RuntimeError: the clock is not manual.
+        """
+        if not isinstance(self.clock, ManualClock):
+            raise RuntimeError("the head-end's clock is not manual, only time itself moves it")
+        now = self.clock.advance(ms)
+        self.sessions.expire()
+        return now
+
+    # Tokens.
+
+    def content_token(
+        self,
+        account: str | None = "account-1",
+        content_id: str = "content-1",
+        *,
+        max_sessions: int | None = None,
+        expires_in_s: float | None = 86_400,
+        device: str | None = None,
+        session_control: bool = True,
+        kids: Sequence[bytes] = (),
+        jti: str | None = None,
+        key: bytes | None = None,
+        **extra: Any,
+    ) -> str:
+        """A ContentAuthZ token.
+
+        Args:
+            account: ``device.accountId``; None leaves it out.
+            content_id: ``contentRights[0].contentId``.
+            max_sessions: ``sessionControl.maxSessions``; None leaves it to ``config.limit``.
+            expires_in_s: seconds from now on the head-end's clock, may be negative; None for no ``exp``.
+            device: ``device.deviceId``.
+            session_control: ``sessionControl.sessionControlEnabled``.
+            kids: ``defaultKcIds``, 16 bytes each.
+            jti: anti-replay id: with ``exp`` the token is good for one licence.
+            key: sign with another key, for a token whose signature does not verify.
+            extra: further claims, or other values for these.
+        """
+        return self._service.mint.content(
+            account=account,
+            content_id=content_id,
+            max_sessions=max_sessions,
+            exp=self._exp(expires_in_s),
+            device=device,
+            session_control=session_control,
+            kids=kids,
+            jti=jti,
+            extra=extra,
+            key=key,
+        )
+
+    def content_token_with_key(self, account: str | None = "account-1", **arguments: Any) -> str:
+        """A content token, a comma, and a content key token (five-part JWE shape); see ``content_token``."""
+        key_token = self._service.mint.key_token(arguments.get("kids", ()))
+        return f"{self.content_token(account, **arguments)},{key_token}"
+
+    def device_token(
+        self,
+        account: str | None = "account-1",
+        device: str = "device-1",
+        *,
+        expires_in_s: float | None = 86_400,
+        **extra: Any,
+    ) -> str:
+        """A DevAuthN token."""
+        return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
+
+    def operator_token(self, *, expires_in_s: float | None = 86_400) -> str:
+        """An AuthN token for operator calls."""
+        return self._service.mint.operator(exp=self._exp(expires_in_s))
+
+    def _exp(self, expires_in_s: float | None) -> int | None:
+        return None if expires_in_s is None else int(self.now_ms / 1000 + expires_in_s)
+
+    # Hand on the wheel.
+
+    def add_key(self, kid: bytes, key: bytes) -> None:
+        """Adds a content key, id and key 16 bytes each."""
+        self.keys.add(kid, key)
+
+    def kill_account(self, account: str) -> int:
+        """Kills the sessions of an account as an operator would; how many."""
+        return self.sessions.kill(account=account)
+
+    def kill_device(self, device: str) -> int:
+        """Kills the sessions of a device; how many."""
+        return self.sessions.kill(device=device)
+
+    @property
+    def held(self) -> int:
+        """How many requests a stall holds now."""
+        return self.gate.held
+
+    def release(self, route: str | None = None, count: int | None = None) -> int:
+        """Lets held requests go on, oldest first; how many."""
+        return self.gate.release(route, count)
+
+    def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
+        """Waits until exactly ``count`` requests are held.
+
+        Raises:
+            TimeoutError: after ``timeout`` real seconds.
+        """
+        self.gate.wait_held(count, timeout)
+
+    def wait_delayed(self, count: int = 1, timeout: float = 5.0) -> None:
+        """Waits until exactly ``count`` replies wait for the manual clock.
+
+        Raises:
+            RuntimeError: the clock is not manual.
+            TimeoutError: after ``timeout`` real seconds.
+        """
+        if not isinstance(self.clock, ManualClock):
+            raise RuntimeError("the head-end's clock is not manual, nothing tells who waits for it")
+        self.clock.wait_waiting(count, timeout)
+
+    # Judging.
+
+    def violations(self, *, ignore: Collection[str] = ()) -> list[Violation]:
+        """Mistakes of clients the head-end can see by itself; kinds in ``checker.find``."""
+        return checker.find(
+            self.journal.entries(),
+            period_ms=self.config.period_ms,
+            tolerance_ms=self.config.beat_tolerance_ms,
+            ignore=ignore,
+        )
+
+    def assert_clean(self, *, ignore: Collection[str] = ()) -> None:
+        """Checks that there are none.
+
+        Raises:
+            AssertionError: with the violations and the journal printed.
+        """
+        found = self.violations(ignore=ignore)
+        if found:
+            listed = "\n".join(str(violation) for violation in found)
+            raise AssertionError(f"{len(found)} violations:\n{listed}\n\n{self.journal.dump()}")

@@ -1,0 +1,253 @@
+"""The session table: what is really held at the head-end."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from .codes import Problem, Refusal
+from .config import Rotation
+
+
+class SessionState(str, Enum):
+    """``active`` may become any of the others; those are final."""
+
+    ACTIVE = "active"
+    TORN_DOWN = "torn_down"
+    EXPIRED = "expired"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session, as it was when asked for. Times are ms on the head-end's clock.
+
+    Attributes:
+        id: the ``jti`` of all its tokens.
+        account: whose slot it takes.
+        device: the device that set it up, if the token named one.
+        content_ids: what its content tokens named, in the order first seen.
+        created_ms: when set-up was processed.
+        last_keepalive_ms: the last heartbeat or renewal, or the set-up.
+        expires_ms: the first ms at which it is expired, failing another keep-alive.
+        state: see ``SessionState``.
+        ended_ms: when it stopped being active, else None.
+        seq: ``seq`` of the newest token issued.
+        tokens_issued: how many tokens it was given, the first included.
+        beats: heartbeats and renewals accepted.
+        licenses: first licences given under it.
+    """
+
+    id: str
+    account: str
+    device: str | None
+    content_ids: tuple[str, ...]
+    created_ms: int
+    last_keepalive_ms: int
+    expires_ms: int
+    state: SessionState = SessionState.ACTIVE
+    ended_ms: int | None = None
+    seq: int = 1
+    tokens_issued: int = 1
+    beats: int = 0
+    licenses: int = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether it holds a slot."""
+        return self.state is SessionState.ACTIVE
+
+
+class SessionTable:
+    """All sessions, past ones included. Any thread may call any method; answers are snapshots.
+
+    Expiry is judged whenever the table is asked, by the clock's time then: a session is expired
+    from ``expires_ms`` on and its slot is free.
+
+    Args:
+        now_ms: the head-end's clock.
+        lifetime_ms: life without a keep-alive, in ms.
+        rotation: which older tokens are still taken.
+    """
+
+    def __init__(self, now_ms: Callable[[], int], *, lifetime_ms: int, rotation: Rotation) -> None:
+        self._now_ms = now_ms
+        self._lifetime_ms = lifetime_ms
+        self._rotation = rotation
+        self._lock = threading.RLock()
+        self._sessions: dict[str, Session] = {}
+        self._by_account: dict[str, set[str]] = {}
+        self._expiries: list[tuple[int, str]] = []
+
+    def set_up(self, *, account: str, device: str | None, content_ids: tuple[str, ...], limit: int) -> Session:
+        """Takes a slot.
+
+        Raises:
+            Refusal: the account holds ``limit`` active sessions already.
+        """
+        with self._lock:
+            now = self._expire()
+            held = self._by_account.setdefault(account, set())
+            if len(held) >= limit:
+                raise Refusal(Problem.LIMIT_REACHED, f"maximum number of active sessions ({limit}) exceeded")
+            session = Session(
+                id=uuid.uuid4().hex,
+                account=account,
+                device=device,
+                content_ids=content_ids,
+                created_ms=now,
+                last_keepalive_ms=now,
+                expires_ms=now + self._lifetime_ms,
+            )
+            self._sessions[session.id] = session
+            held.add(session.id)
+            heapq.heappush(self._expiries, (session.expires_ms, session.id))
+            return session
+
+    def check(self, session_id: str | None, seq: int | None) -> Session:
+        """The live session a token speaks for.
+
+        Raises:
+            Refusal: unknown or ended session, or a token that rotation has replaced.
+        """
+        with self._lock:
+            self._expire()
+            session = self._sessions.get(session_id or "")
+            if session is None or seq is None:
+                raise Refusal(Problem.SESSION_UNKNOWN)
+            if not session.active:
+                raise Refusal(Problem.SESSION_OVER, f"session is over: {session.state.value.replace('_', ' ')}")
+            oldest = session.seq - 1 if self._rotation == "accept_previous" else session.seq
+            if seq > session.seq:
+                raise Refusal(Problem.SESSION_UNKNOWN, "session token was never issued")
+            if seq < oldest:
+                raise Refusal(Problem.SESSION_TOKEN_STALE)
+            return session
+
+    def keep_alive(self, session: Session) -> Session:
+        """Counts a heartbeat or renewal: a new lease and, unless rotation is ``none``, a new token."""
+        with self._lock:
+            now = self._now_ms()
+            expires = now + self._lifetime_ms
+            return self._rotated(session.id, beats=1, last_keepalive_ms=now, expires_ms=expires)
+
+    def license(self, session: Session, content_ids: tuple[str, ...], *, rotate: bool) -> Session:
+        """Counts a first licence; ``rotate`` issues a new token with it (enforced mode)."""
+        with self._lock:
+            current = self._sessions[session.id]
+            known = current.content_ids
+            merged = known + tuple(content for content in dict.fromkeys(content_ids) if content not in known)
+            updated = replace(current, content_ids=merged, licenses=current.licenses + 1)
+            self._sessions[session.id] = updated
+            return self._rotated(session.id) if rotate else updated
+
+    def tear_down(self, session: Session) -> Session:
+        """Gives the slot back."""
+        with self._lock:
+            return self._end(session.id, SessionState.TORN_DOWN, self._now_ms())
+
+    def kill(self, *, account: str | None = None, device: str | None = None) -> int:
+        """Kills the active sessions of an account or a device; the number killed."""
+        with self._lock:
+            now = self._expire()
+            doomed = [
+                session.id
+                for session in self._sessions.values()
+                if session.active
+                and (account is None or session.account == account)
+                and (device is None or session.device == device)
+            ]
+            for ident in doomed:
+                self._end(ident, SessionState.KILLED, now)
+            return len(doomed)
+
+    def expire(self) -> None:
+        """Judges expiry now; other methods do so by themselves."""
+        with self._lock:
+            self._expire()
+
+    def clear(self) -> None:
+        """Forgets every session, as a head-end does that lost its memory."""
+        with self._lock:
+            self._sessions.clear()
+            self._by_account.clear()
+            self._expiries.clear()
+
+    def all(self, account: str | None = None) -> list[Session]:
+        """Every session in the order of set-up, of one account if named."""
+        with self._lock:
+            self._expire()
+            return [s for s in self._sessions.values() if account is None or s.account == account]
+
+    def active(self, account: str | None = None) -> list[Session]:
+        """The sessions that hold a slot now."""
+        return [session for session in self.all(account) if session.active]
+
+    def in_state(self, state: SessionState | str, account: str | None = None) -> list[Session]:
+        """The sessions in one state."""
+        wanted = SessionState(state)
+        return [session for session in self.all(account) if session.state is wanted]
+
+    def get(self, session_id: str) -> Session:
+        """One session by id.
+
+        Raises:
+            KeyError: never set up here.
+        """
+        with self._lock:
+            self._expire()
+            return self._sessions[session_id]
+
+    def only(self, account: str | None = None) -> Session:
+        """The one active session.
+
+        Raises:
+            AssertionError: none or several are active.
+        """
+        active = self.active(account)
+        if len(active) != 1:
+            raise AssertionError(f"{len(active)} sessions are active, expected one: {active}")
+        return active[0]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._sessions)
+
+    def _expire(self) -> int:
+        now = self._now_ms()
+        while self._expiries and self._expiries[0][0] <= now:
+            _, ident = heapq.heappop(self._expiries)
+            session = self._sessions[ident]
+            if not session.active:
+                continue
+            if session.expires_ms > now:
+                heapq.heappush(self._expiries, (session.expires_ms, ident))
+            else:
+                self._end(ident, SessionState.EXPIRED, session.expires_ms)
+        return now
+
+    def _end(self, ident: str, state: SessionState, at_ms: int) -> Session:
+        session = replace(self._sessions[ident], state=state, ended_ms=at_ms)
+        self._sessions[ident] = session
+        self._by_account[session.account].discard(ident)
+        return session
+
+    def _rotated(
+        self, ident: str, *, beats: int = 0, last_keepalive_ms: int | None = None, expires_ms: int | None = None
+    ) -> Session:
+        session = self._sessions[ident]
+        step = 0 if self._rotation == "none" else 1
+        updated = replace(
+            session,
+            seq=session.seq + step,
+            tokens_issued=session.tokens_issued + step,
+            beats=session.beats + beats,
+            last_keepalive_ms=session.last_keepalive_ms if last_keepalive_ms is None else last_keepalive_ms,
+            expires_ms=session.expires_ms if expires_ms is None else expires_ms,
+        )
+        self._sessions[ident] = updated
+        return updated

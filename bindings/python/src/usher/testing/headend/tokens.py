@@ -1,0 +1,341 @@
+"""Tokens: making, reading and checking them.
+
+All tokens of the platform are compact JSON web tokens signed with HS256 (source: tokens, general).
+The kind is the ``typ`` claim of the *payload*. A content key token is an encrypted JWE of five
+parts and travels between the content token and the session token, comma separated.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from .codes import Problem, Refusal
+
+TokenKind = Literal["content", "key", "session", "device", "operator", "unknown"]
+
+_KIND_OF_TYP: dict[str, TokenKind] = {
+    "ContentAuthZ": "content",
+    "SSMSession": "session",
+    "DevAuthN": "device",
+    "AuthN": "operator",
+}
+_LETTER: dict[TokenKind, str] = {
+    "content": "C",
+    "key": "K",
+    "session": "S",
+    "device": "D",
+    "operator": "O",
+    "unknown": "?",
+}
+
+
+def b64url(data: bytes) -> str:
+    """URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def unb64url(text: str) -> bytes:
+    """Decodes URL-safe base64, padded or not.
+
+    Raises:
+        ValueError: characters outside the alphabet, or a length no padding can mend.
+    """
+    try:
+        raw = text.rstrip("=").encode("ascii")
+        return base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError(f"not URL-safe base64: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPart:
+    """One comma-separated part of an authorisation header.
+
+    Attributes:
+        raw: the part as sent, surrounding spaces removed.
+        kind: what its ``typ`` claim (or its five-part shape) says it is.
+        claims: the payload, empty when it cannot be read.
+        signed: whether the HS256 signature verifies with the head-end's key.
+        spaced: whether a space stood before or after it, next to a comma.
+    """
+
+    raw: str = field(repr=False)
+    kind: TokenKind
+    claims: Mapping[str, Any] = field(repr=False)
+    signed: bool
+    spaced: bool
+
+    @property
+    def jti(self) -> str | None:
+        """The ``jti`` claim; for a session token the id of its session."""
+        value = self.claims.get("jti")
+        return value if isinstance(value, str) else None
+
+    @property
+    def seq(self) -> int | None:
+        """The ``seq`` claim of a session token: 1 from set-up, one more at each rotation."""
+        value = self.claims.get("seq")
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def short(self) -> str:
+        """A name fit to print, such as ``S:3f2a…#2``: kind, start of the id, sequence number."""
+        return shorten(self.kind, self.jti or hashlib.sha256(self.raw.encode()).hexdigest(), self.seq)
+
+    @property
+    def account(self) -> str | None:
+        """Whom it counts for: the account, else the device, else the token itself."""
+        if self.kind == "content":
+            device = self.claims.get("device")
+            device = device if isinstance(device, Mapping) else {}
+            for key in ("accountId", "deviceId", "deviceUniqueId"):
+                if isinstance(device.get(key), str):
+                    return str(device[key])
+            return "token:" + hashlib.sha256(self.raw.encode()).hexdigest()[:16]
+        if self.kind in ("device", "session"):
+            for key in ("accountId", "deviceId"):
+                if isinstance(self.claims.get(key), str):
+                    return str(self.claims[key])
+        return None
+
+    @property
+    def device(self) -> str | None:
+        """The device it names, if any."""
+        source: Any = self.claims.get("device") if self.kind == "content" else self.claims
+        if not isinstance(source, Mapping):
+            return None
+        for key in ("deviceId", "deviceUniqueId"):
+            if isinstance(source.get(key), str):
+                return str(source[key])
+        return None
+
+    @property
+    def rights(self) -> list[Mapping[str, Any]]:
+        """The ``contentRights`` entries that are objects."""
+        rights = self.claims.get("contentRights")
+        return [right for right in rights if isinstance(right, Mapping)] if isinstance(rights, list) else []
+
+    @property
+    def content_ids(self) -> tuple[str, ...]:
+        """The content ids of its rights."""
+        return tuple(str(right["contentId"]) for right in self.rights if isinstance(right.get("contentId"), str))
+
+    @property
+    def key_ids(self) -> frozenset[bytes]:
+        """The ``defaultKcIds`` (key ids as UUIDs) of its rights, 16 bytes each."""
+        found: set[bytes] = set()
+        for right in self.rights:
+            for text in right.get("defaultKcIds") or []:
+                try:
+                    found.add(uuid.UUID(str(text)).bytes)
+                except ValueError as error:
+                    raise Refusal(Problem.BAD_KEY_ID, f"defaultKcIds: {text!r} is not a UUID") from error
+        return frozenset(found)
+
+    @property
+    def session_control(self) -> bool:
+        """Whether any right has session control enabled."""
+        return any(control.get("sessionControlEnabled") is True for control in self._controls())
+
+    @property
+    def max_sessions(self) -> int | None:
+        """The smallest ``maxSessions`` of its rights, None when they name none."""
+        limits = [control.get("maxSessions") for control in self._controls()]
+        return min((n for n in limits if isinstance(n, int) and not isinstance(n, bool)), default=None)
+
+    def _controls(self) -> list[Mapping[str, Any]]:
+        controls = [right.get("sessionControl") for right in self.rights]
+        return [control for control in controls if isinstance(control, Mapping)]
+
+
+def shorten(kind: TokenKind, ident: str, seq: int | None) -> str:
+    """The printable name of a token, such as ``S:3f2a…#2``."""
+    return f"{_LETTER[kind]}:{ident[:4]}…" + (f"#{seq}" if seq is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """The authorisation of one request, read but not judged.
+
+    Attributes:
+        parts: its parts in order; empty when the header is missing or empty.
+        lines: how many header lines carried it.
+    """
+
+    parts: tuple[TokenPart, ...] = ()
+    lines: int = 0
+
+    @property
+    def spaced(self) -> bool:
+        """Whether a space stands next to a comma."""
+        return any(part.spaced for part in self.parts)
+
+    @property
+    def session(self) -> TokenPart | None:
+        """The session token: the last part, if it is one."""
+        return self.parts[-1] if self.parts and self.parts[-1].kind == "session" else None
+
+    def all(self, kind: TokenKind) -> tuple[TokenPart, ...]:
+        """The parts of one kind."""
+        return tuple(part for part in self.parts if part.kind == kind)
+
+
+class TokenMint:
+    """Makes and reads the tokens of one tenant.
+
+    Args:
+        key: the HS256 key.
+        key_id: ``kid`` of the token header.
+        tenant: ``tenantId`` claim.
+    """
+
+    def __init__(self, key: bytes, key_id: str, tenant: str) -> None:
+        self._key = key
+        self._tenant = tenant
+        self._header = b64url(_json({"alg": "HS256", "typ": "JWT", "kid": key_id}))
+        self._key_id = key_id
+
+    def sign(self, claims: Mapping[str, Any], *, key: bytes | None = None) -> str:
+        """A signed token with exactly these claims; ``key`` signs with another key than ours."""
+        head = f"{self._header}.{b64url(_json(claims))}"
+        return f"{head}.{b64url(self._mac(head, key if key is not None else self._key))}"
+
+    def content(
+        self,
+        *,
+        account: str | None,
+        content_id: str,
+        max_sessions: int | None,
+        exp: int | None,
+        device: str | None,
+        session_control: bool,
+        kids: Sequence[bytes],
+        jti: str | None,
+        extra: Mapping[str, Any],
+        key: bytes | None = None,
+    ) -> str:
+        """A ContentAuthZ token (source: ContentAuthZ payload)."""
+        control: dict[str, Any] = {"sessionControlEnabled": session_control}
+        if max_sessions is not None:
+            control["maxSessions"] = max_sessions
+        right: dict[str, Any] = {"contentId": content_id, "sessionControl": control}
+        if kids:
+            right["defaultKcIds"] = [str(uuid.UUID(bytes=kid)) for kid in kids]
+        bound: dict[str, Any] = {}
+        if account is not None:
+            bound["accountId"] = account
+        if device is not None:
+            bound["deviceId"] = device
+        claims: dict[str, Any] = {"typ": "ContentAuthZ", "ver": "1.0", "tenantId": self._tenant}
+        claims["contentRights"] = [right]
+        if bound:
+            claims["device"] = bound
+        if exp is not None:
+            claims["exp"] = exp
+        if jti is not None:
+            claims["jti"] = jti
+        return self.sign({**claims, **extra}, key=key)
+
+    def device(self, *, account: str | None, device: str, exp: int | None, extra: Mapping[str, Any]) -> str:
+        """A DevAuthN token (source: device authentication token)."""
+        claims: dict[str, Any] = {"typ": "DevAuthN", "ver": "1.0", "tenantId": self._tenant, "deviceId": device}
+        if account is not None:
+            claims["accountId"] = account
+        if exp is not None:
+            claims["exp"] = exp
+        return self.sign({**claims, **extra})
+
+    def operator(self, *, exp: int | None) -> str:
+        """An AuthN token for operator calls."""
+        claims: dict[str, Any] = {"typ": "AuthN", "ver": "1.0"}
+        if exp is not None:
+            claims["exp"] = exp
+        return self.sign(claims)
+
+    def session(self, *, session: str, seq: int, account: str, device: str | None, exp: int) -> str:
+        """A session token: rotation shows in ``seq``; clients must treat it as opaque."""
+        claims: dict[str, Any] = {"typ": "SSMSession", "ver": "1.0", "tenantId": self._tenant}
+        claims |= {"accountId": account, "jti": session, "seq": seq, "exp": exp}
+        if device is not None:
+            claims["deviceId"] = device
+        return self.sign(claims)
+
+    def key_token(self, kids: Sequence[bytes]) -> str:
+        """A token of the content key token's shape: five parts, the second empty, contents random."""
+        header = {"typ": "JWT", "alg": "dir", "enc": "A128CBC-HS256", "kid": self._key_id}
+        kc_ids = {"kcIds": [str(uuid.UUID(bytes=kid)) for kid in kids]}
+        noise = (secrets.token_bytes(size) for size in (16, 64, 16))
+        return ".".join([b64url(_json({**header, **kc_ids})), "", *(b64url(part) for part in noise)])
+
+    def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
+        """Splits header values at commas and reads every part. Judges nothing.
+
+        Args:
+            values: the value of each authorisation header line, in order.
+            strict: False also undoes percent-encoding, as some clients apply it.
+        """
+        parts: list[TokenPart] = []
+        for value in values:
+            if not strict and "%" in value:
+                value = unquote(value)
+            if value:
+                parts += [self._part(text) for text in value.split(",")]
+        return Authorization(parts=tuple(parts), lines=len(values))
+
+    def _part(self, text: str) -> TokenPart:
+        raw = text.strip(" \t")
+        pieces = raw.split(".")
+        spaced = raw != text
+        if len(pieces) == 5 and pieces[1] == "":
+            return TokenPart(raw=raw, kind="key", claims={}, signed=False, spaced=spaced)
+        claims: Any = None
+        signed = False
+        if len(pieces) == 3:
+            try:
+                header, claims = json.loads(unb64url(pieces[0])), json.loads(unb64url(pieces[1]))
+                given = unb64url(pieces[2])
+            except (ValueError, RecursionError):
+                claims = None
+            else:
+                ours = isinstance(header, dict) and header.get("alg") == "HS256"
+                signed = ours and hmac.compare_digest(given, self._mac(f"{pieces[0]}.{pieces[1]}", self._key))
+        if not isinstance(claims, dict):
+            return TokenPart(raw=raw, kind="unknown", claims={}, signed=False, spaced=spaced)
+        kind = _KIND_OF_TYP.get(str(claims.get("typ")), "unknown")
+        return TokenPart(raw=raw, kind=kind, claims=claims, signed=signed, spaced=spaced)
+
+    def _mac(self, text: str, key: bytes) -> bytes:
+        return hmac.new(key, text.encode("utf-8"), hashlib.sha256).digest()
+
+    def verify(self, part: TokenPart, now_ms: int) -> None:
+        """Checks form, signature, expiry and tenant of one signed part.
+
+        Raises:
+            Refusal: with the first of these that fails.
+        """
+        if not part.claims:
+            raise Refusal(Problem.TOKEN_MALFORMED)
+        if not part.signed:
+            raise Refusal(Problem.TOKEN_SIGNATURE)
+        exp = part.claims.get("exp")
+        if exp is not None:
+            if not isinstance(exp, int | float) or isinstance(exp, bool):
+                raise Refusal(Problem.TOKEN_EXPIRED, f"exp is not a number of seconds: {exp!r}")
+            if now_ms >= exp * 1000:
+                raise Refusal(Problem.TOKEN_EXPIRED)
+        if part.claims.get("tenantId", self._tenant) != self._tenant:
+            raise Refusal(Problem.WRONG_TENANT)
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode("utf-8")

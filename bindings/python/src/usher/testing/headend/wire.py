@@ -1,0 +1,102 @@
+"""Putting a reply on the network, whole or as a fault wants it."""
+
+from __future__ import annotations
+
+import http
+import socket
+import struct
+
+from aiohttp import web
+
+from .clock import Clock
+from .faults import Delivery, Fault
+from .replies import Reply
+
+_LINGER_NOTHING = struct.pack("ii", 1, 0)
+
+
+class _Sent(web.StreamResponse):
+    """Stands for a reply already dealt with on the transport; writes nothing more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.force_close()
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Nothing is left to send."""
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Nothing is left to send."""
+
+
+async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock: Clock) -> web.StreamResponse:
+    """Sends a reply and answers what the server framework must finish.
+
+    Raises:
+        ConnectionError: the client went away first.
+    """
+    delivery = fault.delivery if fault is not None else Delivery.WHOLE
+    if fault is None or delivery is Delivery.WHOLE:
+        response = web.Response(status=reply.status, body=reply.body or None)
+        _set_headers(response, reply)
+        await response.prepare(request)
+        await response.write_eof()
+        return response
+    if delivery is Delivery.TRICKLE:
+        return await _trickle(request, reply, fault, clock)
+    transport = request.transport
+    if transport is None:
+        raise ConnectionResetError("the client has gone")
+    if delivery is Delivery.CLOSE:
+        transport.close()
+        return _Sent()
+    if delivery is Delivery.TRUNCATED:
+        keep = len(reply.body) // 2 if fault.keep_bytes is None else fault.keep_bytes
+        length = max(len(reply.body), keep + 1)
+        transport.write(_head(reply, f"Content-Length: {length}") + reply.body[:keep])
+        transport.close()
+        return _Sent()
+    if delivery is Delivery.BAD_CHUNKS:
+        transport.write(_head(reply, "Transfer-Encoding: chunked") + b"zz\r\n" + reply.body + b"\r\n0\r\n\r\n")
+        transport.close()
+        return _Sent()
+    if delivery is Delivery.RESET_IN_HEAD:
+        head = _head(reply, f"Content-Length: {len(reply.body)}")
+        transport.write(head[: len(head) // 2])
+    sock: socket.socket | None = transport.get_extra_info("socket")
+    if sock is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOTHING)
+    transport.abort()
+    return _Sent()
+
+
+async def _trickle(request: web.Request, reply: Reply, fault: Fault, clock: Clock) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status)
+    _set_headers(response, reply)
+    response.content_length = len(reply.body)
+    await response.prepare(request)
+    start = clock.now_ms()
+    for index, offset in enumerate(range(0, len(reply.body), fault.piece_bytes)):
+        await clock.wait_until(start + index * fault.every_ms)
+        await response.write(reply.body[offset : offset + fault.piece_bytes])
+    await response.write_eof()
+    return response
+
+
+def _set_headers(response: web.StreamResponse, reply: Reply) -> None:
+    if reply.content_type:
+        response.headers["Content-Type"] = reply.content_type
+    for name, value in reply.headers:
+        response.headers.add(name, value)
+
+
+def _head(reply: Reply, framing: str) -> bytes:
+    try:
+        reason = http.HTTPStatus(reply.status).phrase
+    except ValueError:
+        reason = "Status"
+    lines = [f"HTTP/1.1 {reply.status} {reason}"]
+    if reply.content_type:
+        lines.append(f"Content-Type: {reply.content_type}")
+    lines += [f"{name}: {value}" for name, value in reply.headers]
+    return "\r\n".join([*lines, framing, "Connection: close", "", ""]).encode("latin-1")

@@ -1,0 +1,552 @@
+"""Who wins: the race table of the protocol (5.13), a story for each row that SSM v1 can meet."""
+
+from __future__ import annotations
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+
+
+# ---- close ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_close_whileSetupInFlight_waitsForTheTokenAndTearsDownWithIt(stage: Stage, when: str) -> None:
+    stage.headend.faults.add("setup", Fault.stall(when))  # type: ignore[arg-type]
+    playback = stage.play()
+    stage.headend.wait_held()
+    playback.close()
+    stage.advance(2_000)
+    assert stage.routes() == ["setup"]
+    stage.headend.release()
+    stage.settle()
+    assert stage.seqs() == [("setup", None), ("teardown", 1)]
+    assert stage.events.only(E.PLAYBACK_CLOSED).error is None
+
+
+@pytest.mark.leaves_session
+def test_close_whileSetupNeverAnswers_endsAtTheCapWithOrphanPossible(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    playback = stage.play()
+    stage.headend.wait_held()
+    playback.close()
+    stage.advance(3_000)
+    assert stage.events.all(E.PLAYBACK_CLOSED)
+    assert any(e.error is not None and e.error.orphan_possible for e in stage.events.all())
+    assert stage.routes() == ["setup"]
+
+
+def test_close_whileHeartbeatInFlight_waitsAndTearsDownWithTheNewestToken(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.stall("after"))
+    playback = stage.play()
+    stage.advance(60_000)
+    playback.close()
+    stage.advance(1_000)
+    assert stage.routes() == ["setup", "heartbeat"]
+    stage.headend.release()
+    stage.settle()
+    assert stage.seqs() == [("setup", None), ("heartbeat", 1), ("teardown", 2)]
+
+
+def test_close_whileHeartbeatNeverAnswers_tearsDownAtTheCapWithTheLastKnownToken(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.stall("before"))
+    playback = stage.play()
+    stage.advance(60_000)
+    playback.close()
+    stage.advance(2_999)
+    assert stage.headend.journal.count("teardown") == 0
+    stage.advance(1)
+    assert stage.headend.journal.last("teardown").session_token.seq == 1
+    assert stage.events.all(E.PLAYBACK_CLOSED)
+
+
+def test_close_whileRenewalInFlight_tearsDownWithTheNewestToken(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    stage.headend.faults.add("license-renewal", Fault.stall("after"))
+    playback = stage.play(payload=lambda request: usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")]))
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.advance(60_000)
+    assert stage.headend.held == 1
+    playback.close()
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert stage.seqs() == [("setup", None), ("license", 1), ("license-renewal", 2), ("teardown", 3)]
+
+
+def test_close_whileLicenseInFlight_completesItWithClosed(stage: Stage) -> None:
+    stage.headend.faults.add("license", Fault.stall())
+    playback = stage.play()
+    stage.settle()
+    future = playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes(16)]))
+    stage.headend.wait_held()
+    playback.close()
+    with pytest.raises(usher.ClosedError):
+        future.result(5)
+    stage.advance(3_000)
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes()[-1] == "teardown"
+
+
+def test_close_whileEnforcedLicenseInFlight_usesTheTokenOfTheLateReply(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    stage.headend.faults.add("license", Fault.stall("after"))
+    playback = stage.play()
+    stage.settle()
+    future = playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")]))
+    stage.headend.wait_held()
+    playback.close()
+    with pytest.raises(usher.ClosedError):
+        future.result(5)
+    stage.headend.release()
+    stage.settle()
+    assert stage.seqs() == [("setup", None), ("license", 1), ("teardown", 2)]
+
+
+def test_close_whileTeardownInFlight_orClosed_isNothing(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.stall())
+    playback = stage.play()
+    stage.settle()
+    playback.close()
+    stage.headend.wait_held()
+    playback.close()
+    stage.headend.release()
+    stage.settle()
+    playback.close()
+    playback.close(usher.CloseMode.LEAVE)
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
+    stage.events.only(E.PLAYBACK_CLOSED)
+
+
+# ---- zap -----------------------------------------------------------------------------------------------------------------
+
+
+def test_zap_whileSetupInFlight_newestWinsAndThoseBetweenAreReplaced(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    stage.play(tag="first")
+    stage.headend.wait_held()
+    between = stage.play(tag="between")
+    waiting = between.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes(16)]))
+    stage.play(tag="newest")
+    with pytest.raises(usher.ReplacedError):
+        waiting.result(5)
+    stage.headend.release()
+    stage.settle()
+    assert stage.seqs() == [("setup", None), ("teardown", 1), ("setup", None)]
+    assert isinstance(stage.events.error(E.PLAYBACK_CLOSED, "between"), usher.ReplacedError)
+    assert stage.events.types("newest") == ["SESSION_STARTED"]
+    assert "SESSION_STARTED" not in stage.events.types("between")
+
+
+def test_zap_whileTeardownInFlight_setupWaitsForIt(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.stall())
+    stage.play()
+    stage.settle()
+    stage.play()
+    stage.advance(2_999)
+    assert stage.routes() == ["setup", "teardown"]
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown", "setup"]
+
+
+@pytest.mark.leaves_session
+def test_zap_whileTeardownNeverAnswers_setupGoesOnAtTheCap(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    delegate = stage.delegate(teardown_retries=usher.OFF)
+    stage.play(delegate=delegate)
+    stage.settle()
+    stage.play(delegate=delegate)
+    stage.advance(3_000)
+    assert stage.routes()[:3] == ["setup", "teardown", "setup"]
+    stage.headend.faults.clear()
+    stage.headend.restart()  # whoever is held is dropped: the first session stays until it expires
+
+
+def test_setup_refusedWhileOwnTeardownInFlight_isTriedOnceMore(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 1})
+    stage.headend.faults.add("teardown", Fault.stall())
+    first = stage.play(tag="first")
+    stage.settle()
+    first.close()
+    stage.headend.wait_held()
+    stage.play(tag="second", player=usher.Player(stage.context))
+    stage.settle()
+    assert "SETUP_ERROR" not in stage.events.types("second")
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown", "setup", "setup"]
+    assert stage.events.types("second") == ["SESSION_STARTED"]
+
+
+def test_setup_refusedWithNothingOfOursToWaitFor_isALimitError(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 1})
+    stage.play()
+    stage.settle()
+    second = stage.play(tag="second", player=usher.Player(stage.context))
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR, "second")
+    assert isinstance(error, usher.LimitError)
+    assert (error.origin, error.operation, error.http_status, error.service_code) == (usher.Origin.SSM, usher.Operation.SETUP, 400, 1007)
+    assert error.must_stop and not error.orphan_possible
+    assert error.explain().known
+    assert stage.headend.journal.count("setup") == 2
+    with pytest.raises(usher.LimitError):
+        second.wait_session()
+    with pytest.raises(usher.SessionError):
+        second.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes(16)]))
+
+
+# ---- replies of set-up -----------------------------------------------------------------------------------------------------
+
+ORPHANING = {
+    "lost": Fault.drop("after"),
+    "reset": Fault.reset("after"),
+    "html": Fault.html_page(processed=True),
+    "not JSON": Fault.non_json(),
+    "empty": Fault.empty_body(),
+    "truncated": Fault.truncate(),
+    "bad chunks": Fault.bad_chunks(),
+    "without token": Fault.without("sessionToken"),
+    "empty token": Fault.fields(sessionToken=""),
+    "token a number": Fault.fields(sessionToken=7),
+    "too large": Fault.oversized(2 * 1024 * 1024),
+}
+
+
+@pytest.mark.leaves_session
+@pytest.mark.parametrize("kind", ORPHANING)
+def test_setupReply_unreadable_isAnErrorWithOrphanPossibleAndNoRetry(stage: Stage, kind: str) -> None:
+    stage.headend.faults.add("setup", ORPHANING[kind])
+    playback = stage.play()
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR)
+    assert error.orphan_possible and error.must_stop
+    assert error.operation is usher.Operation.SETUP
+    wanted = {"lost": usher.TransportError, "reset": usher.TransportError, "too large": usher.TooLargeError}
+    assert isinstance(error, wanted.get(kind, (usher.ProtocolError, usher.TransportError)))
+    stage.advance(30_000)
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup"]
+
+
+def test_setup_withAControlCharacterInTheToken_isRefused(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.reply(200, body={"sessionToken": "a\r\nb: c", "heartbeat": 60}))
+    stage.play()
+    stage.settle()
+    assert isinstance(stage.events.error(E.SETUP_ERROR), usher.ProtocolError)
+    assert stage.routes() == ["setup"]
+
+
+def test_setup_redirected_isRefused(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.redirect(stage.headend.ssm_url + "/v1/sessions/setup"))
+    stage.play()
+    stage.settle()
+    assert isinstance(stage.events.error(E.SETUP_ERROR), usher.RedirectError)
+    assert stage.routes() == ["setup"]
+
+
+def test_setup_connectionRefused_isATransportError(stage: Stage) -> None:
+    stage.headend.stop()
+    stage.play()
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR)
+    assert isinstance(error, usher.TransportError)
+    assert error.http_status == -1
+    assert not error.orphan_possible
+
+
+@pytest.mark.parametrize(("status", "code"), [(400, 1003), (400, 1005), (500, 4000), (503, 4001), (400, 4242)])
+def test_setup_refusedWithACode_tellsIt(stage: Stage, status: int, code: int) -> None:
+    stage.headend.faults.add("setup", Fault.error(code, status=status))
+    stage.play()
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR)
+    assert isinstance(error, usher.RefusedError)
+    assert (error.service_code, error.http_status, error.message) == (code, status, "by fault script")
+    assert error.explain().summary and error.explain().advice
+    assert stage.headend.journal.count("setup") == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 500, 502])
+def test_setup_refusedWithAStatusAlone_isAnHttpError(stage: Stage, status: int) -> None:
+    stage.headend.faults.add("setup", Fault.status(status))
+    stage.play()
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR)
+    assert isinstance(error, usher.HTTPStatusError)
+    assert error.http_status == status
+
+
+# ---- heartbeat -----------------------------------------------------------------------------------------------------------
+
+
+def test_heartbeat_forAKilledSession_stopsAtOnceAndIsNotTornDown(stage: Stage) -> None:
+    playback = stage.play()
+    stage.settle()
+    stage.headend.kill_account("account-1")
+    stage.advance(60_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert isinstance(error, usher.RefusedError)
+    assert (error.service_code, error.must_stop) == (1006, True)
+    assert playback.session_state is usher.SessionState.FAILED
+    stage.advance(180_000)
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat"]
+
+
+def test_heartbeat_refusedOtherwise_stopsAndIsTornDownOnClose(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.error(1003))
+    playback = stage.play()
+    stage.advance(60_000)
+    assert stage.events.error(E.HEARTBEAT_ERROR).must_stop
+    stage.advance(59_000)
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat", "teardown"]
+
+
+FAILURES = {"503": Fault.status(503), "429": Fault.status(429), "drop": Fault.drop("before"), "reset": Fault.reset("before")}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeat_failedInTransport_isTriedAgainInsideThePeriodUntold(stage: Stage, kind: str) -> None:
+    stage.headend.faults.add("heartbeat", FAILURES[kind], times=2)
+    stage.play()
+    stage.advance(60_000)
+    assert stage.headend.journal.count("heartbeat") == 1
+    stage.advance(1_000)
+    assert stage.headend.journal.count("heartbeat") == 2
+    stage.advance(2_000)
+    assert stage.headend.journal.count("heartbeat") == 3
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+    assert stage.events.types()[-1] == "KEPT_ALIVE"
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.status(503, retry_after=7))
+    stage.play()
+    stage.advance(60_000 + 6_999)
+    assert stage.headend.journal.count("heartbeat") == 1
+    stage.advance(1)
+    assert stage.headend.journal.count("heartbeat") == 2
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_outage_isToldOnceAndItsEndToo(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"grace": 100.0})
+    stage.headend.faults.add("heartbeat", Fault.status(503), always=True)
+    playback = stage.play()
+    stage.advance(3 * 60_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.http_status, error.must_stop) == (503, True)
+    stage.headend.faults.clear()
+    stage.advance(60_000)
+    stage.events.only(E.RECOVERED)
+    assert playback.session_state is usher.SessionState.ACTIVE
+
+
+def test_heartbeat_withRetriesOff_isToldAtOnce(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.status(503))
+    stage.play(delegate=stage.delegate(retry_permille=usher.OFF))
+    stage.advance(60_000)
+    stage.events.only(E.HEARTBEAT_ERROR)
+    assert stage.headend.journal.count("heartbeat") == 1
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeatDue_whileTheEarlierIsInFlight_isNotSentTwice(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"period_s": 4, "grace": 10.0})
+    stage.headend.faults.add("heartbeat", Fault.stall("after"))
+    stage.play()
+    stage.advance(4_000 + 5_000)
+    assert stage.headend.journal.count("heartbeat") == 1
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.all(E.KEPT_ALIVE)
+    stage.advance(4_000)
+    assert [seq for route, seq in stage.seqs() if route == "heartbeat"][:2] == [1, 2]
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_machine_sleptPastABeat_beatsOnceAtOnceAndIsDoubtfulUntilThen(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"grace": 10.0})
+    stage.headend.faults.add("heartbeat", Fault.stall())
+    playback = stage.play()
+    stage.sleep(4 * 60_000)
+    assert stage.headend.journal.count("heartbeat") == 1
+    assert playback.session_state is usher.SessionState.DOUBTFUL
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL"]
+    stage.headend.release()
+    stage.settle()
+    assert playback.session_state is usher.SessionState.ACTIVE
+    assert stage.events.only(E.KEPT_ALIVE).lateness_ms == 3 * 60_000
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_machine_sleptPastTheSession_isAHeartbeatError(stage: Stage) -> None:
+    stage.play()
+    stage.sleep(10 * 60_000)
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL", "HEARTBEAT_ERROR"]
+
+
+# ---- teardown and the context ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.leaves_session
+def test_teardown_failed_isToldAndBlocksNothing(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.error(4000, status=500), times=4)
+    first = stage.play(delegate=stage.delegate(teardown_retries=usher.OFF))
+    stage.settle()
+    stage.play(tag="next")
+    stage.settle()
+    error = stage.events.error(E.TEARDOWN_ERROR)
+    assert (error.operation, error.service_code) == (usher.Operation.TEARDOWN, 4000)
+    assert stage.events.types("next") == ["SESSION_STARTED"]
+    first.free()
+
+
+def test_teardown_failedInTransport_isTriedAgain(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.status(503), times=2)
+    playback = stage.play()
+    stage.settle()
+    playback.close()
+    stage.advance(3_000)
+    assert stage.routes() == ["setup"] + ["teardown"] * 3
+    assert "TEARDOWN_ERROR" not in stage.events.types()
+
+
+def test_teardown_ofAKilledSession_isATeardownError(stage: Stage) -> None:
+    playback = stage.play()
+    stage.settle()
+    stage.headend.kill_account("account-1")
+    playback.close()
+    stage.settle()
+    assert stage.events.error(E.TEARDOWN_ERROR).service_code == 1006
+    stage.events.only(E.PLAYBACK_CLOSED)
+
+
+def test_context_shutDownWithPlaybacksOpen_closesThemAllInParallel(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 10})
+    players = [usher.Player(stage.context) for _ in range(5)]
+    for player in players:
+        stage.play(player=player)
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall(), times=5)
+    closing = stage.call(stage.context.shutdown)
+    stage.headend.wait_held(5)
+    stage.headend.release()
+    assert closing.result(5) == 0
+    assert len(stage.events.all(E.PLAYBACK_CLOSED)) == 5
+    with pytest.raises(usher.ClosedError):
+        players[0].play("token")
+
+
+@pytest.mark.leaves_session
+def test_context_shutDownInTooShortATime_saysHowManyAreOpen(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    stage.play()
+    stage.settle()
+    closing = stage.call(stage.context.shutdown, 1_000)
+    stage.headend.wait_held()
+    stage.wait_timer(1_000)
+    stage.context.advance(1_000)
+    assert closing.result(5) == 1
+    stage.headend.restart()
+
+
+# ---- sync mode -----------------------------------------------------------------------------------------------------------
+
+
+def test_play_withSyncAndAStalledServer_returnsAfter5s(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.stall())
+    playing = stage.call(stage.play, sync_setup_teardown=True)
+    stage.headend.wait_held()
+    stage.wait_timer(5_000)
+    stage.advance(4_999)
+    assert stage.still_waiting(playing)
+    stage.advance(1)
+    playback = playing.result(5)
+    assert playback.session_state is usher.SessionState.PENDING
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.types() == ["SESSION_STARTED"]
+    closing = stage.call(playback.close)
+    closing.result(5)
+
+
+def test_play_withSync_returnsWithTheSession(stage: Stage) -> None:
+    playback = stage.play(sync_setup_teardown=True)
+    assert playback.session_state is usher.SessionState.ACTIVE
+    playback.close()
+    assert not stage.headend.sessions.active()
+
+
+def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
+    playback = stage.play(sync_setup_teardown=True)
+    stage.headend.faults.add("teardown", Fault.stall())
+    closing = stage.call(playback.close)
+    stage.headend.wait_held()
+    stage.wait_timer(3_000)
+    stage.advance(2_999)
+    assert stage.still_waiting(closing)
+    stage.advance(1)
+    closing.result(5)
+    stage.headend.release()
+    stage.settle()
+    stage.events.only(E.PLAYBACK_CLOSED)
+
+
+def test_waitSession_onAStalledServer_timesOutAndTheSetupGoesOn(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.stall())
+    playback = stage.play()
+    waiting = stage.call(playback.wait_session, 2_000)
+    stage.headend.wait_held()
+    stage.wait_timer(2_000)
+    stage.advance(2_000)
+    with pytest.raises(TimeoutError):
+        waiting.result(5)
+    stage.headend.release()
+    stage.settle()
+    playback.wait_session()
+
+
+def test_blockingCalls_insideACallback_answerWouldDeadlock(stage: Stage) -> None:
+    found: list[type[BaseException]] = []
+
+    def observer(event: usher.Event) -> None:
+        if event.type is E.SESSION_STARTED and event.playback is not None:
+            playback, context = event.playback, stage.context
+            sync = stage.delegate(sync_setup_teardown=True)
+            for call in (
+                lambda: playback.wait_session(),
+                lambda: playback.wait_closed(10),
+                lambda: playback.get_license(usher.KeySystem.CLEARKEY, b"{}"),
+                lambda: playback.get_certificate(),
+                lambda: context.advance(1),
+                lambda: context.jump(1),
+                lambda: context.settle(0, 0, 1),
+                lambda: context.pending(),
+                lambda: stage.player.play("token", delegate=sync),
+            ):
+                try:
+                    call()
+                    found.append(type(None))
+                except usher.UsherError as error:
+                    found.append(type(error))
+
+    stage.context.add_observer(observer)
+    stage.play()
+    stage.settle()
+    assert found == [usher.WouldDeadlockError] * 9

@@ -1,0 +1,204 @@
+"""The bindings say what the headers say: structures, numbers and prototypes, by compiling and reading include/usher/*.h."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from usher import _abi, _enums
+
+INCLUDE = Path(__file__).resolve().parents[3] / "include"
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+pytestmark = [
+    pytest.mark.skipif(not (INCLUDE / "usher").is_dir(), reason="not in the source tree: no headers"),
+    pytest.mark.skipif(COMPILER is None, reason="no C compiler"),
+]
+
+ENUMS: dict[str, type[Enum]] = {
+    "USHER_E_": _enums.Status,
+    "USHER_ORIGIN_": _enums.Origin,
+    "USHER_OPERATION_": _enums.Operation,
+    "USHER_EVENT_": _enums.EventType,
+    "USHER_SESSION_": _enums.SessionState,
+    "USHER_CLOSE_": _enums.CloseMode,
+    "USHER_CLOCK_": _enums.Clock,
+    "USHER_LOG_": _enums.LogLevel,
+    "USHER_LICENSE_": _enums.LicenseType,
+    "USHER_RENEW_": _enums.RenewType,
+    "USHER_APPEND_": _enums.AppendVersion,
+    "USHER_HEARTBEAT_MISSING_": _enums.HeartbeatMissing,
+    "USHER_HEARTBEAT_START_": _enums.HeartbeatStart,
+    "USHER_KEEP_ALIVE_": _enums.KeepAlive,
+    "USHER_RESETUP_": _enums.Resetup,
+    "USHER_WIRE_": _enums.WireFormat,
+    "USHER_KEY_SYSTEM_": _enums.KeySystem,
+}
+
+SCALARS = {
+    "int32_t": ctypes.c_int32,
+    "uint32_t": ctypes.c_uint32,
+    "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64,
+    "size_t": ctypes.c_size_t,
+    "usher_completion": ctypes.c_uint64,
+    "const char *": ctypes.c_char_p,
+    "const uint8_t *": ctypes.POINTER(ctypes.c_uint8),
+    "void *": ctypes.c_void_p,
+    "usher_context *": _abi.ContextHandle,
+    "usher_delegate *": _abi.DelegateHandle,
+    "usher_player *": _abi.PlayerHandle,
+    "usher_playback *": _abi.PlaybackHandle,
+    "usher_response *": _abi.ResponseHandle,
+}
+
+
+def headers() -> str:
+    """All headers, comments and line breaks out."""
+    text = "\n".join(path.read_text() for path in sorted((INCLUDE / "usher").glob("*.h")))
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+
+
+def defines() -> dict[str, str]:
+    """#defines that are values (not guards, macros with braces or attributes)."""
+    found = re.findall(r"^#define (USHER_[A-Z0-9_]+)[ \t]+(\S.*?)\s*$", headers(), flags=re.M)
+    return {
+        name: value for name, value in found if not name.endswith("_INIT") and "__attribute__" not in value and value != "\\" and name != "USHER_API"
+    }
+
+
+def structures() -> dict[str, list[str]]:
+    """struct name -> field names, in order."""
+    found = {}
+    for name, body in re.findall(r"typedef struct (usher_\w+) \{(.*?)\} \1;", headers(), flags=re.S):
+        found[name] = [re.split(r"[\s*]+", field.strip())[-1] for field in body.split(";") if field.strip()]
+    return found
+
+
+def prototypes() -> dict[str, tuple[str, list[str]]]:
+    """function name -> (result, argument types), as C writes them."""
+    found = {}
+    for result, name, arguments in re.findall(r"USHER_API ([\w\s]+?[\s*]+)(usher_\w+)\(([^)]*)\);", headers()):
+        types = [] if arguments.strip() == "void" else [re.sub(r"\w+$", "", a.strip()).strip() for a in arguments.split(",")]
+        found[name] = (result.strip(), types)
+    return found
+
+
+def callbacks() -> dict[str, list[str]]:
+    found = {}
+    for name, arguments in re.findall(r"typedef void \(\*(usher_\w+_fn)\)\(([^)]*)\);", headers()):
+        found[name] = [re.sub(r"\w+$", "", a.strip()).strip() for a in arguments.split(",")]
+    return found
+
+
+def ctype(text: str) -> Any:
+    """The ctypes type for a C type."""
+    if text in SCALARS:
+        return SCALARS[text]
+    if text in _abi.CALLBACKS:
+        return _abi.CALLBACKS[text]
+    bare = text.removeprefix("const ").strip()
+    assert bare.endswith("*"), f"no ctypes type for {text!r}"
+    inner = bare[:-1].strip()
+    if inner in _abi.STRUCTURES:
+        return ctypes.POINTER(_abi.STRUCTURES[inner])
+    return ctypes.POINTER(ctype(inner))
+
+
+def compile_and_run(tmp_path: Path, lines: list[str]) -> dict[str, str]:
+    """Prints "name value" lines from C; returns them."""
+    source = tmp_path / "probe.c"
+    source.write_text("#include <stdio.h>\n#include <stddef.h>\n#include <usher/usher.h>\nint main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    program = tmp_path / "probe"
+    subprocess.run([COMPILER or "cc", "-std=c11", "-I", str(INCLUDE), str(source), "-o", str(program)], check=True)
+    output = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+    return dict(line.split(" ", 1) for line in output.splitlines())
+
+
+def test_structures_ofTheHeader_areAllBound() -> None:
+    assert set(structures()) == set(_abi.STRUCTURES)
+    assert {name: [field[0] for field in s._fields_] for name, s in _abi.STRUCTURES.items()} == structures()
+
+
+def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
+    lines = []
+    for name, fields in structures().items():
+        lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
+        for field in fields:
+            lines.append(f'printf("{name}.{field} %zu+%zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));')
+    wanted = compile_and_run(tmp_path, lines)
+    ours = {}
+    for name, structure in _abi.STRUCTURES.items():
+        ours[name] = str(ctypes.sizeof(structure))
+        for field in structures()[name]:
+            descriptor = getattr(structure, field)
+            ours[f"{name}.{field}"] = f"{descriptor.offset}+{descriptor.size}"
+    assert ours == wanted
+
+
+def test_fieldTypes_ofEveryStructure_areTheHeaders() -> None:
+    for name, body in re.findall(r"typedef struct (usher_\w+) \{(.*?)\} \1;", headers(), flags=re.S):
+        for declaration in body.split(";"):
+            if not declaration.strip():
+                continue
+            kind, field = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", declaration, flags=re.S).groups()  # type: ignore[union-attr]
+            wanted = _abi.STRUCTURES.get(kind.strip()) or ctype(kind.strip())
+            assert dict(f[:2] for f in _abi.STRUCTURES[name]._fields_)[field] is wanted, f"{name}.{field} is {kind}"
+
+
+def test_numbers_ofTheHeader_areAllBound(tmp_path: Path) -> None:
+    lines = []
+    for name, value in defines().items():
+        kind = '%s\\n", ' if value.startswith('"') else '%lld\\n", (long long)'
+        lines.append(f'printf("{name} {kind}{name});')
+    c = compile_and_run(tmp_path, lines)
+    ours = {f"{prefix}{member.name}": str(member.value) for prefix, enum in ENUMS.items() for member in enum if prefix + member.name != "USHER_E_OK"}
+    ours["USHER_OK"] = str(_enums.Status.OK.value)
+    ours["USHER_OFF"] = str(_abi.OFF)
+    ours |= dict(zip(("USHER_VERSION_MAJOR", "USHER_VERSION_MINOR", "USHER_VERSION_PATCH"), map(str, _abi.VERSION), strict=True))
+    assert ours == c
+
+
+def test_prototypes_ofTheHeader_areAllBound() -> None:
+    assert set(prototypes()) == set(_abi.PROTOTYPES)
+
+
+@pytest.mark.parametrize("name", sorted(_abi.PROTOTYPES))
+def test_prototype_inCtypes_isTheHeaders(name: str) -> None:
+    result, arguments = prototypes()[name]
+    assert _abi.PROTOTYPES[name] == (ctype(result), tuple(ctype(argument) for argument in arguments))
+
+
+def test_prototypeComments_areTheHeadersLines() -> None:
+    source = Path(_abi.__file__).read_text()
+    for line in re.findall(r"^USHER_API (.*;)$", headers(), flags=re.M):
+        assert f"# {line}" in source, line
+
+
+def test_callbackTypes_ofTheHeader_areAllBound() -> None:
+    assert set(callbacks()) == set(_abi.CALLBACKS)
+    for name, arguments in callbacks().items():
+        function = _abi.CALLBACKS[name]
+        assert function._restype_ is None
+        assert function._argtypes_ == tuple(ctype(argument) for argument in arguments), name
+
+
+def test_everyStatus_hasAClass() -> None:
+    from usher._errors import BY_STATUS
+
+    assert set(BY_STATUS) == set(_enums.Status) - {_enums.Status.OK}
+    assert len(set(BY_STATUS.values())) == len(BY_STATUS)
+
+
+def test_initMacros_fillEveryField(tmp_path: Path) -> None:
+    names = re.findall(r"^#define (USHER_\w+)_INIT\b", headers(), flags=re.M)
+    source = tmp_path / "init.c"
+    source.write_text("#include <usher/usher.h>\n" + "\n".join(f"const {name.lower()} check_{name} = {name}_INIT;" for name in names) + "\n")
+    assert len(names) >= 5
+    subprocess.run([COMPILER or "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", str(INCLUDE), str(source)], check=True)

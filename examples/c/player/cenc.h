@@ -1,0 +1,23 @@
+/* cenc.h - decrypts packets of Common Encryption, scheme `cenc` (AES-CTR). SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_CENC_H
+#define PLAYER_CENC_H
+
+#include <libavcodec/packet.h>
+
+#include "keyring.h"
+
+enum cenc_result {
+  CENC_CLEAR,       /* the packet was not encrypted */
+  CENC_DECRYPTED,   /* it is in the clear now */
+  CENC_NO_KEY,      /* its key id is not in the ring */
+  CENC_SCHEME,      /* another scheme than `cenc` (e.g. `cbcs`) */
+  CENC_MALFORMED    /* what the file says about it does not fit, or libcrypto failed */
+};
+
+/** Decrypts a packet in place with the key its side data names (AV_PKT_DATA_ENCRYPTION_INFO). */
+enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring);
+
+/** One line about a result. */
+const char *cenc_result_text(enum cenc_result result);
+
+#endif

@@ -1,0 +1,42 @@
+/* keyring.h - the content keys of one file, by key id; hexadecimal and base64url. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_KEYRING_H
+#define PLAYER_KEYRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KEY_SIZE 16
+#define KEYRING_MAX 8
+
+struct content_key {
+  uint8_t kid[KEY_SIZE];
+  uint8_t key[KEY_SIZE];
+  bool known; /* `key` is filled */
+};
+
+struct keyring {
+  struct content_key keys[KEYRING_MAX];
+  size_t count;
+  bool one_for_all; /* the first key fits every key id (--key, --kid) */
+};
+
+/** Adds a key id once. false: the ring is full. */
+bool keyring_add(struct keyring *ring, const uint8_t kid[KEY_SIZE]);
+/** Fills in the key of an id that is in the ring. false: it is not. */
+bool keyring_set(struct keyring *ring, const uint8_t kid[KEY_SIZE], const uint8_t key[KEY_SIZE]);
+/** The key of an id, NULL when not known. */
+const uint8_t *keyring_find(const struct keyring *ring, const uint8_t *kid, size_t kid_size);
+/** How many ids have no key yet. */
+size_t keyring_missing(const struct keyring *ring);
+void keyring_wipe(struct keyring *ring);
+
+/** 32 hex digits; dashes as in a UUID are allowed. */
+bool hex_to_key(const char *hex, uint8_t out[KEY_SIZE]);
+void bytes_to_hex(const uint8_t *bytes, size_t size, char *out /* 2 * size + 1 */);
+
+#define BASE64URL_KEY_SIZE 23 /* 22 characters, no padding, and the NUL */
+void key_to_base64url(const uint8_t key[KEY_SIZE], char out[BASE64URL_KEY_SIZE]);
+bool base64url_to_key(const char *text, uint8_t out[KEY_SIZE]);
+
+#endif

@@ -1,0 +1,41 @@
+/* media.h - reads, decrypts and decodes a file, frame by frame. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_MEDIA_H
+#define PLAYER_MEDIA_H
+
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+
+#include "cenc.h"
+#include "frame_hash.h"
+#include "keyring.h"
+
+/* One picture or sound track, over all loops. */
+struct track_report {
+  const char *codec; /* NULL: the file has no such track */
+  int width, height, sample_rate;
+  uint64_t frames;
+  uint64_t packets_encrypted;
+  uint64_t decode_errors; /* a wrong key shows here: decoders themselves go on with noise */
+  char sha256[FRAME_HASH_TEXT];
+};
+
+struct media_report {
+  struct track_report video, audio;
+  double seconds;       /* of the clip, all loops together */
+  char failure[160];    /* why it ended early; "" when it did not */
+};
+
+struct media_control {
+  /** Told after every picture (or sound frame, without picture): seconds since the start, and of the whole. false: stop here. */
+  bool (*shown)(double seconds, double whole, const struct media_report *so_far, void *user_data);
+  void *user_data;
+  unsigned loops;
+  double stop_after; /* 0: never */
+};
+
+enum media_end { MEDIA_WHOLE, MEDIA_STOPPED, MEDIA_FAILED };
+
+/** Plays a file; `ring` holds the keys (empty for a clear file). */
+enum media_end media_play(const char *path, const struct keyring *ring, const struct media_control *control, struct media_report *out);
+
+#endif

@@ -1,0 +1,25 @@
+/* media_file.h - an open file and its decoders; what media.c works on. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_MEDIA_FILE_H
+#define PLAYER_MEDIA_FILE_H
+
+#include "media.h"
+
+struct track {
+  AVStream *stream; /* NULL: none of its kind */
+  AVCodecContext *decoder;
+  struct track_report *report;
+  struct frame_hash *hash;
+  bool (*hash_add)(struct frame_hash *hash, const AVFrame *frame);
+};
+
+struct media_file {
+  AVFormatContext *format;
+  struct track video, audio;
+  double duration; /* seconds; 0 when not known */
+};
+
+/** Opens the file and a decoder for its first picture and sound track. Returns NULL, or one line why not. */
+const char *media_file_open(struct media_file *file, const char *path);
+void media_file_close(struct media_file *file);
+
+#endif

@@ -1,0 +1,13 @@
+/* mp4_key_ids.h - finds the key ids of an encrypted MP4. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_MP4_KEY_IDS_H
+#define PLAYER_MP4_KEY_IDS_H
+
+#include "keyring.h"
+
+/**
+ * Adds the key ids of a file to `ring`: those of its `tenc` boxes (ISO/IEC 23001-7, one a track); where there is none, those a `pssh` lists.
+ * @return false when the file cannot be read. A file without key ids leaves the ring as it was.
+ */
+bool mp4_key_ids(const char *path, struct keyring *ring);
+
+#endif

@@ -1,0 +1,32 @@
+/* options.h - what the command line asks for. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_OPTIONS_H
+#define PLAYER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct options {
+  const char *file;
+  const char *license_url;
+  const char *ssm_url;
+  const char *token;
+  const char *ca_file;
+  const char *name;
+  const char *kid_hex;
+  const char *key_hex;
+  const char *summary_file;
+  const char *colour; /* "auto", "always" or "never" */
+  uint64_t tag;
+  double speed;      /* times real time; 0: as fast as it decodes */
+  double stop_after; /* seconds of the clip; 0: play it whole */
+  unsigned loops;
+  bool clear;
+  bool verbose;
+};
+
+enum options_result { OPTIONS_PLAY, OPTIONS_DONE, OPTIONS_WRONG };
+
+/** Reads the command line. OPTIONS_DONE: help or version was printed; OPTIONS_WRONG: what is wrong was printed. */
+enum options_result options_parse(int argc, char **argv, struct options *out);
+
+#endif

@@ -1,0 +1,45 @@
+/* session.h - the whole use of libusher by this player: one playback, from set-up to close. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_SESSION_H
+#define PLAYER_SESSION_H
+
+#include <usher/usher.h>
+
+#include "clear_key.h"
+#include "options.h"
+#include "stop.h"
+#include "timeline.h"
+
+struct session {
+  usher_context *context;
+  usher_delegate *delegate;
+  usher_player *player;
+  usher_playback *playback;
+  struct timeline *timeline;
+  struct stop *stop;
+  bool verbose;
+  bool closed_told; /* USHER_EVENT_PLAYBACK_CLOSED came; guarded by stop->mutex */
+  char challenge[CLEAR_KEY_REQUEST_MAX]; /* what a Clear Key CDM asks for */
+  size_t challenge_size;
+};
+
+struct licence_facts {
+  size_t size; /* bytes; 0: no licence came */
+  int keys;
+  uint64_t period_ms;
+  int32_t renew_type;
+};
+
+/**
+ * Starts a playback; its session is set up meanwhile. Events go to `timeline`; one that says so sets `stop`.
+ * @return USHER_OK, or why nothing was started. session_close() either way.
+ */
+int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring, struct timeline *timeline,
+                      struct stop *stop);
+/** Waits for set-up. */
+int32_t session_wait(struct session *session);
+/** Gets the licence and puts its keys into `ring`. */
+int32_t session_get_keys(struct session *session, struct keyring *ring, struct licence_facts *facts);
+/** Closes the playback, waits until its session is given back, frees everything. */
+void session_close(struct session *session);
+
+#endif

@@ -1,0 +1,27 @@
+/* stop.h - says "stop now" across threads: an event that must stop playback, or Ctrl-C. SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAYER_STOP_H
+#define PLAYER_STOP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum stop_reason { STOP_NONE, STOP_EVENT, STOP_SIGNAL };
+
+struct stop {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  enum stop_reason reason;
+};
+
+/** Also takes SIGINT and SIGTERM: a player that is told to quit still gives its session back. */
+void stop_init(struct stop *stop);
+void stop_set(struct stop *stop, enum stop_reason reason);
+enum stop_reason stop_now(struct stop *stop);
+/** Sleeps until clock_ms() says `deadline_ms` or stop was said; returns what was said. */
+enum stop_reason stop_wait_until(struct stop *stop, uint64_t deadline_ms);
+
+/** Milliseconds on a clock that never goes back. */
+uint64_t clock_ms(void);
+
+#endif

@@ -1,0 +1,132 @@
+/*
+ * context.h - one independent instance of the library.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_CONTEXT_H
+#define USHER_CONTEXT_H
+
+#include "base.h"
+#include "event.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Time passes by itself (CLOCK_BOOTTIME: it goes on while the machine sleeps). */
+#define USHER_CLOCK_SYSTEM 0
+/** Time passes only in usher_context_advance() and usher_context_jump(): for tests. */
+#define USHER_CLOCK_MANUAL 1
+
+#define USHER_LOG_ERROR 1
+#define USHER_LOG_WARNING 2
+#define USHER_LOG_INFO 3
+#define USHER_LOG_DEBUG 4
+
+/**
+ * Log sink. `line` is one line of UTF-8 without newline or secrets and lives until return. Threads: a callback thread. May call: everything but blocking
+ * functions. Last call: before `destroy`.
+ */
+typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
+
+/** Everything a context can be told at its start. 0 or NULL: the default. Strings are copied. */
+typedef struct usher_context_options {
+  size_t struct_size;
+  /** USHER_CLOCK_... Default: USHER_CLOCK_SYSTEM. */
+  int32_t clock;
+  /** Highest USHER_LOG_... level told to `log`. Default: USHER_LOG_INFO. */
+  int32_t log_level;
+  /** Default: none. */
+  usher_log_fn log;
+  void *log_user_data;
+  usher_destroy_fn log_destroy;
+  /** Most threads that run callbacks at once. Default 16. While fewer than that block, no keep-alive waits for a callback. */
+  uint32_t callback_threads_max;
+  /** Time to connect, ms. Default 5000. */
+  uint32_t connect_timeout_ms;
+  /** Time for a whole request, ms. Default 10000. */
+  uint32_t http_timeout_ms;
+  /** Largest response body accepted, bytes. Default 1 MiB. */
+  uint32_t max_response_bytes;
+  /** Most requests under way to one origin (scheme, host, port); the others queue, keep-alives first. Default 64. */
+  uint32_t requests_per_origin_max;
+  /** 1: allow `http` to hosts that are not loopback. Default 0: such URLs answer USHER_E_INVALID_ARGUMENT. */
+  int32_t allow_insecure_http;
+  /** PEM file of the certificate authorities to trust. Default: the system's. */
+  const char *ca_file;
+  /** Public key pin as libcurl's CURLOPT_PINNEDPUBLICKEY takes it ("sha256//..."). Default: none. */
+  const char *pinned_public_key;
+  /** PEM files of a client certificate and its key. Default: none. */
+  const char *client_certificate_file;
+  const char *client_key_file;
+  /** Proxy URL. Default: as the environment says (http_proxy, https_proxy, no_proxy); "" for none. */
+  const char *proxy;
+  /** User-Agent. Default "usher/VERSION". */
+  const char *user_agent;
+} usher_context_options;
+
+#define USHER_CONTEXT_OPTIONS_INIT \
+  { sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+
+/**
+ * Makes a context and starts its I/O thread.
+ *
+ * @param options  copied before return. NULL: all defaults.
+ * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_ARGUMENT or USHER_E_SYSTEM. On failure `log_destroy` was called.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
+
+/**
+ * Closes every playback of the context as usher_playback_close(USHER_CLOSE_DEFAULT) does, in parallel, and waits until all are closed. From now on the
+ * context starts nothing new. Idempotent: a second call waits again.
+ *
+ * @param timeout_ms  longest wait on the context's clock. 0: the default, 6000 (a reply and a teardown at their caps).
+ * @param out_open    number of playbacks still not closed at return. May be NULL.
+ * @return USHER_OK when all are closed, USHER_E_TIMEOUT when `*out_open` are not, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
+ * Threads: any. In callbacks: no (USHER_E_WOULD_DEADLOCK; closing begins all the same). Since: 0.1
+ */
+USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
+
+/**
+ * Frees a context. Without usher_context_close() before it, closes with the default time first. Handles of its players, playbacks and delegates
+ * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run. In a
+ * callback of the same context it returns at once and the rest happens in the background. NULL is a no-op.
+ *
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes, asynchronous there. Since: 0.1
+ */
+USHER_API int32_t usher_context_free(usher_context *context);
+
+/**
+ * Adds an observer; it is told every event of the context from now on.
+ *
+ * @param fn         not NULL.
+ * @param user_data  given to every call.
+ * @param destroy    last call for `user_data`; also called when this function fails. May be NULL.
+ * @param out_id     for usher_context_remove_observer(). May be NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_add_observer(usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+
+/**
+ * Removes an observer. Events already on their way may still reach it until its `destroy` runs.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for an unknown id.
+ * Threads: any. In callbacks: yes, also from the observer itself. Since: 0.1
+ */
+USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
+
+/**
+ * Sets, replaces (or with NULL clears) the delegate that serves playbacks which name none: the context's DRM manager.
+ * Playbacks already started keep theirs.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for a delegate of another context.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_set_delegate(usher_context *context, usher_delegate *delegate);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* USHER_CONTEXT_H */

@@ -1,0 +1,162 @@
+/*
+ * delegate.h - licence delegates: how licences are asked for. This release has the SSP delegate with SSM v1.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_DELEGATE_H
+#define USHER_DELEGATE_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ssm_append_version */
+#define USHER_APPEND_AUTO 0
+#define USHER_APPEND_ALWAYS 1
+#define USHER_APPEND_NEVER 2
+
+/* heartbeat_missing */
+#define USHER_HEARTBEAT_MISSING_ERROR 0
+#define USHER_HEARTBEAT_MISSING_NO_TIMER 1
+
+/* heartbeat_start */
+#define USHER_HEARTBEAT_START_SETUP 0
+#define USHER_HEARTBEAT_START_LICENSE 1
+
+/* keep_alive */
+#define USHER_KEEP_ALIVE_AUTO 0
+#define USHER_KEEP_ALIVE_HEARTBEAT 1
+#define USHER_KEEP_ALIVE_RENEWAL 2
+
+/* resetup_on_extra_license */
+#define USHER_RESETUP_CALLBACK_ONLY 0
+#define USHER_RESETUP_ALWAYS 1
+#define USHER_RESETUP_NEVER 2
+
+/* wire_format */
+#define USHER_WIRE_AUTO 0
+#define USHER_WIRE_RAW 1
+
+/**
+ * Token callback (OTVSSPTokenCallback.token()): asks for a fresh content token, because a further licence request came, or none was given at the start.
+ * Answer with usher_complete_token(), now or later, within the delegate's `token_timeout_ms`.
+ * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: before `destroy`.
+ */
+typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
+
+/**
+ * How an SSP delegate works. 0 or NULL: the default written here. Strings are copied. URLs: http or https, up to 8 kB; a query is kept and comes after the
+ * joined path. Headers: "Name: value" lines separated by '\n'; CR and NUL are refused.
+ */
+typedef struct usher_ssp_options {
+  size_t struct_size;
+  /** Licence server. Required. */
+  const char *license_url;
+  /** Certificate server (FairPlay application certificate). Default: none; certificate requests answer USHER_E_STATE. */
+  const char *certificate_url;
+  /** Secure Session Manager. Default: none; playbacks then have no session. With or without trailing '/' and '/v1'. */
+  const char *ssm_url;
+  /** 1: usher_player_play() waits for set-up, at most `setup_timeout_ms`, and usher_playback_close() for teardown, at most `teardown_timeout_ms`. What
+      does not end in time goes on in the background. Default 0: neither waits. */
+  int32_t sync_setup_teardown;
+  /** USHER_APPEND_...: whether `ssm_api_version` is added to ssm_url. Default AUTO: unless its last segment is v and digits. */
+  int32_t ssm_append_version;
+  /** Default "v1". */
+  const char *ssm_api_version;
+  /** Whole URLs for single endpoints, where they do not follow from the above. Default: none. */
+  const char *setup_url;
+  const char *heartbeat_url;
+  const char *teardown_url;
+  const char *renewal_url;
+  /** Name of the header that carries the tokens. Default "nv-authorizations". */
+  const char *token_header;
+  /** More headers for every request of this delegate (e.g. a tenant id). Default: none. */
+  const char *extra_headers;
+  /** JSON object sent as the body of set-up. Default "{}"; "" for an empty body. */
+  const char *setup_body;
+  /** Body of heartbeat and teardown. Default "{}"; "" for an empty body. */
+  const char *keep_alive_body;
+  /** Cap of the wait for set-up in sync mode and in usher_playback_wait_session(), ms. Default 5000. */
+  uint32_t setup_timeout_ms;
+  /** Cap of every wait for teardown, ms. Default 3000. */
+  uint32_t teardown_timeout_ms;
+  /** How long the token callback may take, ms. Default 5000. */
+  uint32_t token_timeout_ms;
+  /** How long the payload callback may take, ms. Default 5000. */
+  uint32_t payload_timeout_ms;
+  /** USHER_HEARTBEAT_MISSING_...: set-up answered without a usable period. Default: set-up error. */
+  int32_t heartbeat_missing;
+  /** USHER_HEARTBEAT_START_...: when the first period begins. Default: when set-up was answered. */
+  int32_t heartbeat_start;
+  /** 1: a numeric string is a period too ("60"). Default 0. */
+  int32_t lenient_numbers;
+  /** Bounds put on the period, ms. Defaults 50 and 86400000 (a day). */
+  uint32_t period_min_ms;
+  uint32_t period_max_ms;
+  /** 1: a period in a keep-alive reply replaces the one of set-up. Default 0. */
+  int32_t period_updates;
+  /** A beat is early by up to this many thousandths of its period, different for each playback. Default 50 (5 %); USHER_OFF: none. Most 500. */
+  uint32_t jitter_permille;
+  /** A keep-alive that failed in transport, with 5xx or 429 is tried again for this many thousandths of the period. Default 500; USHER_OFF: never. */
+  uint32_t retry_permille;
+  /** Outages: after this many periods without an answered keep-alive, stop trying. Default 10; USHER_OFF: never stop. */
+  uint32_t keep_alive_failures_max;
+  /** USHER_KEEP_ALIVE_...: how the session is kept alive. Default AUTO: as the first licence reply says. */
+  int32_t keep_alive;
+  /** USHER_RESETUP_...: what a further non-renewal licence request of one playback does to its session. Default: with a token callback, teardown and
+      set-up with the new token; without, the session is used again. */
+  int32_t resetup_on_extra_license;
+  /** USHER_WIRE_...: AUTO = JSON for Widevine, RAW = octets both ways. The reply decodes either. Default AUTO. */
+  int32_t wire_format;
+  /** A teardown that failed in transport, with 5xx or 429 is tried again this often (after 0.5 s, 1 s, 2 s ...). Default 3; USHER_OFF: never. What waits
+      for the slot goes on at `teardown_timeout_ms` all the same. */
+  uint32_t teardown_retries;
+} usher_ssp_options;
+
+#define USHER_SSP_OPTIONS_INIT \
+  { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/**
+ * Makes an SSP delegate (OTVSSPLicenseDelegate).
+ *
+ * @param context  its playbacks belong to the same context.
+ * @param options  copied before return. Not NULL.
+ * @param out      on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);
+
+/**
+ * Sets, replaces (or with fn NULL clears) the token callback (OTVSSPLicenseDelegate.setToken).
+ *
+ * @param destroy  last call for `user_data`: when replaced, when the delegate is gone, or when this function fails. May be NULL.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_delegate_set_token_callback(usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
+
+/**
+ * Frees the handle. The delegate itself lives on while playbacks or the context use it. NULL is a no-op.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
+
+/**
+ * Answers a token callback.
+ *
+ * @param completion  the id the callback was given.
+ * @param token       a header value: not empty, no CR, LF or NUL, at most 64 kB. NULL: there is none; the request fails with USHER_E_NO_TOKEN.
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION when answered before, too late, or unknown; USHER_E_INVALID_ARGUMENT for a token that is none (the
+ *         question stays open).
+ * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ */
+USHER_API int32_t usher_complete_token(usher_completion completion, const char *token);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* USHER_DELEGATE_H */

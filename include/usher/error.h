@@ -1,0 +1,146 @@
+/*
+ * error.h - status values, origins, operations, and the detail of an error.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_ERROR_H
+#define USHER_ERROR_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status: what every function returns -------------------------------------------------------------------------------- */
+
+/** Done. */
+#define USHER_OK 0
+/** A parameter is NULL, empty, out of range, not a URL, has CR, LF or NUL in it, or a struct_size that fits no release. */
+#define USHER_E_INVALID_ARGUMENT (-1)
+/** The handle is stale, freed, foreign or of another kind. */
+#define USHER_E_INVALID_HANDLE (-2)
+/** The context, player or playback was closed first. */
+#define USHER_E_CLOSED (-3)
+/** A newer item was started on the same player first. */
+#define USHER_E_REPLACED (-4)
+/** Neither the playback nor the context names a licence delegate. */
+#define USHER_E_NO_DELEGATE (-5)
+/** The time given ran out. What was asked may still be under way. */
+#define USHER_E_TIMEOUT (-6)
+/** The call would wait for something only the calling thread can do. */
+#define USHER_E_WOULD_DEADLOCK (-7)
+/** Called in a child of fork(). */
+#define USHER_E_FORKED (-8)
+/** Memory, a thread or a file descriptor could not be had. */
+#define USHER_E_SYSTEM (-9)
+/** A host callback failed or answered with an error. */
+#define USHER_E_CALLBACK (-10)
+/** The completion id was answered before, too late, or never existed. */
+#define USHER_E_INVALID_COMPLETION (-11)
+/** Not possible in the present state, e.g. usher_context_advance() on the system clock. */
+#define USHER_E_STATE (-12)
+/** No HTTP answer: refused, reset, unreachable, name not resolved, proxy failed. */
+#define USHER_E_TRANSPORT (-20)
+/** No HTTP answer: the TLS handshake failed or the certificate was not accepted. */
+#define USHER_E_TLS (-21)
+/** An HTTP status that is no success, without a service code. */
+#define USHER_E_HTTP (-22)
+/** The server refused with a code of its own; see usher_error.service_code. */
+#define USHER_E_REFUSED (-23)
+/** The account plays as many streams as it may (SSM code 1007 from the SSM). */
+#define USHER_E_LIMIT (-24)
+/** The answer could not be understood: not JSON, a field missing or of the wrong type. */
+#define USHER_E_PROTOCOL (-25)
+/** The answer is larger than `max_response_bytes`. */
+#define USHER_E_TOO_LARGE (-26)
+/** No content token: none was given, and the token callback gave none in time (5022 in the SDKs). */
+#define USHER_E_NO_TOKEN (-27)
+/** A redirect was refused: a request with a token goes only where it was sent. */
+#define USHER_E_REDIRECT (-28)
+/** The session is over (killed, expired, or its set-up failed); the licence request was not sent. */
+#define USHER_E_SESSION (-29)
+/** The renewal that was due was not made in time. */
+#define USHER_E_RENEWAL_MISSED (-30)
+
+/* ---- who answered -------------------------------------------------------------------------------------------------------- */
+
+/** The library itself or the host. */
+#define USHER_ORIGIN_LOCAL 0
+/** The Secure Session Manager. */
+#define USHER_ORIGIN_SSM 1
+/** The licence server. */
+#define USHER_ORIGIN_LICENSE 2
+/** The certificate server. */
+#define USHER_ORIGIN_CERTIFICATE 3
+
+/* ---- during what --------------------------------------------------------------------------------------------------------- */
+
+#define USHER_OPERATION_NONE 0
+#define USHER_OPERATION_SETUP 1
+#define USHER_OPERATION_HEARTBEAT 2
+#define USHER_OPERATION_TEARDOWN 3
+#define USHER_OPERATION_LICENSE 4
+#define USHER_OPERATION_RENEWAL 5
+#define USHER_OPERATION_CERTIFICATE 6
+
+/** What went wrong, in full. Numbers mean different things at different origins: licence servers reuse the SSM's codes. */
+typedef struct usher_error {
+  /** USHER_OK when nothing is wrong, else USHER_E_... */
+  int32_t status;
+  /** USHER_ORIGIN_... */
+  int32_t origin;
+  /** USHER_OPERATION_... */
+  int32_t operation;
+  /** HTTP status, -1 when there was no HTTP answer. */
+  int32_t http_status;
+  /** The server's own `errorCode`, 0 when it gave none. */
+  int64_t service_code;
+  /** The server's own message, or one line of ours; UTF-8, tokens removed, never NULL. Lives as long as the struct around it. */
+  const char *message;
+  /** 1: playback must stop. */
+  int32_t must_stop;
+  /** 1: a session may be held at the head-end whose token never reached us; it ends by expiry. */
+  int32_t orphan_possible;
+} usher_error;
+
+/** What a code means, for a support desk. Static storage. */
+typedef struct usher_explanation {
+  /** One sentence a viewer understands. Never NULL. */
+  const char *summary;
+  /** What to do about it. Never NULL. */
+  const char *advice;
+  /** 1: the code is in the table; 0: the words are about its kind only. */
+  int32_t known;
+} usher_explanation;
+
+/**
+ * The name of a status, e.g. "USHER_E_LIMIT".
+ * @return static storage; "USHER_E_UNKNOWN" for a value that is none.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API const char *usher_status_name(int32_t status);
+
+/**
+ * One line about a status, e.g. "the account plays as many streams as it may".
+ * @return static storage, never NULL.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API const char *usher_status_message(int32_t status);
+
+/**
+ * Explains an error in words for viewers and support desks, by the origin's own code table where it has one.
+ *
+ * @param origin        USHER_ORIGIN_...
+ * @param status        USHER_E_... of the error; used where the code is 0 or unknown.
+ * @param service_code  the server's `errorCode`, or 0.
+ * @param out           filled; its strings are static. Not NULL.
+ * @return USHER_OK or USHER_E_INVALID_ARGUMENT.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* USHER_ERROR_H */

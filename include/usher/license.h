@@ -1,0 +1,135 @@
+/*
+ * license.h - licence and certificate requests, with a completion or blocking.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_LICENSE_H
+#define USHER_LICENSE_H
+
+#include "base.h"
+#include "error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Key systems by their DASH ContentProtection identifiers; upper or lower case, with or without "urn:uuid:". */
+#define USHER_KEY_SYSTEM_FAIRPLAY "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
+#define USHER_KEY_SYSTEM_WIDEVINE "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
+#define USHER_KEY_SYSTEM_PLAYREADY "9a04f079-9840-4286-ab92-e65be0885f95"
+#define USHER_KEY_SYSTEM_CLEARKEY "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
+
+/* type */
+#define USHER_LICENSE_REQUEST 0
+#define USHER_LICENSE_RENEWAL 1
+
+/* renew_type */
+#define USHER_RENEW_NONE 0
+#define USHER_RENEW_HEARTBEAT 1
+#define USHER_RENEW_ENFORCED 2
+/** The CDM itself asks for renewals (Widevine). */
+#define USHER_RENEW_CDM 3
+
+/** What the CDM asks for. Copied before return. */
+typedef struct usher_license_request {
+  size_t struct_size;
+  /** USHER_KEY_SYSTEM_... Required. */
+  const char *key_system;
+  /** USHER_LICENSE_REQUEST or USHER_LICENSE_RENEWAL. */
+  int32_t type;
+  /** Time for the answer on the context's clock, ms, waiting for the session included. Default 20000; USHER_OFF: none but those of the single steps. */
+  uint32_t timeout_ms;
+  /** The CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON. 1 byte to 1 MiB. Required. */
+  const uint8_t *payload;
+  size_t payload_size;
+} usher_license_request;
+
+#define USHER_LICENSE_REQUEST_INIT { sizeof(usher_license_request), NULL, 0, 0, NULL, 0 }
+
+/** An answer. In a completion all its pointers live until return; from usher_response_get() until the response is freed. */
+typedef struct usher_response_info {
+  /** Size of this struct in the library. */
+  size_t struct_size;
+  /** What the CDM needs: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on error. */
+  const uint8_t *data;
+  size_t data_size;
+  /** Keep-alive period of the session, ms; 0: none. */
+  uint64_t period_ms;
+  /** USHER_RENEW_...: how the session is kept alive. */
+  int32_t renew_type;
+  /** USHER_LICENSE_... of the request it answers. */
+  int32_t type;
+  /** status USHER_OK, or why there is no data. */
+  usher_error error;
+} usher_response_info;
+
+#define USHER_RESPONSE_INFO_INIT { sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0 } }
+
+/**
+ * Completion of a licence or certificate request: exactly once per request that was accepted.
+ * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: the only one.
+ */
+typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
+
+/**
+ * Asks for a licence. With an SSM session that is still being set up, waits for it; the request carries content token and session token, a renewal the
+ * session token alone.
+ *
+ * @param request    copied before return. Not NULL.
+ * @param fn         told the answer, exactly once: USHER_OK with data, or one of USHER_E_CLOSED, USHER_E_REPLACED, USHER_E_SESSION, USHER_E_TIMEOUT,
+ *                   USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT.
+ *                   Not NULL.
+ * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED; other than USHER_OK: `fn` is not called.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+
+/**
+ * Asks for a licence and waits for it.
+ *
+ * @param request  copied. Not NULL. Its timeout_ms bounds the wait.
+ * @param out      on every answer of the servers or the library, also an error, a response to free with usher_response_free(); NULL when the call itself
+ *                 was refused. May be NULL.
+ * @return USHER_OK, or the error's status as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK.
+ * Threads: any. In callbacks: no. Since: 0.1
+ */
+USHER_API int32_t usher_playback_get_license(usher_playback *playback, const usher_license_request *request, usher_response **out);
+
+/**
+ * Gets the delegate's certificate: fetched once, then from memory; a failure is not remembered.
+ *
+ * @param timeout_ms  longest wait on the context's clock. 0: 10000.
+ * @param out         as usher_playback_get_license(). `data` is the certificate as the server sent it (DER).
+ * @return USHER_OK, USHER_E_STATE without a certificate URL, or the error's status; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
+ * Threads: any. In callbacks: no. Since: 0.1
+ */
+USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
+
+/**
+ * Asks for the delegate's certificate.
+ * @param fn  told the answer, exactly once. Not NULL.
+ * @return as usher_playback_request_license(); USHER_E_STATE without a certificate URL.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+
+/**
+ * Reads a response.
+ * @param out  filled; set its struct_size first. Its pointers live until usher_response_free(). Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_response_get(usher_response *response, usher_response_info *out);
+
+/**
+ * Frees a response and wipes its data. NULL is a no-op.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_response_free(usher_response *response);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* USHER_LICENSE_H */
