@@ -41,8 +41,9 @@ func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherEr
 }
 
 /// Holds a host's `user_data` for whatever may call with it.
-func hostReference(_ engine: Engine, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?) -> HostReference {
-  HostReference(executor: engine.executor, lane: 0, destroy: destroy.map { fn in { fn(user) } })
+/// - Parameter lane: the playback whose callbacks come before its `destroy`.
+func hostReference(_ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?) -> HostReference {
+  HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
 }
 
 /// The context of a handle; `destroy` is owed even if there is none.

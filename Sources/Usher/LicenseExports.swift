@@ -34,7 +34,7 @@ public func usher_playback_request_license(
 ) -> Int32 {
   report { () throws(UsherError) in
     let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
-    let reference = hostReference(object.engine, user_data, destroy)
+    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
     let request = try Request(request)
     guard let fn else { throw UsherError(.invalidArgument) }
     if object.shared.isEnded { throw UsherError(.closed) }
@@ -70,7 +70,7 @@ public func usher_playback_request_certificate(
 ) -> Int32 {
   report { () throws(UsherError) in
     let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
-    let reference = hostReference(object.engine, user_data, destroy)
+    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
     guard let fn else { throw UsherError(.invalidArgument) }
     try refuseWithoutCertificate(object)
     object.engine.requestCertificate(

@@ -1,4 +1,4 @@
-public import CUsher
+internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 

@@ -26,14 +26,15 @@ public func usher_player_play(
     let given = try Usher.options(options)
     let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
     let context = screen.context
-    let reference = hostReference(context.engine, given.user_data, given.destroy)
+    let id = context.newID()
+    let reference = hostReference(context.engine, lane: id, given.user_data, given.destroy)
     guard let out else { throw UsherError(.invalidArgument) }
     try context.refuseIfClosing()
     let delegate = try chosenDelegate(given.delegate, context)
     if delegate.isSync { try refuseInCallbacks() }
     let contentToken = try token(given.content_token)
     guard given.content_id != nil || given.content_id_size == 0 else { throw UsherError(.invalidArgument) }
-    let playback = PlaybackObject(context: context, id: context.newID(), delegate: delegate, shared: PlaybackShared(), tag: given.tag)
+    let playback = PlaybackObject(context: context, id: id, delegate: delegate, shared: PlaybackShared(), tag: given.tag)
     let handle = context.give(playback)
     let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
     context.engine.play(

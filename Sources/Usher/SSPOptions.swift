@@ -14,9 +14,11 @@ func sspDelegate(_ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool) t
   let tokenHeader = try bytes(given.token_header) ?? Array("nv-authorizations".utf8)
   guard !tokenHeader.isEmpty, tokenHeader.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
   guard given.wire_format == USHER_WIRE_AUTO || given.wire_format == USHER_WIRE_RAW else { throw UsherError(.invalidArgument) }
+  let setupBody = try bytes(given.setup_body) ?? Array("{}".utf8)
+  guard setupBody.isEmpty || isJSONObject(setupBody) else { throw UsherError(.invalidArgument) }
   return SSPDelegate(
     policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, isRaw: given.wire_format == USHER_WIRE_RAW,
-    setupBody: try bytes(given.setup_body) ?? Array("{}".utf8), keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
+    setupBody: setupBody, keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
     tokenHeader: tokenHeader, extraHeaders: try extraHeaders(given.extra_headers))
 }
 

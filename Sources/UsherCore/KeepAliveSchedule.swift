@@ -1,31 +1,28 @@
-/// When keep-alives are due: a fixed rate from the start, each sent early by a part of the jitter that is the playback's own.
+/// When keep-alives are due: a fixed rate from the start, each sent early by the same part of the period, which is the playback's own. So beats of
+/// many playbacks spread, and no two of one playback are further apart than the period.
 package struct KeepAliveSchedule: Sendable {
   /// Keep-alive period.
   package private(set) var period: Milliseconds
   /// The next instant the head-end expects one.
   package private(set) var due: Milliseconds
-  private let jitter: UInt32
-  private var random: UInt64
+  /// Thousandths of the period by which a beat is early.
+  private let early: UInt32
 
   /// - Parameters:
   ///   - seed: same seed, same jitter.
   ///   - jitter: most a beat is early, in thousandths of the period.
   package init(start: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64) {
     self.period = period
-    self.jitter = jitter
     due = start.adding(period)
-    random = seed | 1
-  }
-
-  /// When to send what is due next. Never later than `due`.
-  package mutating func sendAt() -> Milliseconds {
-    guard jitter > 0 else { return due }
+    var random = seed | 1
     random ^= random << 13
     random ^= random >> 7
     random ^= random << 17
-    let most = period.permille(jitter)
-    return due.since(most == 0 ? 0 : random % (most &+ 1))
+    early = UInt32(truncatingIfNeeded: random % (UInt64(jitter) &+ 1))
   }
+
+  /// When to send what is due next. Never later than `due`.
+  package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
   /// Moves on to the first instant of the grid after `now`.
   package mutating func advance(past now: Milliseconds) {

@@ -6,12 +6,10 @@ extension SSMSession {
 
   /// Waits for the next instant of the schedule.
   private mutating func arm() -> [Action] {
-    guard var next = schedule, mode != .cdm, mode != .none else {
+    guard let sendAt = schedule?.sendAt, mode != .cdm, mode != .none else {
       beat = .off
       return [.cancelTimer]
     }
-    let sendAt = next.sendAt()
-    schedule = next
     beat = .waiting(sendAt: sendAt)
     return [.setTimer(sendAt)]
   }

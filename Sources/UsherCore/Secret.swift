@@ -30,11 +30,13 @@ package final class Secret: Sendable {
   package var count: Int { storage.count }
 
   package func withBytes<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
-    body(UnsafeBufferPointer(storage))
+    withExtendedLifetime(self) { body(UnsafeBufferPointer(storage)) }
   }
 
   /// For whoever made it and has not given it away yet.
-  package func withMutableBytes<R>(_ body: (UnsafeMutableBufferPointer<UInt8>) -> R) -> R { body(storage) }
+  package func withMutableBytes<R>(_ body: (UnsafeMutableBufferPointer<UInt8>) -> R) -> R {
+    withExtendedLifetime(self) { body(storage) }
+  }
 
   package func isEqual(to other: Secret) -> Bool {
     guard count == other.count else { return false }

@@ -9,6 +9,7 @@ final class CurlTransfer {
   private let limit: Int
   private var body = SecretBuffer()
   private var isTooLarge = false
+  private var sent = 0
   private var headers: UnsafeMutablePointer<curl_slist>?
 
   init(id: TransferID, request: HTTPRequest, easy: OpaquePointer, limit: Int) {
@@ -26,15 +27,16 @@ final class CurlTransfer {
     case .get: _ = uc_set_long(handle, CURLOPT_HTTPGET, 1)
     case .post:
       _ = uc_set_long(handle, CURLOPT_POST, 1)
-      // The body outlives the transfer: `request` holds it.
-      if let body = request.body, body.count > 0 {
-        body.withBytes { _ = uc_set_pointer(handle, CURLOPT_POSTFIELDS, $0.baseAddress) }
-        _ = uc_set_off(handle, CURLOPT_POSTFIELDSIZE_LARGE, Int64(body.count))
-      } else {
-        _ = uc_set_string(handle, CURLOPT_POSTFIELDS, "")
-        _ = uc_set_off(handle, CURLOPT_POSTFIELDSIZE_LARGE, 0)
-      }
+      // Read through a callback that cannot rewind: when a kept connection dies, libcurl would otherwise send the request again by itself,
+      // and the first one may have been acted on.
+      _ = uc_set_pointer(handle, CURLOPT_POSTFIELDS, nil)
+      _ = uc_set_off(handle, CURLOPT_POSTFIELDSIZE_LARGE, Int64(request.body?.count ?? 0))
+      sent = 0
     }
+    // A connection idle for long may be closing at the other end just now. What is not tried again by us gets one that was used lately.
+    let hasBody = (request.body?.count ?? 0) > 0
+    _ = uc_set_long(handle, CURLOPT_FRESH_CONNECT, request.method == .post && !hasBody ? 1 : 0)
+    _ = uc_set_long(handle, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15)
     headers = curl_slist_append(nil, "Expect:")
     for line in request.headers {
       line.withBytes { bytes in
@@ -45,7 +47,19 @@ final class CurlTransfer {
     _ = uc_set_list(handle, CURLOPT_HTTPHEADER, headers)
     let me = Unmanaged.passUnretained(self).toOpaque()
     _ = uc_set_pointer(handle, CURLOPT_WRITEDATA, me)
+    _ = uc_set_pointer(handle, CURLOPT_READDATA, me)
     _ = uc_set_pointer(handle, CURLOPT_PRIVATE, me)
+  }
+
+  /// The next part of the body.
+  func give(_ target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    guard let body = request.body else { return 0 }
+    return body.withBytes { bytes in
+      let count = min(target.count, bytes.count - sent)
+      for index in 0..<max(count, 0) { target[index] = bytes[sent + index] }
+      sent += max(count, 0)
+      return max(count, 0)
+    }
   }
 
   func take(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -59,8 +73,8 @@ final class CurlTransfer {
 
   func release() {
     _ = uc_set_list(handle, CURLOPT_HTTPHEADER, nil)
-    _ = uc_set_pointer(handle, CURLOPT_POSTFIELDS, nil)
     _ = uc_set_pointer(handle, CURLOPT_WRITEDATA, nil)
+    _ = uc_set_pointer(handle, CURLOPT_READDATA, nil)
     _ = uc_set_pointer(handle, CURLOPT_PRIVATE, nil)
     if let headers { uc_list_wipe(headers) }
     headers = nil

@@ -153,6 +153,7 @@ final class CurlTransport: Transport {
     _ = uc_set_long(easy, CURLOPT_TCP_NODELAY, 1)
     _ = uc_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
     _ = uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody)
+    _ = uc_set_data_fn(easy, CURLOPT_READFUNCTION, onSend)
     set(easy, CURLOPT_CAINFO, options.caFile)
     set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey)
     set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
@@ -214,4 +215,12 @@ private func onBody(_ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count:
   guard !overflow else { return 0 }
   let raw = UnsafeRawBufferPointer(start: bytes, count: total)
   return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().take(raw.bindMemory(to: UInt8.self)) ? total : 0
+}
+
+private func onSend(_ target: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?) -> Int {
+  guard let target, let data else { return 0 }
+  let (total, overflow) = size.multipliedReportingOverflow(by: count)
+  guard !overflow else { return 0 }
+  let raw = UnsafeMutableRawBufferPointer(start: target, count: total)
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().give(raw.bindMemory(to: UInt8.self))
 }

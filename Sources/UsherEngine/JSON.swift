@@ -14,14 +14,15 @@ final class JSONDocument {
 
   deinit { uj_free(raw) }
 
-  var root: JSONValue { JSONValue(raw: raw) }
+  var root: JSONValue { JSONValue(raw: raw, document: self) }
 }
 
-/// A value in a document; valid while the document is.
+/// A value in a document, which it keeps alive.
 struct JSONValue {
   fileprivate let raw: OpaquePointer
+  fileprivate let document: JSONDocument
 
-  private var kind: Int32 { uj_kind(raw) }
+  private var kind: Int32 { withExtendedLifetime(document) { uj_kind(raw) } }
   var isObject: Bool { kind == UJ_OBJECT }
   var isNumber: Bool { kind == UJ_NUMBER }
   var isString: Bool { kind == UJ_STRING }
@@ -31,15 +32,15 @@ struct JSONValue {
     guard isObject else { return nil }
     return name.withUTF8Buffer { bytes in
       guard let base = bytes.baseAddress else { return nil }
-      return uj_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map { JSONValue(raw: $0) }
+      return uj_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map { JSONValue(raw: $0, document: document) }
     }
   }
 
-  var number: Double? { isNumber ? uj_double(raw) : nil }
-  var integer: Int64? { isNumber ? uj_integer(raw) : nil }
+  var number: Double? { isNumber ? withExtendedLifetime(document) { uj_double(raw) } : nil }
+  var integer: Int64? { isNumber ? withExtendedLifetime(document) { uj_integer(raw) } : nil }
   var bool: Bool? { kind == UJ_BOOLEAN ? uj_boolean(raw) != 0 : nil }
   var arrayCount: Int? { kind == UJ_ARRAY ? uj_count(raw) : nil }
-  func element(_ index: Int) -> JSONValue? { uj_at(raw, index).map { JSONValue(raw: $0) } }
+  func element(_ index: Int) -> JSONValue? { uj_at(raw, index).map { JSONValue(raw: $0, document: document) } }
 
   /// A number written as a string.
   var numberInText: Double? {
@@ -49,6 +50,13 @@ struct JSONValue {
   func withString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
     guard isString, let text = uj_string(raw) else { return nil }
     let count = Int(uj_string_size(raw))
-    return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) { body(UnsafeBufferPointer(start: $0, count: count)) }
+    return withExtendedLifetime(document) {
+      UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) { body(UnsafeBufferPointer(start: $0, count: count)) }
+    }
   }
+}
+
+/// Whether a text is one JSON object.
+package func isJSONObject(_ bytes: [UInt8]) -> Bool {
+  bytes.withUnsafeBufferPointer { JSONDocument($0)?.root.isObject ?? false }
 }

@@ -5,7 +5,6 @@ package final class Quiet {
   private let monitor = Monitor()
   private let activity = Atomic<UInt64>(0)
   private var isIdle = false
-  private var idleAt: UInt64 = 0
   private var transfers = 0
 
   /// Something was handed to the I/O thread or the callback threads.
@@ -30,10 +29,12 @@ package final class Quiet {
   ///   - commandsWaiting: whether the I/O thread has not seen something yet.
   func wait(transfers most: Int, callbacksMost: Int, until deadline: Int64, callbacks: () -> Int, commandsWaiting: () -> Bool) -> Bool {
     while true {
+      // In this order: a command that is no longer waiting was taken by an I/O thread that is not idle until it is done with it.
       let before = activity.load(ordering: .sequentiallyConsistent)
       let callbacksNow = callbacks()
-      let settled = monitor.locked { isIdle && transfers <= most }
-      if settled, callbacksNow <= callbacksMost, !commandsWaiting(), activity.load(ordering: .sequentiallyConsistent) == before { return true }
+      let hasCommands = commandsWaiting()
+      let isSettled = monitor.locked { isIdle && transfers <= most }
+      if isSettled, callbacksNow <= callbacksMost, !hasCommands, activity.load(ordering: .sequentiallyConsistent) == before { return true }
       let now = monotonicMilliseconds()
       if now >= deadline { return false }
       // A change between the look and the wait is caught by the short bound.

@@ -38,7 +38,7 @@ extension ReplyDecoder {
   /// JSON with `CkcMessage`, or the CKC itself.
   private static func fairPlay(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
     guard let document = JSONDocument(body), document.root.isObject else {
-      return firstLetter(body) == 0x7B ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+      return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
     guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
       return .failure(unreadable(response, "the answer has no CkcMessage"))
@@ -49,7 +49,7 @@ extension ReplyDecoder {
   /// JSON with `license`: an array of base64 in licence replies, one string in renewals. Anything but JSON is the licence itself.
   private static func widevine(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
     guard let document = JSONDocument(body), document.root.isObject else {
-      return firstLetter(body) == 0x7B ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+      return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
     if let code = document.root.member("errorCode")?.integer, code != 0 {
       let message = document.root.member("message")?.withString { sanitised($0) } ?? ""
@@ -78,6 +78,11 @@ extension ReplyDecoder {
       return .failure(unreadable(response, "the answer is not a Clear Key licence"))
     }
     return .success(LicenseReply(data: response.body, fields: fields(document.root)))
+  }
+
+  /// Octets of a licence always hold some byte that no text has.
+  private static func isText(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    body.allSatisfy { ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
   }
 
   private static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -82,7 +82,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * Closes every playback of the context as usher_playback_close(USHER_CLOSE_DEFAULT) does, in parallel, and waits until all are closed. From now on the
  * context starts nothing new. Idempotent: a second call waits again.
  *
- * @param timeout_ms  longest wait on the context's clock. 0: the default, 6000 (a reply and a teardown at their caps).
+ * @param timeout_ms  longest wait on the context's clock (on the manual clock another thread has to move it). 0: the default, 6000 (a reply and a
+ *                    teardown at their caps).
  * @param out_open    number of playbacks still not closed at return. May be NULL.
  * @return USHER_OK when all are closed, USHER_E_TIMEOUT when `*out_open` are not, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no (USHER_E_WOULD_DEADLOCK; closing begins all the same). Since: 0.1
@@ -90,7 +91,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
 USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
 
 /**
- * Frees a context. Without usher_context_close() before it, closes with the default time first. Handles of its players, playbacks and delegates
+ * Frees a context: closes what is still open, with the default time; on the manual clock it moves that itself. Callbacks that are due run before it returns.
+ * Handles of its players, playbacks and delegates
  * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run. In a
  * callback of the same context it returns at once and the rest happens in the background. NULL is a no-op.
  *

@@ -18,7 +18,7 @@ extern "C" {
 #define USHER_OK 0
 /** A parameter is NULL, empty, out of range, not a URL, has CR, LF or NUL in it, or a struct_size that fits no release. */
 #define USHER_E_INVALID_ARGUMENT (-1)
-/** The handle is stale, freed, foreign or of another kind. */
+/** The handle is NULL (except where NULL is a no-op), stale, freed, foreign or of another kind. */
 #define USHER_E_INVALID_HANDLE (-2)
 /** The context, player or playback was closed first. */
 #define USHER_E_CLOSED (-3)

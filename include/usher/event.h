@@ -33,9 +33,10 @@ extern "C" {
 #define USHER_EVENT_SESSION_ENDED 9
 /** A licence arrived, first or renewed. */
 #define USHER_EVENT_LICENSE 10
-/** A licence request failed. */
+/** A licence request failed, or could not be sent; not told for requests that closing or a zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
-/** The playback is closed: nothing more will be told about it. `error.status` says why: USHER_OK, or USHER_E_REPLACED. */
+/** The playback is closed: nothing more will be told about it. `error.status` says why: USHER_OK, or USHER_E_REPLACED; `error.orphan_possible` is set where
+    a set-up's reply never came. Calls that waited for the end may return before observers were told. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
 /** One event. The struct and all its pointers live until the observer returns. */

@@ -37,11 +37,11 @@ typedef struct usher_playback_options {
   uint64_t tag;
   /** Fresh payloads for renewals. Default: none; USHER_EVENT_RENEWAL_DUE is raised instead. */
   usher_payload_fn payload;
-  /** Licences that renewals of the library brought. Default: none; USHER_EVENT_LICENSE alone tells. */
+  /** Licences that renewals of the library brought; not told of renewals that failed. Default: none; USHER_EVENT_LICENSE alone tells. */
   usher_license_fn renewed;
   /** Given to `payload` and `renewed`. */
   void *user_data;
-  /** Last call for `user_data`, after the playback was closed and freed, or when usher_player_play() failed. */
+  /** Last call for `user_data`: after observers were told USHER_EVENT_PLAYBACK_CLOSED, or when usher_player_play() failed. */
   usher_destroy_fn destroy;
 } usher_playback_options;
 
@@ -71,7 +71,7 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
 
 /**
- * Stops what the player plays: closes its playback (and one still waiting for its turn) as usher_playback_close() does.
+ * Stops what the player plays: closes its playback (and one still waiting for its turn) as usher_playback_close() does, but never waits.
  * @param mode  USHER_CLOSE_...
  * @return USHER_OK (also when nothing plays), USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -79,7 +79,7 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
 USHER_API int32_t usher_player_stop(usher_player *player, int32_t mode);
 
 /**
- * Frees a player: stops it with USHER_CLOSE_DEFAULT. Handles of its playbacks stay yours to free. NULL is a no-op.
+ * Frees a player: stops it with USHER_CLOSE_DEFAULT, without waiting. Handles of its playbacks stay yours to free. NULL is a no-op.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -6,9 +6,9 @@
  *
  *   for (;;) {
  *     usher_context_settle(context, 0, 0, 5000);                       // everything under way has ended
+ *     if (remaining == 0) break;
  *     usher_pending pending = USHER_PENDING_INIT; usher_context_pending(context, &pending);
  *     uint64_t step = remaining < pending.next_timer_ms ? remaining : pending.next_timer_ms;
- *     if (step == 0) break;
  *     server_advance(step); usher_context_advance(context, step, 0); remaining -= step;
  *   }
  *

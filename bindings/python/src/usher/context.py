@@ -347,6 +347,7 @@ def _event(context: Context | None, raw: Any) -> Event:
         period_ms=raw.period_ms,
         lateness_ms=raw.lateness_ms,
         error=_ffi.from_detail(raw.error),
+        orphan_possible=bool(raw.error.orphan_possible),
     )
 
 

@@ -30,6 +30,8 @@ class Event:
         period_ms: keep-alive period in milliseconds (0: none); SESSION_STARTED.
         lateness_ms: how long after it was due the keep-alive was sent, milliseconds; KEPT_ALIVE.
         error: what went wrong, not raised; None for events that are no errors.
+        orphan_possible: a session may be held at the head-end whose token never reached us; it ends by expiry. Also told
+            with PLAYBACK_CLOSED, which is no error.
     """
 
     type: EventType
@@ -42,6 +44,7 @@ class Event:
     period_ms: int
     lateness_ms: int
     error: UsherError | None
+    orphan_possible: bool = False
 
     @property
     def must_stop(self) -> bool:

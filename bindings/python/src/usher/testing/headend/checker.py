@@ -42,7 +42,8 @@ def find(
 ) -> list[Violation]:
     """Mistakes in the order of the requests that show them.
 
-    - ``after-teardown``: a session token of a session whose teardown had arrived.
+    - ``after-teardown``: a session token of a session whose teardown had arrived; a teardown tried
+      again after one that was not answered with success is none.
     - ``stale-token``: a session token older than the newest one that had reached the client.
     - ``late-beat``: a keep-alive later than period + tolerance after the one before it (for the
       first: after the set-up reply).
@@ -60,7 +61,7 @@ def find(
         raise ValueError(f"unknown violation kind {', '.join(sorted(unknown))}; kinds are {', '.join(_KINDS)}")
     had: dict[str, int] = {}
     under_way: dict[str, list[Entry]] = {}
-    torn: dict[str, int] = {}
+    torn: dict[str, Entry] = {}
     alive: dict[str, int] = {}
     found: list[Violation] = []
 
@@ -76,8 +77,8 @@ def find(
         token = entry.session_token
         if token is not None and token.jti is not None and token.signed:
             session = token.jti
-            if session in torn:
-                report("after-teardown", entry, f"{entry.route} with {token.short} after teardown #{torn[session]}")
+            if session in torn and not (entry.route == "teardown" and not _succeeded(torn[session])):
+                report("after-teardown", entry, f"{entry.route} with {token.short} after teardown #{torn[session].number}")
             replies = under_way.get(session, [])
             arrived = [reply for reply in replies if _answered_before(reply, entry)]
             if arrived:
@@ -93,12 +94,17 @@ def find(
                         report("late-beat", entry, f"{entry.route} of {token.short} is {late_ms} ms late")
                 alive[session] = entry.at_ms
             if entry.route == "teardown":
-                torn.setdefault(session, entry.number)
+                torn[session] = entry
         if entry.session is not None and entry.delivered and entry.issued is not None:
             under_way.setdefault(entry.session, []).append(entry)
             if entry.route == "setup" and entry.outcome is Outcome.ANSWERED and entry.answered_ms is not None:
                 alive.setdefault(entry.session, entry.answered_ms)
     return found
+
+
+def _succeeded(entry: Entry) -> bool:
+    """The client was told of success; a teardown that was not may be tried again."""
+    return entry.outcome is Outcome.ANSWERED and entry.status is not None and 200 <= entry.status < 300
 
 
 def _answered_before(answered: Entry, entry: Entry) -> bool:
