@@ -102,7 +102,8 @@ extension Engine {
         var error = UsherError(status == .replaced ? .replaced : .ok)
         error.orphanPossible = orphanPossible
         emit(.playbackClosed, entry, error: error)
-        for wait in entry.closeWaits { wait.end(.ok) }
+        // Behind the event in the playback's lane: who waited finds its observers told.
+        for wait in entry.closeWaits { call(entry.id) { wait.end(.ok) } }
         entry.closeWaits = []
         entry.callbacks = PlaybackCallbacks()
         checkClosed()
@@ -244,7 +245,8 @@ extension Engine {
     }
   }
 
-  /// Any thread but a callback's: closes everything and waits. Returns how many playbacks are still open.
+  /// Any thread but a callback's: closes everything, waits for that and then (at most a second) for the callbacks that tell of it. Returns how many
+  /// playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
     beginClosing()
@@ -254,7 +256,9 @@ extension Engine {
       self.checkClosed()
     }
     _ = wait.wait()
-    return sync { self.openCount }
+    let open = sync { self.openCount }
+    if open == 0 { _ = settle(transfers: .max, callbacks: 0, within: UInt32(clamping: min(timeout, 1000))) }
+    return open
   }
 
   var isAllClosed: Bool { openCount == 0 }

@@ -20,6 +20,8 @@ from .license import License
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .player import Player
+
 Result = TypeVar("Result")
 
 
@@ -44,9 +46,11 @@ class Playback:
     close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
     """
 
-    def __init__(self, context: Context, tag: object) -> None:
+    def __init__(self, context: Context, player: Player, tag: object) -> None:
         """For Player.play() only."""
         self.context = context
+        #: The screen it plays on; kept while the playback is, since a freed player stops what it plays.
+        self.player = player
         self.tag = tag
         self._handle = _abi.PlaybackHandle()
         self._lock = threading.Lock()

@@ -59,7 +59,7 @@ class Player:
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
         """
-        playback = Playback(self.context, tag)
+        playback = Playback(self.context, self, tag)
         token = _ffi.c_string(content_token, "content_token")
         item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed)
         number = _registry.add(item)
