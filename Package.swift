@@ -6,6 +6,8 @@ import PackageDescription
 let embedded = Context.environment["USHER_EMBEDDED"] == "1"
 let resourceDir = Context.environment["USHER_RESOURCE_DIR"] ?? "/usr/lib/swift"
 let root = Context.packageDirectory
+/// A sanitizer's runtime is found at load time only.
+let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
 #if arch(arm64)
 let architecture = "aarch64"
 #else
@@ -22,7 +24,7 @@ let shippedLink: [String] = embedded
   : []
 let linkFlags: [String] = shippedLink.flatMap { ["-Xlinker", $0] } + [
   "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
-  "-z", "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack",
+  "-z", isSanitized ? "lazy" : "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack",
 ].flatMap { ["-Xlinker", $0] }
 
 let package = Package(
