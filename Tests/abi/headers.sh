@@ -1,0 +1,24 @@
+#!/bin/sh
+# headers.sh [INCLUDE]: every header alone, and usher.h, is C99 and C++11 without a warning, and includes nothing but the C library's basics.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/tell.sh"
+include=${1:-$here/../../include}
+strict='-Wall -Wextra -pedantic -Wstrict-prototypes -Werror -fsyntax-only'
+strict_cxx='-Wall -Wextra -pedantic -Werror -fsyntax-only'
+twice() { printf '#include <usher/%s>\n#include <usher/%s>\ntypedef int something;\n' "$1" "$1"; }
+c99() { twice "$1" | ${CC:-cc} -x c -std=c99 $strict -I "$include" -; }
+cxx11() { twice "$1" | ${CXX:-c++} -x c++ -std=c++11 $strict_cxx -I "$include" -; }
+clang_c99() { twice "$1" | clang -x c -std=c99 $strict -Wdocumentation -I "$include" -; }
+for header in $(cd "$include/usher" && ls ./*.h | sed 's|^\./||'); do
+  claim "$header alone is C99" c99 "$header"
+  claim "$header alone is C++11" cxx11 "$header"
+done
+if command -v clang >/dev/null; then claim "usher.h is C99 to clang, its comments well formed" clang_c99 usher.h; fi
+same "usher.h includes every header" \
+  "$(cd "$include/usher" && ls ./*.h | sed 's|^\./||' | grep -v '^usher\.h$' | sort)" \
+  "$(sed -n 's/^#include "\(.*\)"$/\1/p' "$include/usher/usher.h" | sort)"
+same "of the system's headers only stddef.h and stdint.h" "$(printf 'stddef.h\nstdint.h')" "$(sed -n 's/^#include <\(.*\)>$/\1/p' "$include"/usher/*.h | sort -u)"
+same "every function is marked with its release" \
+  "$(cat "$include"/usher/*.h | grep -c '^USHER_API ')" "$(cat "$include"/usher/*.h | grep -c ' Since: [0-9]')"
+finish

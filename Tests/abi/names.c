@@ -1,0 +1,61 @@
+/*
+ * names.c - what the library calls its own constants, and that every ..._INIT fills its structure.
+ * names.sh writes every.h from the headers: STATUS(macro), EVENT(macro), INIT(type, macro), one a line. C99 and C++11.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <usher/usher.h>
+
+static int failed;
+
+static void tell(int good, const char *what, const char *found) {
+  if (good) {
+    printf("ok - %s\n", what);
+  } else {
+    printf("not ok - %s: \"%s\"\n", what, found ? found : "(NULL)");
+    failed++;
+  }
+}
+
+/* The message is one line, says something, and is not that of an unknown status. */
+static int is_a_message(const char *text, int ok_status) {
+  if (!text || !*text || strchr(text, '\n')) return 0;
+  return ok_status || strcmp(text, usher_status_message(-9999)) != 0;
+}
+
+static void status(const char *macro, int32_t value) {
+  const char *name = usher_status_name(value);
+  tell(name && strcmp(name, macro) == 0, macro, name);
+  tell(is_a_message(usher_status_message(value), value == USHER_OK), macro, usher_status_message(value));
+}
+
+static void event(const char *macro, int32_t value) {
+  const char *name = usher_event_name(value);
+  tell(name && strcmp(name, macro + strlen("USHER_EVENT_")) == 0, macro, name);
+}
+
+/* struct_size is set; a name or number that INIT leaves out is zero by the language. */
+static void init(const char *macro, size_t struct_size, size_t size) { tell(struct_size == size, macro, "struct_size is not the structure's size"); }
+
+int main(void) {
+#define STATUS(macro) status(#macro, macro);
+#define EVENT(macro) event(#macro, macro);
+#define INIT(type, macro)               \
+  {                                     \
+    type value = macro;                 \
+    init(#macro, value.struct_size, sizeof value); \
+  }
+#include "every.h"
+  tell(strcmp(usher_status_name(-9999), "USHER_E_UNKNOWN") == 0, "a status that is none", usher_status_name(-9999));
+  tell(strcmp(usher_status_name(1), "USHER_E_UNKNOWN") == 0, "a positive status", usher_status_name(1));
+  tell(strcmp(usher_status_name(INT32_MIN), "USHER_E_UNKNOWN") == 0, "the smallest number as a status", usher_status_name(INT32_MIN));
+  tell(strcmp(usher_event_name(0), "UNKNOWN") == 0, "an event type that is none", usher_event_name(0));
+  tell(strcmp(usher_event_name(INT32_MAX), "UNKNOWN") == 0, "the largest number as an event type", usher_event_name(INT32_MAX));
+  {
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", USHER_VERSION_MAJOR, USHER_VERSION_MINOR, USHER_VERSION_PATCH);
+    tell(strcmp(usher_version(), version) == 0, "usher_version() is the header's", usher_version());
+  }
+  printf("ok - all names were asked\n");
+  return failed != 0;
+}
