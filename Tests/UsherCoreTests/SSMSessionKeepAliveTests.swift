@@ -1,0 +1,398 @@
+import Testing
+
+@testable import UsherCore
+
+@Suite struct SSMSessionKeepAliveTests {
+  @Test func heartbeats_answered_goOnAtFixedRateWithNewestToken() {
+    var s = SessionDriver.active()
+    for beat in 1...5 {
+      s.run(until: Milliseconds(beat) * 60_000)
+      #expect(s.take() == ["heartbeat t\(beat)"])
+      s.pass(700)
+      s.answer(.heartbeat, Say.token("t\(beat + 1)"))
+      #expect(s.take() == ["kept alive"])
+      #expect(s.timer == Milliseconds(beat + 1) * 60_000)
+    }
+  }
+
+  @Test func heartbeat_answeredWithoutToken_keepsOldToken() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.token(nil))
+    s.run(until: 120_000)
+    #expect(s.take() == ["kept alive", "heartbeat t1"])
+  }
+
+  @Test func heartbeat_withJitter_isEarlyByAtMostItsShareAndNeverLate() {
+    for seed in 0..<50 as Range<UInt64> {
+      var s = SessionDriver.active(SSPPolicy(), seed: seed)
+      for beat in 1...20 as ClosedRange<UInt64> {
+        let due = beat * 60_000
+        let at = s.timer ?? .never
+        #expect(at <= due && at >= due - 3000)
+        s.run(until: at)
+        s.answer(.heartbeat, Say.token("n"))
+      }
+    }
+  }
+
+  @Test func heartbeatDue_earlierStillInFlight_isNotSentTwice() {
+    var s = SessionDriver.beating()
+    s.sleep(until: 190_000)
+    s.ring(at: 190_000)
+    #expect(s.take() == [])
+    s.answer(.heartbeat, Say.token("t2"))
+    // One at once for the instants that passed, then the grid again.
+    s.run(until: 190_000)
+    #expect(s.take() == ["kept alive", "doubtful", "heartbeat t2"])
+    s.answer(.heartbeat, Say.token("t3"))
+    s.run(until: 239_999)
+    #expect(s.take() == ["kept alive 70000 late"])
+    s.run(until: 240_000)
+    #expect(s.take() == ["heartbeat t3"])
+  }
+
+  @Test func heartbeat_overdueBySleep_makesSessionDoubtfulUntilAnswered() {
+    var s = SessionDriver.active()
+    s.sleep(until: 200_000)
+    #expect(s.take() == ["doubtful", "heartbeat t1"])
+    #expect(s.session.isDoubtful)
+    s.answer(.heartbeat, Say.token("t2"))
+    #expect(s.take() == ["kept alive 140000 late"])
+    #expect(!s.session.isDoubtful)
+    #expect(s.timer == 240_000)
+  }
+
+  @Test func heartbeat_overdueAndRefused_isHeartbeatError() {
+    var s = SessionDriver.active()
+    s.sleep(until: 500_000)
+    s.answer(.heartbeat, Say.refused(1006))
+    #expect(s.take() == ["doubtful", "heartbeat t1", "heartbeat failed: REFUSED 1006"])
+    #expect(s.lastError?.mustStop == true)
+  }
+
+  @Test func resumed_beforeDue_doesNothing() {
+    var s = SessionDriver.active()
+    s.pass(59_000)
+    s.resume()
+    #expect(s.take() == [])
+  }
+
+  @Test func heartbeat_busyMachineLate_isNotDoubtful() {
+    var s = SessionDriver.active()
+    s.sleep(until: 60_900)
+    #expect(s.take() == ["heartbeat t1"])
+    s.answer(.heartbeat, Say.token("t2"))
+    #expect(s.take() == ["kept alive 900 late"])
+  }
+
+  @Test(arguments: [Say.unreachable, Say.http(500), Say.http(503), Say.http(429), Say.unreadable, Say.refused(4001, http: 503)])
+  func heartbeat_failedInPassing_isRetriedAfterOneTwoFourSeconds(outcome: SSMOutcome) {
+    var s = SessionDriver.beating()
+    for wait in [1000, 2000, 4000, 8000] as [Milliseconds] {
+      s.answer(.heartbeat, outcome)
+      #expect(s.timer == s.now + wait)
+      #expect(s.take() == [])
+      s.pass(wait)
+      #expect(s.take() == ["heartbeat t1"])
+    }
+    // 15 s have passed; another 16 s would leave half the period.
+    s.answer(.heartbeat, outcome)
+    #expect(s.take().count == 1)
+    #expect(s.lastError?.mustStop == true)
+    #expect(s.timer == 120_000)
+  }
+
+  @Test func heartbeat_retried_countsLatenessFromDue() {
+    var s = SessionDriver.beating()
+    s.pass(200)
+    s.answer(.heartbeat, Say.unreachable)
+    s.pass(1000)
+    s.answer(.heartbeat, Say.token("t2"))
+    #expect(s.take() == ["heartbeat t1", "kept alive 1200 late"])
+    #expect(s.timer == 120_000)
+  }
+
+  @Test func retryAfter_withinHalfThePeriod_isHonoured() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.http(503, retryAfter: 20_000))
+    #expect(s.timer == 80_000)
+  }
+
+  @Test func retryAfter_beyondHalfThePeriod_isOutageAtOnce() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.http(503, retryAfter: 30_001))
+    #expect(s.take() == ["heartbeat failed: HTTP"])
+    #expect(s.timer == 120_000)
+  }
+
+  @Test func retryAfter_absurd_doesNotOverflow() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.http(429, retryAfter: .max))
+    #expect(s.take() == ["heartbeat failed: HTTP"])
+  }
+
+  @Test func heartbeat_shortPeriod_isRetriedInsideIt() {
+    var s = SessionDriver.beating(period: 1)
+    s.answer(.heartbeat, Say.unreachable)
+    #expect(s.timer == 1125)
+    s.run(until: 1125)
+    s.answer(.heartbeat, Say.unreachable)
+    #expect(s.timer == 1375)
+    s.run(until: 1375)
+    s.answer(.heartbeat, Say.unreachable)
+    #expect(s.take() == ["heartbeat t1", "heartbeat t1", "heartbeat failed: TRANSPORT"])
+  }
+
+  @Test func outage_overSeveralPeriods_isToldOnceAndItsEndToo() {
+    var s = SessionDriver.active(steady { $0.retry = 0 })
+    for period in 1...4 as ClosedRange<UInt64> {
+      s.run(until: period * 60_000)
+      s.answer(.heartbeat, Say.unreachable)
+    }
+    #expect(s.take() == ["heartbeat t1", "heartbeat failed: TRANSPORT", "heartbeat t1", "heartbeat t1", "heartbeat t1"])
+    #expect(s.session.isDoubtful)
+    s.run(until: 300_000)
+    s.answer(.heartbeat, Say.token("t2"))
+    let end = s.take()
+    #expect(end.first == "heartbeat t1" && end.last == "recovered" && end.count == 3)
+    #expect(!s.session.isDoubtful)
+    // The next outage is another one.
+    s.run(until: 360_000)
+    s.answer(.heartbeat, Say.unreachable)
+    #expect(s.take() == ["heartbeat t2", "heartbeat failed: TRANSPORT"])
+  }
+
+  @Test func outage_tooManyPeriods_stopsBeatingButTearsDownAtClose() {
+    var s = SessionDriver.active(steady {
+      $0.retry = 0
+      $0.failuresMax = 3
+    })
+    for period in 1...3 as ClosedRange<UInt64> {
+      s.run(until: period * 60_000)
+      s.answer(.heartbeat, Say.unreachable)
+    }
+    #expect(s.take() == ["heartbeat t1", "heartbeat failed: TRANSPORT", "heartbeat t1", "heartbeat t1"])
+    #expect(s.timer == nil)
+    s.run(until: 1_000_000)
+    #expect(s.take() == [])
+    s.close()
+    #expect(s.take() == ["teardown t1"])
+  }
+
+  @Test func outage_withoutBound_goesOnForever() {
+    var s = SessionDriver.active(steady {
+      $0.retry = 0
+      $0.failuresMax = nil
+    })
+    for period in 1...500 as ClosedRange<UInt64> {
+      s.run(until: period * 60_000)
+      s.answer(.heartbeat, Say.unreachable)
+    }
+    #expect(s.session.isActive)
+    #expect(s.take().filter { $0.hasPrefix("heartbeat failed") }.count == 1)
+  }
+
+  @Test(arguments: [1000, 1003, 1004, 1008] as [Int64])
+  func heartbeat_refused_isToldAtOnceAndTornDownAtClose(code: Int64) {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.refused(code))
+    #expect(s.take() == ["heartbeat failed: REFUSED \(code)"])
+    #expect(s.timer == nil)
+    s.run(until: 1_000_000)
+    #expect(s.take() == [])
+    s.close()
+    #expect(s.take() == ["teardown t1"])
+  }
+
+  @Test func heartbeat_refusedWithBare4xx_isToldAtOnce() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.http(403))
+    #expect(s.take() == ["heartbeat failed: HTTP"])
+    #expect(s.timer == nil)
+  }
+
+  @Test func heartbeat_ofUnknownSession_isNotTornDown() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.refused(1006))
+    s.close()
+    #expect(s.take() == ["heartbeat failed: REFUSED 1006", "released", "ended"])
+    #expect(s.session.isFinished)
+  }
+
+  @Test func heartbeat_staleBecauseALicenseRotatedTheToken_isResentWithNewest() {
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.licenseAnswered(token: "t2")
+    s.answer(.heartbeat, Say.refused(1006))
+    #expect(s.take() == ["heartbeat t1", "heartbeat t2"])
+    s.answer(.heartbeat, Say.token("t3"))
+    #expect(s.take() == ["kept alive"])
+  }
+
+  @Test func heartbeat_unknownWhileALicenseIsUnderWay_waitsForItsToken() {
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.answer(.heartbeat, Say.refused(1006))
+    #expect(s.take() == ["heartbeat t1"])
+    s.licenseAnswered(token: "t2")
+    #expect(s.take() == ["heartbeat t2"])
+  }
+
+  @Test func heartbeat_unknownAndTheLicenseBroughtNoToken_isHeartbeatError() {
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.answer(.heartbeat, Say.refused(1006))
+    s.licenseAnswered()
+    #expect(s.take() == ["heartbeat t1"])
+    s.licenseAnswered()
+    #expect(s.take() == ["heartbeat failed: REFUSED 1006"])
+  }
+
+  @Test func heartbeatReply_late_isIgnoredByIdentity() {
+    var s = SessionDriver.beating()
+    let first = s.waiting[0]
+    s.answer(.heartbeat, Say.token("t2"))
+    s.answer(first, Say.token("t9"))
+    s.answer(first, Say.refused(1006))
+    #expect(s.take() == ["kept alive"])
+    #expect(text(s.session.token) == "t2")
+  }
+
+  @Test func period_inBeatReply_isIgnoredByDefault() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.token("t2", period: .number(5)))
+    #expect(s.timer == 120_000)
+  }
+
+  @Test func period_inBeatReply_isTakenWhenAsked() {
+    var s = SessionDriver.beating(steady { $0.periodUpdates = true })
+    s.pass(400)
+    s.answer(.heartbeat, Say.token("t2", period: .number(5)))
+    #expect(s.timer == 65_000)
+    s.run(until: 65_000)
+    s.answer(.heartbeat, Say.token("t3", period: .number(-5)))
+    #expect(s.timer == 70_000)
+  }
+
+  @Test func ready_whileBeatInFlight_isFalse() {
+    var s = SessionDriver.beating()
+    #expect(s.session.isActive && !s.session.isReady)
+    s.answer(.heartbeat, Say.token("t2"))
+    #expect(s.session.isReady)
+  }
+}
+
+@Suite struct SSMSessionEnforcedTests {
+  private func enforced(_ policy: SSPPolicy = steady()) -> SessionDriver {
+    var s = SessionDriver.active(policy)
+    s.decide(.enforced)
+    return s
+  }
+
+  @Test func renewal_dueAndMade_goesOnAtFixedRate() {
+    var s = enforced()
+    for round in 1...3 as ClosedRange<UInt64> {
+      s.run(until: round * 60_000)
+      #expect(s.take() == ["renewal due"])
+      s.pass(500)
+      s.renewed(token: "r\(round)")
+      #expect(s.take().first?.hasPrefix("kept alive") == true)
+      #expect(s.timer == (round + 1) * 60_000)
+    }
+    s.close()
+    #expect(s.take() == ["teardown r3"])
+  }
+
+  @Test func renewal_madeBeforeDue_movesTheNextOne() {
+    var s = enforced()
+    s.run(until: 20_000)
+    s.renewed(token: "r1")
+    #expect(s.take() == ["kept alive"])
+    #expect(s.timer == 80_000)
+  }
+
+  @Test func renewal_failedInPassing_isAskedAgain() {
+    var s = enforced()
+    s.run(until: 60_000)
+    s.renewalFailed(WireFailure(.http, httpStatus: 503))
+    s.run(until: 61_000)
+    #expect(s.take() == ["renewal due", "renewal due"])
+    s.renewed(token: "r1")
+    #expect(s.take().count == 1)
+    #expect(s.timer == 120_000)
+  }
+
+  @Test func renewal_refused_isHeartbeatErrorAndTornDownAtClose() {
+    var s = enforced()
+    s.run(until: 60_000)
+    s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000))
+    #expect(s.take() == ["renewal due", "renewal failed: REFUSED 4000"])
+    #expect(s.lastError?.mustStop == true && s.lastError?.origin == .license)
+    s.close()
+    #expect(s.take() == ["teardown t1"])
+  }
+
+  @Test func renewal_refusedByLicenceServerWith1006_doesNotMeanTheSessionIsUnknown() {
+    // Licence servers use the number with another meaning.
+    var s = enforced()
+    s.run(until: 60_000)
+    s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 1006), origin: .license)
+    s.close()
+    #expect(s.take().last == "teardown t1")
+  }
+
+  @Test func renewal_failedUnasked_isNotTheSessionsBusiness() {
+    var s = enforced()
+    s.run(until: 30_000)
+    s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000))
+    #expect(s.take() == [])
+    #expect(s.session.isActive && s.timer == 60_000)
+  }
+
+  @Test func renewal_byTheCDM_needsNoTimer() {
+    var s = SessionDriver.active()
+    s.decide(.cdm)
+    #expect(s.timer == nil)
+    s.run(until: 10_000_000)
+    #expect(s.take() == [])
+    s.renewed(token: "w1")
+    #expect(s.take() == ["kept alive"])
+    #expect(s.timer == nil)
+    s.close()
+    #expect(s.take() == ["teardown w1"])
+  }
+
+  @Test func mode_decidedWhileBeatInFlight_takesEffectAfterItsAnswer() {
+    var s = SessionDriver.beating()
+    s.decide(.enforced)
+    s.answer(.heartbeat, Say.token("t2"))
+    #expect(s.take() == ["kept alive"])
+    s.run(until: 120_000)
+    #expect(s.take() == ["renewal due"])
+  }
+
+  @Test func mode_backToHeartbeat_armsTheTimerAgain() {
+    var s = SessionDriver.active()
+    s.decide(.cdm)
+    #expect(s.timer == nil)
+    s.decide(.heartbeat)
+    #expect(s.timer == 60_000)
+  }
+
+  @Test func keepAliveOption_renewal_asksFromTheStart() {
+    var s = SessionDriver.active(steady { $0.keepAlive = .renewal })
+    s.run(until: 60_000)
+    #expect(s.take() == ["renewal due"])
+  }
+
+  @Test func close_whileAsked_tearsDownAtOnce() {
+    var s = enforced()
+    s.run(until: 60_000)
+    s.close()
+    #expect(s.take() == ["renewal due", "teardown t1"])
+  }
+}

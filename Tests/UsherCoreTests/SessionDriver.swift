@@ -1,0 +1,143 @@
+import Testing
+
+@testable import UsherCore
+
+/// Plays one session against a virtual clock and a head-end that says what the test scripts, and writes down what happened as short lines.
+struct SessionDriver {
+  struct Sent {
+    let request: RequestID
+    let call: SSMSession.Call
+    let token: String
+  }
+
+  var session: SSMSession
+  private(set) var now: Milliseconds
+  /// What the one timer is set to.
+  private(set) var timer: Milliseconds?
+  /// Sent and not answered, oldest first.
+  private(set) var waiting: [Sent] = []
+  /// What happened since it was last taken.
+  private(set) var story: [String] = []
+  private(set) var lastError: UsherError?
+
+  init(_ policy: SSPPolicy = steady(), seed: UInt64 = 7, now: Milliseconds = 0) {
+    session = SSMSession(policy: policy, seed: seed)
+    self.now = now
+  }
+
+  /// A session that is set up, its token `t1`.
+  static func active(_ policy: SSPPolicy = steady(), period: Double = 60, seed: UInt64 = 7, now: Milliseconds = 0) -> SessionDriver {
+    var driver = SessionDriver(policy, seed: seed, now: now)
+    driver.start()
+    driver.answer(.setup, Say.token("t1", period: .number(period)))
+    _ = driver.take()
+    return driver
+  }
+
+  /// A set-up session whose first beat is on its way.
+  static func beating(_ policy: SSPPolicy = steady(), period: Double = 60) -> SessionDriver {
+    var driver = active(policy, period: period)
+    driver.run(until: Milliseconds(period * 1000))
+    _ = driver.take()
+    return driver
+  }
+
+  mutating func take() -> [String] {
+    defer { story = [] }
+    return story
+  }
+
+  mutating func start() { perform(session.start()) }
+  mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
+
+  /// Answers the oldest request of that kind.
+  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: Int = 0, sourceLocation: SourceLocation = #_sourceLocation) {
+    guard let index = waiting.firstIndex(where: { $0.call == call }) else {
+      Issue.record("no \(call) waits for an answer", sourceLocation: sourceLocation)
+      return
+    }
+    answer(waiting.remove(at: index), outcome, ownTeardowns: ownTeardowns)
+  }
+
+  mutating func answer(_ sent: Sent, _ outcome: SSMOutcome, ownTeardowns: Int = 0) {
+    switch sent.call {
+    case .setup: perform(session.setupReplied(sent.request, outcome, ownTeardowns: ownTeardowns, now: now))
+    case .heartbeat: perform(session.heartbeatReplied(sent.request, outcome, now: now))
+    case .teardown: perform(session.teardownReplied(sent.request, outcome, now: now))
+    }
+  }
+
+  mutating func removeWaiting(at index: Int) -> Sent { waiting.remove(at: index) }
+
+  /// Time passes; the timer rings when it is due.
+  mutating func run(until instant: Milliseconds) {
+    var rings = 0
+    while let at = timer, at <= instant {
+      ring(at: max(at, now))
+      rings += 1
+      if rings > 10_000 {
+        Issue.record("the timer never comes to rest at \(now)")
+        return
+      }
+    }
+    now = max(now, instant)
+  }
+
+  mutating func pass(_ duration: Milliseconds) { run(until: now.adding(duration)) }
+
+  /// Time passes, and the machine sleeps meanwhile: the timer rings late.
+  mutating func sleep(until instant: Milliseconds) {
+    now = max(now, instant)
+    if let at = timer, at <= now { ring(at: now) }
+  }
+
+  mutating func ring(at instant: Milliseconds) {
+    now = instant
+    timer = nil
+    perform(session.timerFired(now: now))
+  }
+
+  // A licence request that carries the session token.
+  mutating func licenseSent() { session.foreignSent() }
+  mutating func licenseAnswered(token: String? = nil) {
+    if let token { session.foreignToken(secret(token)) }
+    perform(session.foreignAnswered(now: now))
+  }
+  mutating func renewed(token: String? = nil) {
+    if let token { session.foreignToken(secret(token)) }
+    perform(session.renewalEnded(nil, origin: .license, now: now))
+  }
+  mutating func renewalFailed(_ failure: WireFailure, origin: Origin = .license) {
+    perform(session.renewalEnded(failure, origin: origin, now: now))
+  }
+  mutating func decide(_ mode: SSMSession.KeepAliveMode) { perform(session.modeDecided(mode, now: now)) }
+  mutating func resume() { perform(session.resumed(now: now)) }
+  mutating func othersTornDown() { perform(session.ownTeardownsEnded()) }
+  mutating func startFails(_ error: UsherError) { perform(session.startFailed(error)) }
+
+  private mutating func perform(_ actions: [SSMSession.Action]) {
+    for action in actions {
+      switch action {
+      case .send(let request, let call, let token):
+        waiting.append(Sent(request: request, call: call, token: text(token)))
+        story.append(token == nil ? "\(call)" : "\(call) \(text(token))")
+      case .setTimer(let at): timer = at
+      case .cancelTimer: timer = nil
+      case .renewalDue: story.append("renewal due")
+      case .started(let period): story.append("started \(period)")
+      case .keptAlive(let lateness): story.append(lateness == 0 ? "kept alive" : "kept alive \(lateness) late")
+      case .recovered: story.append("recovered")
+      case .doubtful: story.append("doubtful")
+      case .failed(let error):
+        lastError = error
+        story.append("\(error.operation) failed: \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")\(error.orphanPossible ? ", orphan possible" : "")")
+      case .teardownFailed(let error):
+        lastError = error
+        story.append("teardown failed: \(UsherCoreTests.name(error.status))")
+      case .released: story.append("released")
+      case .ended(let left, let orphanPossible):
+        story.append(left ? "left" : orphanPossible ? "ended, orphan possible" : "ended")
+      }
+    }
+  }
+}
