@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,10 @@ class Process:
             return self._child.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise DemoError(f"{self.name} has not ended within {timeout_s:.0f} s") from None
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does."""
+        self._child.send_signal(signal.SIGINT)
 
     def end(self) -> None:
         if not self.running:

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Runs the examples against a real head-end and reads its journal: what was sent, and that nothing is held afterwards.
+
+    run.py [--build build/examples] [--library build/shipped/libusher.so] [--python .venv/bin/python]
+
+One line a claim, "ok - ..." or "not ok - ...". The head-end and the processes are the demo's (scripts/demo.py). Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import demo  # noqa: E402
+
+AT_MOST_S = 30.0
+
+
+class Examples:
+    """One head-end for all of them: an account of one stream, a period of a second, only the newest token good."""
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
+        self.failed = 0
+        self.python, self.build, self.folder = str(arguments.python), Path(arguments.build), folder
+        self.stage = demo.Stage(argparse.Namespace(player=self.build / "usher-player", library=arguments.library), folder)
+        self.media = demo.make_media(folder)
+        self.clip, self.kid = str(folder / self.media["encrypted"]), str(self.media["kid"])
+        self.headend = demo.HeadEnd(self.python, folder, self.stage.environment, self.kid, self.media["key"])
+        self.stage.processes.append(self.headend.process)
+        self.seen = 0
+
+    # ---- telling and asking ------------------------------------------------------------------------------------------
+
+    def claim(self, good: object, what: str, evidence: object = "") -> None:
+        print(f"{'ok' if good else 'not ok'} - {what}")
+        if not good:
+            self.failed += 1
+            print("    " + str(evidence).replace("\n", "\n    "))
+        sys.stdout.flush()
+
+    def start(self, name: str, command: list[str], environment: dict[str, str] | None = None) -> demo.Process:
+        process = demo.Process(name, command, self.folder, {**self.stage.environment, **(environment or {})})
+        self.stage.processes.append(process)
+        return process
+
+    def run(self, name: str, command: list[str], environment: dict[str, str] | None = None) -> tuple[int, str]:
+        process = self.start(name, command, environment)
+        code = process.wait(AT_MOST_S)
+        return code, process.output
+
+    def new_routes(self) -> list[str]:
+        """What reached the head-end since the last time this was asked, a run of heartbeats told once."""
+        routes = [entry["route"] for entry in self.headend.journal()][self.seen :]
+        self.seen += len(routes)
+        return [route for index, route in enumerate(routes) if index == 0 or route != "heartbeat" or routes[index - 1] != "heartbeat"]
+
+    def active(self) -> list[dict[str, Any]]:
+        return [session for session in self.headend.sessions() if session["state"] == "active"]
+
+    def nothing_held(self, who: str) -> None:
+        self.claim(not self.active(), f"{who}: no session is held afterwards", self.headend.sessions())
+
+    def c_minimal(self) -> list[str]:
+        kid = base64.urlsafe_b64encode(bytes.fromhex(self.kid)).decode().rstrip("=")
+        return [str(self.build / "usher-minimal"), self.headend.license_url, self.headend.ssm_url, self.headend.token(), kid]
+
+    def python_minimal(self, token: str | None = None) -> list[str]:
+        script = str(ROOT / "examples" / "python" / "minimal.py")
+        return [self.python, script, self.headend.license_url, self.headend.ssm_url, token or self.headend.token(), self.kid]
+
+    def player(self, summary: str, *more: str) -> list[str]:
+        where = ["--license-url", self.headend.license_url, "--ssm-url", self.headend.ssm_url, "--summary-json", str(self.folder / summary)]
+        return [self.stage.player, *where, *more, self.clip]
+
+    # ---- stories -----------------------------------------------------------------------------------------------------
+
+    def minimal_c(self) -> None:
+        code, output = self.run("minimal-c", self.c_minimal())
+        self.claim(code == 0 and "a licence of " in output, "minimal.c gets a licence", f"exit code {code}\n{output}")
+        routes = self.new_routes()
+        self.claim(routes == ["setup", "license", "teardown"], "minimal.c: set-up, licence, teardown arrived, in this order", routes)
+        for event in ("SESSION_STARTED", "LICENSE", "SESSION_ENDED", "PLAYBACK_CLOSED"):
+            self.claim(event in output, f"minimal.c tells {event}", output)
+        self.nothing_held("minimal.c")
+
+    def minimal_python(self) -> None:
+        code, output = self.run("minimal-python", self.python_minimal(), {"PYTHONUNBUFFERED": "1"})
+        self.claim(code == 0 and "a licence of " in output, "minimal.py gets a licence", f"exit code {code}\n{output}")
+        routes = self.new_routes()
+        self.claim(routes == ["setup", "license", "heartbeat", "teardown"], "minimal.py: set-up, licence, heartbeats, teardown, in this order", routes)
+        self.claim("KEPT_ALIVE" in output, "minimal.py tells KEPT_ALIVE", output)
+        self.nothing_held("minimal.py")
+
+    def refusals(self) -> None:
+        """The only stream is taken: both minimal examples say so, and disturb nothing."""
+        holder = self.start("holder", self.python_minimal())
+        demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
+        code, output = self.run("refused-c", self.c_minimal())
+        self.claim(code == 1 and "USHER_E_LIMIT" in output, "minimal.c is refused while another screen plays, and says why", f"exit code {code}\n{output}")
+        code, output = self.run("refused-python", self.python_minimal())
+        self.claim(code == 1 and "Too many" in output, "minimal.py is refused while another screen plays, in words", f"exit code {code}\n{output}")
+        code = holder.wait(AT_MOST_S)
+        self.claim(code == 0, "the screen that played was not disturbed", f"exit code {code}\n{holder.output}")
+        self.nothing_held("after the refusals")
+        self.new_routes()
+
+    def usage(self) -> None:
+        code, output = self.run("usage-c", [str(self.build / "usher-minimal")])
+        self.claim(code == 2 and "usage:" in output, "minimal.c without arguments tells its usage", f"exit code {code}\n{output}")
+        code, output = self.run("usage-python", [self.python, str(ROOT / "examples" / "python" / "minimal.py")])
+        self.claim(code == 1 and "Usage:" in output, "minimal.py without arguments tells its usage", f"exit code {code}\n{output}")
+        code, output = self.run("usage-player", [self.stage.player, "--help"])
+        self.claim(code == 0 and "Exit code:" in output, "usher-player --help", f"exit code {code}\n{output}")
+
+    def nobody_answers(self) -> None:
+        """A port where nobody listens: an error, at once, and no crash."""
+        nowhere = ["http://127.0.0.1:9/licenses", "http://127.0.0.1:9/ssm"]
+        command = self.c_minimal()
+        code, output = self.run("nowhere-c", [command[0], *nowhere, *command[3:]])
+        self.claim(code == 1 and "SETUP_ERROR" in output, "minimal.c where nobody answers tells SETUP_ERROR", f"exit code {code}\n{output}")
+
+    def the_player(self) -> None:
+        code, output = self.run("player", self.player("player.json", "--speed", "8"), {"USHER_TOKEN": self.headend.token()})
+        self.claim(code == 0 and "300 frames" in output, "usher-player plays the whole clip", f"exit code {code}\n{output}")
+        routes = self.new_routes()
+        self.claim(routes == ["setup", "license", "heartbeat", "teardown"], "usher-player: set-up, licence, heartbeats, teardown, in this order", routes)
+        code, clear = self.run("player-clear", [self.stage.player, "--clear", str(self.folder / self.media["clear"])])
+        hashes = [[line.split()[1] for line in text.splitlines() if line.split()[:1] == ["sha256"]] for text in (output, clear)]
+        self.claim(hashes[0] == hashes[1] and len(hashes[0]) == 2, "usher-player decoded exactly the clear clip, picture and sound", hashes)
+        self.nothing_held("usher-player")
+
+    def the_player_interrupted(self) -> None:
+        process = self.start("interrupted", self.player("interrupted.json", "--realtime"), {"USHER_TOKEN": self.headend.token()})
+        demo.wait_until(self.active, AT_MOST_S, "the session of the player that will be interrupted")
+        time.sleep(0.3)  # let it show frames
+        process.interrupt()
+        code = process.wait(AT_MOST_S)
+        self.claim(code == 1, "usher-player ends after Ctrl-C", f"exit code {code}\n{process.output}")
+        routes = self.new_routes()
+        self.claim(routes[0] == "setup" and routes[-1] == "teardown", "usher-player tears its session down after Ctrl-C", routes)
+        self.nothing_held("usher-player after Ctrl-C")
+
+    def all(self) -> None:
+        for story in (self.minimal_c, self.minimal_python, self.refusals, self.usage, self.nobody_answers, self.the_player, self.the_player_interrupted):
+            try:
+                story()
+            except (demo.DemoError, OSError, ValueError, IndexError) as error:
+                self.claim(False, f"{story.__name__} reached its end", error)
+        violations = self.headend.ask("violations")["violations"]
+        self.claim(not violations, "the head-end noticed no mistake", violations)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--build", default=ROOT / "build" / "examples", help="where the C examples were built")
+    parser.add_argument("--library", default=ROOT / "build" / "shipped" / "libusher.so")
+    parser.add_argument("--python", default=os.environ.get("USHER_PYTHON", sys.executable))
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="usher-examples-") as folder:
+        examples = Examples(arguments, Path(folder))
+        try:
+            examples.all()
+        finally:
+            examples.stage.end()
+    return 1 if examples.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
