@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""README and docs say what is there: quotes are the files they quote, links and names exist, every function has its line in docs/api-changes.md.
+
+One line a claim, "ok - ..." or "not ok - ...". Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
+"""What README's blocks of that language are."""
+
+failed = 0
+
+
+def claim(what: str, wrong: Iterable[str]) -> None:
+    global failed
+    found = list(wrong)
+    print(f"{'not ok' if found else 'ok'} - {what}")
+    for line in found:
+        print(f"    {line}")
+    failed += bool(found)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def headers() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "include" / "usher").glob("*.h")))
+
+
+def quotes() -> None:
+    for language, file in QUOTED.items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        claim(f"README quotes {file} exactly", [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"])
+    stories = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "bindings" / "python" / "tests" / "stories").glob("test_*.py"))
+    page = ROOT / "docs" / "testing.md"
+    claim("docs/testing.md quotes a story that is there", [block.split("(")[0] for block in blocks(page, "python") if block not in stories])
+
+
+def links() -> None:
+    for page in PAGES:
+        targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        local = [target for target in targets if "://" not in target]
+        claim(f"{page.relative_to(ROOT)}: its {len(local)} links lead somewhere", [target for target in local if not (page.parent / target).exists()])
+
+
+def paths() -> None:
+    """`a/b.c` in backticks is a file or folder of ours, unless it has a blank, a placeholder or is made by a build."""
+    tops = {entry.name for entry in ROOT.iterdir() if not entry.name.startswith(".")} - {"build"}
+    for page in PAGES:
+        named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", page.read_text(encoding="utf-8")))
+        ours = {name for name in named if name.split("/")[0] in tops}
+        claim(f"{page.relative_to(ROOT)}: the {len(ours)} paths it names are there", sorted(name for name in ours if not (ROOT / name).exists()))
+
+
+def names() -> None:
+    """A usher_... or USHER_... that is not in a header, a script or the bindings was renamed, or never was."""
+    sources = [*(ROOT / "scripts").iterdir(), ROOT / "Makefile", ROOT / "CMakeLists.txt", *(ROOT / "bindings" / "python").rglob("*.py")]
+    sources += [path for folder in ("Sources", "examples") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    known = set(re.findall(r"\b(?:usher|USHER)_\w+", headers() + "".join(path.read_text(encoding="utf-8", errors="replace") for path in sources if path.is_file())))
+    for page in PAGES:
+        said = set(re.findall(r"\b(?:usher|USHER)_\w*[A-Za-z0-9]\b(?!\*)", re.sub(r"\b(?:usher|USHER)_\w*_\*", "", page.read_text(encoding="utf-8"))))
+        claim(f"{page.relative_to(ROOT)}: the {len(said)} usher_ names it says exist", sorted(said - known))
+
+
+def ledger() -> None:
+    """docs/api-changes.md names every function, structure and callback type of the headers."""
+    text = headers()
+    public = set(re.findall(r"^USHER_API [^(]*?\b(usher_\w+)\(", text, re.M)) | set(re.findall(r"^\} (usher_\w+);", text, re.M))
+    public |= set(re.findall(r"\(\*(usher_\w+_fn)\)", text))
+    said = set(re.findall(r"usher_\w+", (ROOT / "docs" / "api-changes.md").read_text(encoding="utf-8")))
+    claim(f"docs/api-changes.md has the {len(public)} names of the headers", sorted(public - said))
+
+
+def options() -> None:
+    """docs/protocol.md names every option of the SSP delegate, with the default the header says."""
+    body = re.search(r"typedef struct usher_ssp_options \{(.*?)\} usher_ssp_options;", headers(), re.S)
+    fields = re.findall(r"\b(\w+);", re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.S)) if body else []
+    page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    skipped = {"struct_size", "reserved", "certificate_url", "license_url", "sync_setup_teardown"}
+    claim(f"docs/protocol.md names the {len(fields)} options of the SSP delegate", [name for name in fields if name not in skipped and f"`{name}`" not in page])
+    wrong, compared = [], 0
+    for default, field in re.findall(r"Default (\d+)[^*]*?\*/\s*\w+ (\w+);", body.group(1) if body else "", re.S):
+        for bracket in re.findall(rf"`{field}` \[(\d+)", page):
+            compared += 1
+            if bracket != default:
+                wrong.append(f"{field}: the header says {default}, the page {bracket}")
+    claim(f"docs/protocol.md has the header's defaults, where it says one of the {compared}", wrong if compared else ["none was compared"])
+
+
+def no_machine() -> None:
+    """Nothing names a folder of one machine."""
+    tracked = [*PAGES, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift", *(path for path in (ROOT / "scripts").iterdir() if path.is_file())]
+    wrong = [f"{path.relative_to(ROOT)}: {found}" for path in tracked for found in re.findall(r"(?<![\w.])/(?:work|root|home|opt)/\S*", path.read_text(encoding="utf-8"))]
+    claim("no path of one machine is named", wrong)
+
+
+def main() -> int:
+    for check in (quotes, links, paths, names, ledger, options, no_machine):
+        check()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
