@@ -1,0 +1,73 @@
+# usher: `make demo` shows it, `make test` tests it. Each does all its own set-up; what is there already is not made again.
+# What is made: .venv (Python), build/ (libraries, examples, logs), .build and .build-embedded (SwiftPM's own).
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test build clean packages
+.SECONDARY:
+
+PYTHON ?= python3
+PARTS  ?=
+export SWIFT_BACKTRACE = enable=no
+unexport USHER_LIBRARY USHER_EMBEDDED USHER_SCRATCH
+
+python   := .venv/bin/python
+shipped  := build/shipped/libusher.so
+checked  := build/checked/libusher.so
+player   := build/examples/usher-player
+# Folders too: their dates change when a file comes or goes.
+core     := $(shell find Sources include) Package.swift scripts/build-library
+examples := $(shell find examples/c include)
+bounded  := timeout --kill-after=10
+
+help:
+	@echo 'usher: DRM licences and concurrent-stream sessions (SSM) for any video player'
+	@echo
+	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
+	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
+	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
+	@echo '  make clean   removes all that was made'
+	@echo
+	@echo 'Needed: Swift 6.x on the PATH, and a Debian 12 (or the like) whose packages may be installed: scripts/install-packages --list.'
+
+demo: build .venv/ready
+	@$(bounded) 300 $(python) scripts/demo.py --player $(player) --library $(shipped) --python $(python)
+
+test: build $(checked) .venv/ready
+	@$(python) scripts/test.py $(PARTS)
+
+build: $(shipped) $(player)
+
+# ---- set-up ------------------------------------------------------------------------------------------------------------------
+
+packages:
+	@scripts/install-packages
+
+.venv/ready: bindings/python/pyproject.toml | packages
+	@echo 'usher: making .venv'
+	@$(PYTHON) -m venv --clear .venv
+	@$(bounded) 900 .venv/bin/pip install --quiet --disable-pip-version-check --editable 'bindings/python[dev]'
+	@touch $@
+
+# A library that came out as it was keeps its date, so what is linked with it is not made again: hence the stamp beside it.
+build/%/stamp: $(core) | packages
+	@echo 'usher: building build/$*/libusher.so'
+	@$(bounded) 1800 scripts/build-library $* $(@D)
+	@touch $@
+
+$(shipped) $(checked): build/%/libusher.so: build/%/stamp ;
+
+$(player): $(examples) $(shipped) | packages
+	@echo 'usher: building the examples'
+	@mkdir -p $(@D)
+	@{ cmake -S examples/c -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) -DUSHER_INCLUDE_DIR=$(abspath include) && \
+	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
+	@touch $@
+
+# -------------------------------------------------------------------------------------------------------------------------------
+
+clean:
+	rm -rf build .build .build-embedded .venv bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
+	  bindings/python/.ruff_cache bindings/python/.pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
