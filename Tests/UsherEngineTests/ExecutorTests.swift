@@ -1,0 +1,128 @@
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+/// What several threads write down.
+final class Notes<Value> {
+  private let monitor = Monitor()
+  private var values: [Value] = []
+  func add(_ value: Value) { monitor.locked { values.append(value); monitor.broadcast() } }
+  var all: [Value] { monitor.locked { values } }
+  /// Waits, at most ten seconds, until there are so many.
+  func wait(for count: Int) -> Bool {
+    let end = monotonicMilliseconds() + 10_000
+    return monitor.locked {
+      while values.count < count { if !monitor.wait(until: end) { return false } }
+      return true
+    }
+  }
+}
+
+@Suite struct ExecutorTests {
+  @Test func oneLane_runsInOrder() {
+    let executor = ThreadedExecutor(cap: 8, onChange: {})
+    let notes = Notes<Int>()
+    for index in 0..<2000 { _ = executor.enqueue(1) { notes.add(index) } }
+    executor.shutDown()
+    #expect(notes.all == Array(0..<2000))
+    #expect(executor.pending == 0)
+  }
+
+  @Test func lanes_whileOneBlocks_goOn() {
+    let executor = ThreadedExecutor(cap: 4, onChange: {})
+    let gate = Wait<Int>()
+    let notes = Notes<UInt64>()
+    _ = executor.enqueue(1) { _ = gate.wait() }
+    for lane in 2...50 as ClosedRange<UInt64> { _ = executor.enqueue(lane) { notes.add(lane) } }
+    #expect(notes.wait(for: 49))
+    #expect(executor.pending == 1)
+    gate.end(1)
+    executor.shutDown()
+  }
+
+  @Test func lanes_beyondTheCap_waitTheirTurn() {
+    let executor = ThreadedExecutor(cap: 2, onChange: {})
+    let gate = Wait<Int>()
+    let running = Notes<UInt64>()
+    let done = Notes<UInt64>()
+    for lane in 1...6 as ClosedRange<UInt64> {
+      _ = executor.enqueue(lane) {
+        running.add(lane)
+        _ = gate.wait()
+        done.add(lane)
+      }
+    }
+    #expect(running.wait(for: 2))
+    #expect(running.all.count == 2 && executor.pending == 6)
+    gate.end(1)
+    executor.shutDown()
+    #expect(Set(done.all) == [1, 2, 3, 4, 5, 6])
+  }
+
+  @Test func shutDown_runsWhatIsQueuedAndThenTakesNothing() {
+    let executor = ThreadedExecutor(cap: 1, onChange: {})
+    let notes = Notes<Int>()
+    for index in 0..<100 { _ = executor.enqueue(UInt64(index % 7)) { notes.add(index) } }
+    executor.shutDown()
+    #expect(notes.all.count == 100)
+    #expect(!executor.enqueue(1) { notes.add(-1) })
+    #expect(notes.all.count == 100)
+  }
+
+  @Test func jobs_queuedByJobsDuringShutDown_runToo() {
+    let executor = ThreadedExecutor(cap: 2, onChange: {})
+    let notes = Notes<Int>()
+    let gate = Wait<Int>()
+    _ = executor.enqueue(1) {
+      _ = gate.wait()
+      _ = executor.enqueue(1) { notes.add(1) }
+      _ = executor.enqueue(2) { notes.add(2) }
+    }
+    gate.end(1)
+    executor.shutDown()
+    #expect(Set(notes.all) == [1, 2])
+  }
+
+  @Test func callbackThreads_areTold_fromOthers() {
+    let executor = ThreadedExecutor(cap: 1, onChange: {})
+    let inside = Wait<Bool>()
+    _ = executor.enqueue(1) { inside.end(isCallbackThread()) }
+    #expect(inside.wait())
+    #expect(!isCallbackThread())
+    executor.shutDown()
+  }
+
+  @Test func manyThreadsEnqueue_everyLaneKeepsItsOrder() {
+    let executor = ThreadedExecutor(cap: 6, onChange: {})
+    let feeders = ThreadedExecutor(cap: 4, onChange: {})
+    let notes = Notes<(lane: UInt64, number: Int)>()
+    for lane in 1...4 as ClosedRange<UInt64> {
+      _ = feeders.enqueue(lane) {
+        for number in 0..<500 { _ = executor.enqueue(lane) { notes.add((lane, number)) } }
+      }
+    }
+    feeders.shutDown()
+    executor.shutDown()
+    for lane in 1...4 as ClosedRange<UInt64> { #expect(notes.all.filter { $0.lane == lane }.map(\.number) == Array(0..<500)) }
+  }
+
+  @Test func wait_endedTwice_keepsTheFirstValue() {
+    let wait = Wait<Int>()
+    wait.end(1)
+    wait.end(2)
+    #expect(wait.wait() == 1)
+  }
+
+  @Test func hostReference_whenTheLastLetsGo_isDestroyedOnceOnACallbackThread() {
+    let executor = ThreadedExecutor(cap: 1, onChange: {})
+    let notes = Notes<Bool>()
+    var reference: HostReference? = HostReference(executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
+    _ = executor.enqueue(3) { [reference] in _ = reference }
+    reference = nil
+    executor.shutDown()
+    #expect(notes.all == [true])
+    _ = HostReference(executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
+    #expect(notes.all == [true, false])
+  }
+}
