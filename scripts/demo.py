@@ -269,7 +269,7 @@ def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: S
     list_ = Checklist()
     print(f"\n{bold('What was seen')}\n")
 
-    for screen, entry in zip((one, two), granted):
+    for screen, entry in zip((one, two), granted, strict=False):
         routes = [other["route"] for other in journal if other["session"] == entry["session"]]
         statuses = {other["status"] for other in journal if other["session"] == entry["session"]}
         list_.line(order_is_right(routes), f"{screen.name}: set-up, licence, heartbeats, teardown, in this order", f"journal: {steps(routes)}")

@@ -4,8 +4,8 @@
     scripts/test.py            every part
     scripts/test.py PART ...   those parts (see --list), e.g. `scripts/test.py python-shipped`
 
-A part that passed is one line; of one that failed, the failures and the end of its output are shown. The whole output is in build/test/PART.log. The last
-line is the sum: "N passed, N failed". Exit 0: nothing failed. Standard library only.
+A part that passed is one line; of one that failed, the failures and the end of its output are shown. The whole output is in build/test/PART.log.
+The last line is the sum: "N passed, N failed". Exit 0: nothing failed. Standard library only.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ class Part:
 
 def base_environment() -> dict[str, str]:
     """All of it happens on loopback, a crash ends, and a sub-make is no part of ours."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     return {**environment, "SWIFT_BACKTRACE": "enable=no", "PYTHONUTF8": "1", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -166,6 +168,8 @@ def bindings(name: str, title: str, library: Path | None, *arguments: str) -> Pa
 
 def all_parts() -> list[Part]:
     without_headend = ("tests", "--ignore", "tests/headend")
+    scripts = [str(file) for folder in ("scripts", "Tests") for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = {"MYPYPATH": str(ROOT / "scripts")}
     return [
         Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
         Part("headers", "headers alone: C99, C++11", gate("headers.sh")),
@@ -176,12 +180,16 @@ def all_parts() -> list[Part]:
         Part("shipped", "shipped library: size, needs, hardening", gate("shipped.sh", SHIPPED)),
         Part("dlopen-shipped", "dlopen by a stranger, shipped library", gate("dlopen.sh", SHIPPED)),
         Part("dlopen-checked", "dlopen by a stranger, checked library", gate("dlopen.sh", CHECKED)),
-        Part("install", "CMake build and install", gate("install.sh", ROOT / ".build-embedded", ROOT / "examples" / "c" / "minimal.c"), timeout_s=600),
+        Part(
+            "install", "CMake build and install", gate("install.sh", ROOT / ".build-embedded", ROOT / "examples" / "c" / "minimal.c"), timeout_s=600
+        ),
         bindings("headend", "Python: the head-end", None, "tests/headend"),
         bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),
         bindings("python-checked", "Python: stories, checked library", CHECKED, *without_headend),
-        Part("mypy", "Python: types (mypy --strict)", [PYTHON, "-m", "mypy"], count_exit, folder=BINDINGS),
-        Part("ruff", "Python: lint (ruff)", [PYTHON, "-m", "ruff", "check", ".", str(ROOT / "scripts"), str(ROOT / "Tests")], count_exit, folder=BINDINGS),
+        Part("mypy", "Python: types (mypy --strict)", [PYTHON, "-m", "mypy", "src/usher", *scripts], count_exit, folder=BINDINGS, environment=found),
+        Part(
+            "ruff", "Python: lint (ruff)", [PYTHON, "-m", "ruff", "check", "--config", "pyproject.toml", ".", *scripts], count_exit, folder=BINDINGS
+        ),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
         Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")]),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),

@@ -28,26 +28,30 @@ def claim(what: str, wrong: Iterable[str]) -> None:
     failed += bool(found)
 
 
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), re.M | re.S)
 
 
 def headers() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "include" / "usher").glob("*.h")))
+    return "\n".join(text_of(path) for path in sorted((ROOT / "include" / "usher").glob("*.h")))
 
 
 def quotes() -> None:
     for language, file in QUOTED.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         claim(f"README quotes {file} exactly", [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"])
-    stories = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "bindings" / "python" / "tests" / "stories").glob("test_*.py"))
+    stories = "".join(text_of(path) for path in (ROOT / "bindings" / "python" / "tests" / "stories").glob("test_*.py"))
     page = ROOT / "docs" / "testing.md"
     claim("docs/testing.md quotes a story that is there", [block.split("(")[0] for block in blocks(page, "python") if block not in stories])
 
 
 def links() -> None:
     for page in PAGES:
-        targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text_of(page))
         local = [target for target in targets if "://" not in target]
         claim(f"{page.relative_to(ROOT)}: its {len(local)} links lead somewhere", [target for target in local if not (page.parent / target).exists()])
 
@@ -56,18 +60,19 @@ def paths() -> None:
     """`a/b.c` in backticks is a file or folder of ours, unless it has a blank, a placeholder or is made by a build."""
     tops = {entry.name for entry in ROOT.iterdir() if not entry.name.startswith(".")} - {"build"}
     for page in PAGES:
-        named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", page.read_text(encoding="utf-8")))
+        named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", text_of(page)))
         ours = {name for name in named if name.split("/")[0] in tops}
         claim(f"{page.relative_to(ROOT)}: the {len(ours)} paths it names are there", sorted(name for name in ours if not (ROOT / name).exists()))
 
 
 def names() -> None:
     """A usher_... or USHER_... that is not in a header, a script or the bindings was renamed, or never was."""
-    sources = [*(ROOT / "scripts").iterdir(), ROOT / "Makefile", ROOT / "CMakeLists.txt", *(ROOT / "bindings" / "python").rglob("*.py")]
-    sources += [path for folder in ("Sources", "examples") for path in (ROOT / folder).rglob("*") if path.is_file()]
-    known = set(re.findall(r"\b(?:usher|USHER)_\w+", headers() + "".join(path.read_text(encoding="utf-8", errors="replace") for path in sources if path.is_file())))
+    folders = [ROOT / name for name in ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")]
+    sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    texts = [headers(), *map(text_of, [*sources, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift"])]
+    known = {name for text in texts for name in re.findall(r"\b(?:usher|USHER)_\w+", text)}
     for page in PAGES:
-        said = set(re.findall(r"\b(?:usher|USHER)_\w*[A-Za-z0-9]\b(?!\*)", re.sub(r"\b(?:usher|USHER)_\w*_\*", "", page.read_text(encoding="utf-8"))))
+        said = set(re.findall(r"\b(?:usher|USHER)_\w*[A-Za-z0-9]\b", re.sub(r"\b(?:usher|USHER)_\w*_\*", "", text_of(page))))
         claim(f"{page.relative_to(ROOT)}: the {len(said)} usher_ names it says exist", sorted(said - known))
 
 
@@ -86,7 +91,10 @@ def options() -> None:
     fields = re.findall(r"\b(\w+);", re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.S)) if body else []
     page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     skipped = {"struct_size", "reserved", "certificate_url", "license_url", "sync_setup_teardown"}
-    claim(f"docs/protocol.md names the {len(fields)} options of the SSP delegate", [name for name in fields if name not in skipped and f"`{name}`" not in page])
+    claim(
+        f"docs/protocol.md names the {len(fields)} options of the SSP delegate",
+        [name for name in fields if name not in skipped and f"`{name}`" not in page],
+    )
     wrong, compared = [], 0
     for default, field in re.findall(r"Default (\d+)[^*]*?\*/\s*\w+ (\w+);", body.group(1) if body else "", re.S):
         for bracket in re.findall(rf"`{field}` \[(\d+)", page):
@@ -98,8 +106,14 @@ def options() -> None:
 
 def no_machine() -> None:
     """Nothing names a folder of one machine."""
-    tracked = [*PAGES, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift", *(path for path in (ROOT / "scripts").iterdir() if path.is_file())]
-    wrong = [f"{path.relative_to(ROOT)}: {found}" for path in tracked for found in re.findall(r"(?<![\w.])/(?:work|root|home|opt)/\S*", path.read_text(encoding="utf-8"))]
+    pages = [*PAGES, *(ROOT / name for name in ("Makefile", "CMakeLists.txt", "Package.swift", ".ci/run")), *(ROOT / "scripts").glob("*")]
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in pages
+        if path.is_file()
+        for name in re.findall(r"(?<![\w.])/(?:work|root|home|opt)/\S*", text_of(path))
+    }
+    wrong = sorted(found)
     claim("no path of one machine is named", wrong)
 
 

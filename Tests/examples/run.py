@@ -96,7 +96,9 @@ class Examples:
         code, output = self.run("minimal-python", self.python_minimal(), {"PYTHONUNBUFFERED": "1"})
         self.claim(code == 0 and "a licence of " in output, "minimal.py gets a licence", f"exit code {code}\n{output}")
         routes = self.new_routes()
-        self.claim(routes == ["setup", "license", "heartbeat", "teardown"], "minimal.py: set-up, licence, heartbeats, teardown, in this order", routes)
+        self.claim(
+            routes == ["setup", "license", "heartbeat", "teardown"], "minimal.py: set-up, licence, heartbeats, teardown, in this order", routes
+        )
         self.claim("KEPT_ALIVE" in output, "minimal.py tells KEPT_ALIVE", output)
         self.nothing_held("minimal.py")
 
@@ -105,7 +107,9 @@ class Examples:
         holder = self.start("holder", self.python_minimal())
         demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
         code, output = self.run("refused-c", self.c_minimal())
-        self.claim(code == 1 and "USHER_E_LIMIT" in output, "minimal.c is refused while another screen plays, and says why", f"exit code {code}\n{output}")
+        self.claim(
+            code == 1 and "USHER_E_LIMIT" in output, "minimal.c is refused while another screen plays, and says why", f"exit code {code}\n{output}"
+        )
         code, output = self.run("refused-python", self.python_minimal())
         self.claim(code == 1 and "Too many" in output, "minimal.py is refused while another screen plays, in words", f"exit code {code}\n{output}")
         code = holder.wait(AT_MOST_S)
@@ -132,7 +136,9 @@ class Examples:
         code, output = self.run("player", self.player("player.json", "--speed", "8"), {"USHER_TOKEN": self.headend.token()})
         self.claim(code == 0 and "300 frames" in output, "usher-player plays the whole clip", f"exit code {code}\n{output}")
         routes = self.new_routes()
-        self.claim(routes == ["setup", "license", "heartbeat", "teardown"], "usher-player: set-up, licence, heartbeats, teardown, in this order", routes)
+        self.claim(
+            routes == ["setup", "license", "heartbeat", "teardown"], "usher-player: set-up, licence, heartbeats, teardown, in this order", routes
+        )
         code, clear = self.run("player-clear", [self.stage.player, "--clear", str(self.folder / self.media["clear"])])
         hashes = [[line.split()[1] for line in text.splitlines() if line.split()[:1] == ["sha256"]] for text in (output, clear)]
         self.claim(hashes[0] == hashes[1] and len(hashes[0]) == 2, "usher-player decoded exactly the clear clip, picture and sound", hashes)
@@ -150,7 +156,15 @@ class Examples:
         self.nothing_held("usher-player after Ctrl-C")
 
     def all(self) -> None:
-        for story in (self.minimal_c, self.minimal_python, self.refusals, self.usage, self.nobody_answers, self.the_player, self.the_player_interrupted):
+        for story in (
+            self.minimal_c,
+            self.minimal_python,
+            self.refusals,
+            self.usage,
+            self.nobody_answers,
+            self.the_player,
+            self.the_player_interrupted,
+        ):
             try:
                 story()
             except (demo.DemoError, OSError, ValueError, IndexError) as error:
