@@ -29,6 +29,7 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_SESSION_": _enums.SessionState,
     "USHER_CLOSE_": _enums.CloseMode,
     "USHER_CLOCK_": _enums.Clock,
+    "USHER_CALLBACKS_": _enums.Callbacks,
     "USHER_LOG_": _enums.LogLevel,
     "USHER_LICENSE_": _enums.LicenseType,
     "USHER_RENEW_": _enums.RenewType,
@@ -42,6 +43,7 @@ ENUMS: dict[str, type[Enum]] = {
 }
 
 SCALARS = {
+    "int": ctypes.c_int,
     "int32_t": ctypes.c_int32,
     "uint32_t": ctypes.c_uint32,
     "int64_t": ctypes.c_int64,
@@ -51,6 +53,7 @@ SCALARS = {
     "const char *": ctypes.c_char_p,
     "const uint8_t *": ctypes.POINTER(ctypes.c_uint8),
     "void *": ctypes.c_void_p,
+    "const usher_api *": ctypes.c_void_p,
     "usher_context *": _abi.ContextHandle,
     "usher_delegate *": _abi.DelegateHandle,
     "usher_player *": _abi.PlayerHandle,
@@ -73,27 +76,48 @@ def defines() -> dict[str, str]:
     }
 
 
+def bodies() -> dict[str, str]:
+    """struct name -> what stands between its braces; the table of functions is apart, see table()."""
+    found = dict(re.findall(r"typedef struct (usher_\w+) \{(.*?)\} \1;", headers(), flags=re.S))
+    del found["usher_api"]
+    return found
+
+
 def structures() -> dict[str, list[str]]:
     """struct name -> field names, in order."""
+    return {name: [re.split(r"[\s*]+", field.strip())[-1] for field in body.split(";") if field.strip()] for name, body in bodies().items()}
+
+
+def table() -> dict[str, tuple[str, list[str]]]:
+    """usher_api: function name -> (result, argument types), in order. Anything but a pointer to a function after `struct_size` fails here."""
+    (body,) = re.findall(r"typedef struct usher_api \{(.*?)\} usher_api;", headers(), flags=re.S)
+    first, *fields = [field.strip() for field in body.split(";") if field.strip()]
+    assert first == "size_t struct_size"
     found = {}
-    for name, body in re.findall(r"typedef struct (usher_\w+) \{(.*?)\} \1;", headers(), flags=re.S):
-        found[name] = [re.split(r"[\s*]+", field.strip())[-1] for field in body.split(";") if field.strip()]
+    for field in fields:
+        declared = re.fullmatch(r"([\w\s]+?[\s*]+)\(\*(\w+)\)\(([^)]*)\)", field)
+        assert declared, f"usher_api: no pointer to a function: {field}"
+        result, name, arguments = declared.groups()
+        found[f"usher_{name}"] = (result.strip(), argument_types(arguments))
     return found
+
+
+def argument_types(arguments: str) -> list[str]:
+    return [] if arguments.strip() == "void" else [re.sub(r"\w+$", "", argument.strip()).strip() for argument in arguments.split(",")]
 
 
 def prototypes() -> dict[str, tuple[str, list[str]]]:
     """function name -> (result, argument types), as C writes them."""
     found = {}
     for result, name, arguments in re.findall(r"USHER_API ([\w\s]+?[\s*]+)(usher_\w+)\(([^)]*)\);", headers()):
-        types = [] if arguments.strip() == "void" else [re.sub(r"\w+$", "", a.strip()).strip() for a in arguments.split(",")]
-        found[name] = (result.strip(), types)
+        found[name] = (result.strip(), argument_types(arguments))
     return found
 
 
 def callbacks() -> dict[str, list[str]]:
     found = {}
     for name, arguments in re.findall(r"typedef void \(\*(usher_\w+_fn)\)\(([^)]*)\);", headers()):
-        found[name] = [re.sub(r"\w+$", "", a.strip()).strip() for a in arguments.split(",")]
+        found[name] = argument_types(arguments)
     return found
 
 
@@ -143,7 +167,7 @@ def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
 
 
 def test_fieldTypes_ofEveryStructure_areTheHeaders() -> None:
-    for name, body in re.findall(r"typedef struct (usher_\w+) \{(.*?)\} \1;", headers(), flags=re.S):
+    for name, body in bodies().items():
         for declaration in body.split(";"):
             if not declaration.strip():
                 continue
@@ -179,6 +203,31 @@ def test_prototypeComments_areTheHeadersLines() -> None:
     source = Path(_abi.__file__).read_text()
     for line in re.findall(r"^USHER_API (.*;)$", headers(), flags=re.M):
         assert f"# {line}" in source, line
+
+
+def test_table_ofTheHeader_hasEveryFunctionAsItIsDeclared() -> None:
+    assert table() == {name: prototype for name, prototype in prototypes().items() if name != "usher_get_api"}
+
+
+def test_getApi_ofThisMajor_isTheTableOfTheExportedFunctions(tmp_path: Path) -> None:
+    from usher._ffi import lib
+
+    names = list(table())
+    lines = ['printf("size %zu\\n", sizeof(usher_api));']
+    lines += [f'printf("{name} %zu\\n", offsetof(usher_api, {name.removeprefix("usher_")}));' for name in names]
+    c = {name: int(value) for name, value in compile_and_run(tmp_path, lines).items()}
+    address = lib.usher_get_api(_abi.VERSION[0])
+    assert ctypes.c_size_t.from_address(address).value == c["size"]
+    found = {name: ctypes.c_void_p.from_address(address + c[name]).value for name in names}
+    assert found == {name: ctypes.cast(getattr(lib, name), ctypes.c_void_p).value for name in names}
+    assert lib.usher_get_api(_abi.VERSION[0]) == address, "static storage"
+
+
+@pytest.mark.parametrize("major", [99, 1, 2**32 - 1])
+def test_getApi_ofAnotherMajor_isNull(major: int) -> None:
+    from usher._ffi import lib
+
+    assert lib.usher_get_api(major) is None
 
 
 def test_callbackTypes_ofTheHeader_areAllBound() -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._abi import OFF as OFF
     from ._enums import AppendVersion as AppendVersion
+    from ._enums import Callbacks as Callbacks
     from ._enums import Clock as Clock
     from ._enums import CloseMode as CloseMode
     from ._enums import EventType as EventType
@@ -80,7 +81,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "_abi": "OFF",
-    "_enums": "AppendVersion Clock CloseMode EventType HeartbeatMissing HeartbeatStart KeepAlive KeySystem LicenseType LogLevel Operation "
+    "_enums": "AppendVersion Callbacks Clock CloseMode EventType HeartbeatMissing HeartbeatStart KeepAlive KeySystem LicenseType LogLevel Operation "
     "Origin RenewType Resetup SessionState Status WireFormat",
     "_errors": "CallbackError ClosedError Explanation ForkedError HTTPStatusError InvalidArgumentError InvalidCompletionError InvalidHandleError "
     "LimitError NoDelegateError NoTokenError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError ResourceError SessionError "

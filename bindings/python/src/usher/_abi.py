@@ -11,6 +11,7 @@ from ctypes import (
     CFUNCTYPE,
     POINTER,
     c_char_p,
+    c_int,
     c_int32,
     c_int64,
     c_size_t,
@@ -148,6 +149,8 @@ class ContextOptions(ctypes.Structure):
         ("client_key_file", c_char_p),
         ("proxy", c_char_p),
         ("user_agent", c_char_p),
+        ("callbacks", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -269,6 +272,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_status_message": (c_char_p, (c_int32,)),
     # int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
     "usher_error_explain": (c_int32, (c_int32, c_int32, c_int64, POINTER(Explanation))),
+    # const char *usher_origin_name(int32_t origin);
+    "usher_origin_name": (c_char_p, (c_int32,)),
+    # const char *usher_operation_name(int32_t operation);
+    "usher_operation_name": (c_char_p, (c_int32,)),
+    # const usher_api *usher_get_api(uint32_t major);
+    "usher_get_api": (c_void_p, (c_uint32,)),
     # const char *usher_event_name(int32_t type);
     "usher_event_name": (c_char_p, (c_int32,)),
     # int32_t usher_context_new(const usher_context_options *options, usher_context **out);
@@ -281,6 +290,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_context_add_observer": (c_int32, (ContextHandle, EventFn, c_void_p, DestroyFn, POINTER(c_uint64))),
     # int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
     "usher_context_remove_observer": (c_int32, (ContextHandle, c_uint64)),
+    # int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
+    "usher_context_pump": (c_int32, (ContextHandle, POINTER(c_uint32))),
+    # int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
+    "usher_context_pump_fd": (c_int32, (ContextHandle, POINTER(c_int))),
     # int32_t usher_context_set_delegate(usher_context *context, usher_delegate *delegate);
     "usher_context_set_delegate": (c_int32, (ContextHandle, DelegateHandle)),
     # int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);

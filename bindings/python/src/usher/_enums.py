@@ -111,6 +111,13 @@ class Clock(IntEnum):
     MANUAL = 1
 
 
+class Callbacks(IntEnum):
+    """USHER_CALLBACKS_...: on whose threads the callbacks of a context run."""
+
+    THREADED = 0
+    PUMPED = 1
+
+
 class LogLevel(IntEnum):
     """USHER_LOG_..."""
 

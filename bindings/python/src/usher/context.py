@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _abi, _ffi, _registry
 from ._enums import Clock, EventType, LogLevel, Status
@@ -18,7 +18,7 @@ from ._errors import UsherError, WouldDeadlockError
 from .event import Event
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Self
+    from typing_extensions import Self
 
     from .delegate import SSPDelegate
     from .player import Player

@@ -246,6 +246,11 @@ def test_names_ofEveryNumber_areTheHeaders(lib: Any) -> None:
         assert lib.usher_status_message(status_)
     for event in usher.EventType:
         assert lib.usher_event_name(event).decode() == event.name
+    origins = [lib.usher_origin_name(origin) for origin in usher.Origin]
+    operations = [lib.usher_operation_name(operation) for operation in usher.Operation]
+    assert origins[:2] == [b"the library", b"session manager"] and operations[:2] == [b"none", b"set-up"]
+    assert len(set(origins)) == len(origins) and len(set(operations)) == len(operations)
+    assert lib.usher_origin_name(12345) == lib.usher_operation_name(-1) == b"unknown"
     assert lib.usher_status_name(12345) == b"USHER_E_UNKNOWN"
     assert lib.usher_event_name(12345) == b"UNKNOWN"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from conftest_types import Stage, StageFactory
 
@@ -130,7 +132,7 @@ def test_jitter_byDefault_onlyMakesBeatsEarlyByAtMost5Percent(stage: Stage) -> N
     stage.play(delegate=stage.delegate(jitter_permille=0))
     stage.advance(10 * 60_000)
     times = [e.at_ms for e in stage.headend.journal]
-    gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert len(gaps) >= 10
     assert all(57_000 <= gap <= 60_000 for gap in gaps)
 
