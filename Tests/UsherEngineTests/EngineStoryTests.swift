@@ -1,0 +1,303 @@
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+@Suite struct EngineStoryTests {
+  private func simulation(_ headEnd: ModelHeadEnd = ModelHeadEnd(), latency: Milliseconds = 0, perOrigin: Int = 64) throws -> Simulation {
+    try #require(Simulation(ModelTransport(headEnd, seed: 1, latencyMost: latency), perOrigin: perOrigin))
+  }
+
+  private var steady: SSPPolicy {
+    var policy = SSPPolicy()
+    policy.jitter = 0
+    return policy
+  }
+
+  @Test func playback_fromStartToClose_takesASlotAndGivesItBack() throws {
+    let s = try simulation()
+    s.engine.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(steady))
+    s.license(1)
+    s.run(until: 41_000)
+    s.close(1)
+    s.pass(10)
+    #expect(s.paths == ["setup a/1/0", "licenses a/1/0,s1.1", "heartbeat s1.1", "heartbeat s1.2", "teardown s1.3"])
+    #expect(s.kinds(1) == [.sessionStarted, .license, .keptAlive, .keptAlive, .sessionEnded, .playbackClosed])
+    #expect(s.network.look { $0.alive.isEmpty })
+    s.finish()
+  }
+
+  @Test func zap_tearsDownBeforeTheNextSetup() throws {
+    var headEnd = ModelHeadEnd()
+    headEnd.limit = 1
+    let s = try simulation(headEnd, latency: 300)
+    s.engine.addPlayer(1)
+    let delegate = Simulation.delegate(steady)
+    for id in 1...5 as ClosedRange<UInt64> {
+      s.play(id, on: 1, delegate)
+      s.run(until: id * 5000)
+    }
+    #expect(s.network.calls.map(\.path) == ["setup", "teardown", "setup", "teardown", "setup", "teardown", "setup", "teardown", "setup"])
+    #expect(s.events.all.filter { $0.kind == .setupError }.isEmpty)
+    s.finish()
+  }
+
+  @Test func zap_whileTheTeardownHangs_goesOnAtTheCapAndTheTeardownIsRetried() throws {
+    let s = try simulation()
+    s.engine.addPlayer(1)
+    let delegate = Simulation.delegate(steady)
+    s.play(1, on: 1, delegate)
+    s.pass(10)
+    s.network.setLatency(1_000_000_000)
+    s.play(2, on: 1, delegate)
+    s.network.setLatency(0)
+    s.pass(2999)
+    #expect(s.paths == ["setup a/1/0", "teardown s1.1"])
+    s.pass(1)
+    #expect(s.paths.last == "setup a/2/0")
+    s.pass(15_000)
+    #expect(s.paths.filter { $0 == "teardown s1.1" }.count == 2)
+    #expect(s.network.look { $0.alive.map(\.playback) } == ["a/2/0"])
+    s.finish()
+  }
+
+  @Test func zaps_whileSetupIsInFlight_newestWins() throws {
+    let s = try simulation(latency: 1000)
+    s.engine.addPlayer(1)
+    let delegate = Simulation.delegate(steady)
+    for id in 1...4 as ClosedRange<UInt64> { s.play(id, on: 1, delegate) }
+    s.license(3)
+    s.run(until: 10_000)
+    #expect(s.network.calls.filter { $0.path == "setup" }.map { $0.tokens[0] } == ["a/1/0", "a/4/0"])
+    #expect(s.kinds(2) == [.playbackClosed] && s.kinds(3) == [.playbackClosed])
+    #expect(s.events.all.filter { $0.playback == 2 }.map(\.error.status) == [.replaced])
+    #expect(s.answers.all.map(\.status).allSatisfy { $0 == .replaced || $0 == .closed })
+    s.finish()
+  }
+
+  @Test func limit_whileOwnTeardownIsUnderWay_isTriedOnceMore() throws {
+    var headEnd = ModelHeadEnd()
+    headEnd.limit = 1
+    let s = try simulation(headEnd)
+    s.engine.addPlayer(1)
+    s.engine.addPlayer(2)
+    let delegate = Simulation.delegate(steady)
+    s.play(1, on: 1, delegate)
+    s.pass(10)
+    s.network.setLatency(2000)
+    s.close(1)
+    s.network.setLatency(0)
+    s.play(2, on: 2, delegate)
+    s.pass(5000)
+    #expect(s.network.calls.map(\.path) == ["setup", "teardown", "setup", "setup"])
+    #expect(s.kinds(2) == [.sessionStarted])
+    s.finish()
+  }
+
+  @Test func limit_withNothingOfOursEnding_isSetupErrorAtOnce() throws {
+    var headEnd = ModelHeadEnd()
+    headEnd.limit = 1
+    let s = try simulation(headEnd)
+    s.engine.addPlayer(1)
+    s.engine.addPlayer(2)
+    let delegate = Simulation.delegate(steady)
+    s.play(1, on: 1, delegate)
+    s.pass(10)
+    s.play(2, on: 2, delegate)
+    s.license(2)
+    s.pass(10)
+    #expect(s.kinds(2).first == .setupError)
+    #expect(s.answers.all.map(\.status) == [.limit])
+    s.finish()
+  }
+
+  @Test func heartbeats_whileOtherRequestsStall_areOnTime() throws {
+    // Two places at the origin; licences hang in both.
+    let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)
+    let s = try #require(Simulation(network, perOrigin: 2))
+    let delegate = Simulation.delegate(steady)
+    for player in 1...6 as ClosedRange<UInt64> {
+      s.engine.addPlayer(player)
+      s.play(player, on: player, delegate)
+    }
+    s.run(until: 15_000)
+    network.setLatency(60_000)
+    for player in 1...6 as ClosedRange<UInt64> { s.license(player) }
+    network.setLatency(0)
+    s.run(until: 100_000)
+    #expect(s.events.all.filter { $0.kind == .keptAlive }.allSatisfy { $0.lateness == 0 })
+    #expect(s.events.all.filter { $0.kind == .heartbeatError }.isEmpty)
+    s.finish()
+  }
+
+  @Test func requests_neverExceedTheBoundUnlessTheyStall() throws {
+    let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 200)
+    let s = try #require(Simulation(network, perOrigin: 3))
+    let delegate = Simulation.delegate()
+    for player in 1...20 as ClosedRange<UInt64> {
+      s.engine.addPlayer(player)
+      s.play(player, on: player, delegate)
+    }
+    s.run(until: 60_000)
+    #expect(network.mostAtOnce == 3)
+    #expect(s.events.all.filter { $0.kind == .sessionStarted }.count == 20)
+    s.finish()
+  }
+
+  @Test func slowCallback_onOnePlayback_delaysNoOthersHeartbeats() throws {
+    let s = try simulation()
+    let gate = Wait<Int>()
+    s.engine.addPlayer(1)
+    s.engine.addPlayer(2)
+    s.play(1, on: 1, Simulation.delegate(steady))
+    s.play(2, on: 2, Simulation.delegate(steady))
+    s.pass(10)
+    let blocked = Wait<Int>()
+    s.engine.requestLicense(1, .fairPlay, isRenewal: false, payload: secret("spc"), timeout: nil, isBlocking: false) { _ in
+      blocked.end(1)
+      _ = gate.wait()
+    }
+    while s.engine.executor.pending == 0 {
+      s.network.run(to: s.now)
+      _ = s.engine.settle(transfers: .max, callbacks: .max, within: 100)
+    }
+    _ = blocked.wait()
+    for _ in 0..<3 {
+      s.engine.jump(20_000)
+      for _ in 0..<4 {
+        s.network.run(to: s.engine.pending().now)
+        _ = s.engine.settle(transfers: 0, callbacks: .max, within: 1000)
+      }
+    }
+    #expect(s.network.calls.filter { $0.path == "heartbeat" }.count == 6)
+    gate.end(1)
+    s.settle()
+    s.engine.stop()
+  }
+
+  @Test func tokenCallback_withoutAnswer_isSetupErrorAtItsDeadline() throws {
+    let s = try simulation()
+    s.engine.addPlayer(1)
+    let delegate = Simulation.delegate(steady)
+    let asks = Notes<Ask>()
+    s.engine.setTokenCallback(delegate) { ask, _ in asks.add(ask) }
+    s.play(1, on: 1, delegate, content: false)
+    s.license(1)
+    s.run(until: 4999)
+    #expect(s.kinds(1) == [])
+    s.run(until: 5000)
+    #expect(s.kinds(1).first == .setupError)
+    #expect(s.answers.all.map(\.status) == [.noToken])
+    let late = asks.all[0].answer(secret("late"))
+    #expect(!late)
+    s.finish()
+  }
+
+  @Test func tokenCallback_answeringTwice_countsOnce() throws {
+    let s = try simulation()
+    s.engine.addPlayer(1)
+    let delegate = Simulation.delegate(steady)
+    let results = Notes<Bool>()
+    s.engine.setTokenCallback(delegate) { ask, _ in
+      results.add(ask.answer(secret("a/one/0")))
+      results.add(ask.answer(secret("a/two/0")))
+    }
+    s.play(1, on: 1, delegate, content: false)
+    s.pass(10)
+    #expect(results.all == [true, false])
+    #expect(s.paths == ["setup a/one/0"])
+    s.finish()
+  }
+
+  @Test func license_timedOut_isAnsweredOnceAndItsTokenIsStillUsed() throws {
+    var headEnd = ModelHeadEnd()
+    headEnd.enforced = true
+    let s = try simulation(headEnd)
+    s.engine.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(steady))
+    s.pass(10)
+    s.network.setLatency(2000)
+    s.license(1, timeout: 1)
+    s.pass(1)
+    #expect(s.answers.all.map(\.status) == [.timeout])
+    s.pass(5000)
+    #expect(s.answers.all.count == 1)
+    s.close(1)
+    s.pass(10_000)
+    #expect(s.network.look { $0.alive.isEmpty })
+    s.finish()
+  }
+
+  @Test func enforcedMode_renewsWithFreshPayloads() throws {
+    var headEnd = ModelHeadEnd()
+    headEnd.enforced = true
+    headEnd.grace = 2
+    let s = try simulation(headEnd, latency: 50)
+    s.engine.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(steady))
+    s.license(1)
+    s.run(until: 101_000)
+    #expect(s.network.calls.map(\.path) == ["setup", "licenses"] + Array(repeating: "licenses?renew=true", count: 5))
+    #expect(s.network.look { $0.alive.count } == 1)
+    #expect(s.kinds(1).filter { $0 == .keptAlive }.count == 5)
+    s.finish()
+  }
+
+  @Test func machineAsleep_onWaking_oneBeatGoesOutAndTheSessionIsDoubtful() throws {
+    let s = try simulation()
+    s.engine.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(steady))
+    s.pass(10)
+    s.sleep(300_000)
+    s.pass(10)
+    #expect(s.kinds(1) == [.sessionStarted, .sessionDoubtful, .keptAlive])
+    #expect(s.network.calls.filter { $0.path == "heartbeat" }.count == 1)
+    s.finish()
+  }
+
+  @Test func leave_keepsTheSessionAtTheHeadEnd() throws {
+    let s = try simulation()
+    s.engine.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate(steady))
+    s.pass(10)
+    s.close(1, .leave)
+    s.pass(10)
+    #expect(s.kinds(1) == [.sessionStarted, .sessionEnded, .playbackClosed])
+    #expect(s.network.look { $0.alive.count } == 1)
+    s.network.change { for id in $0.sessions.keys { $0.sessions[id]?.isAlive = false } }
+    s.finish()
+  }
+
+  @Test func contextClose_withEverythingUnderWay_closesAllInParallel() throws {
+    let s = try simulation(latency: 1000)
+    let delegate = Simulation.delegate(steady)
+    for player in 1...10 as ClosedRange<UInt64> {
+      s.engine.addPlayer(player)
+      s.play(player, on: player, delegate)
+      s.license(player)
+      if player > 5 { s.pass(400) }
+    }
+    s.engine.beginClosing()
+    s.settle()
+    s.pass(6000)
+    #expect(s.engine.sync { s.engine.isAllClosed })
+    #expect(s.network.look { $0.alive.isEmpty })
+    s.play(99, on: 1, delegate)
+    #expect(s.kinds(99) == [.playbackClosed])
+    s.finish()
+  }
+
+  @Test func commands_submittedFromManyThreads_runInTheirOrder() throws {
+    let s = try simulation()
+    let feeders = ThreadedExecutor(cap: 4, onChange: {})
+    let notes = Notes<(lane: UInt64, number: Int)>()
+    for lane in 1...4 as ClosedRange<UInt64> {
+      _ = feeders.enqueue(lane) { for number in 0..<500 { s.engine.submit { notes.add((lane, number)) } } }
+    }
+    feeders.shutDown()
+    s.engine.sync {}
+    for lane in 1...4 as ClosedRange<UInt64> { #expect(notes.all.filter { $0.lane == lane }.map(\.number) == Array(0..<500)) }
+    s.finish()
+  }
+}

@@ -1,0 +1,125 @@
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+/// The real engine over the model of the head-end, both on one virtual clock.
+final class Simulation {
+  let engine: Engine
+  let network: ModelTransport
+  private(set) var now: Milliseconds = 0
+  let events = Notes<(playback: UInt64, kind: EventKind, lateness: Milliseconds, error: UsherError)>()
+  let answers = Notes<(playback: UInt64, license: Int, status: Status)>()
+  private(set) var licensesAsked = 0
+  private(set) var playbacks: [UInt64] = []
+  private(set) var isStuck = false
+
+  init?(_ network: ModelTransport, perOrigin: Int = 64) {
+    var options = EngineOptions()
+    options.isManualClock = true
+    options.requestsPerOriginMax = perOrigin
+    options.callbackThreadsMax = 3
+    guard let engine = Engine(options: options, transport: network), engine.start() else { return nil }
+    self.engine = engine
+    self.network = network
+    let events = events
+    engine.addObserver(1) { events.add(($0.playback.tag, $0.kind, $0.lateness, $0.error)) }
+    settle()
+  }
+
+  static func delegate(_ policy: SSPPolicy = SSPPolicy()) -> SSPDelegate {
+    var endpoints = SSPDelegate.Endpoints(license: endpoint("licenses"), licenseRenewal: endpoint("licenses?renew=true"))
+    endpoints.setup = endpoint("setup")
+    endpoints.heartbeat = endpoint("heartbeat")
+    endpoints.teardown = endpoint("teardown")
+    return SSPDelegate(
+      policy: policy, isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8),
+      tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
+  }
+
+  /// - Parameter content: nil: the delegate's token callback is asked.
+  func play(_ id: UInt64, on player: UInt64, _ delegate: SSPDelegate, account: String = "a", content: Bool = true, renews: Bool = true) {
+    playbacks.append(id)
+    var callbacks = PlaybackCallbacks()
+    if renews { callbacks.payload = { ask, _, _ in _ = ask.answer(secret("spc")) } }
+    engine.play(
+      id, on: player, host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id), delegate: delegate, shared: PlaybackShared(),
+      callbacks: callbacks, contentToken: content ? secret("\(account)/\(id)/0") : nil)
+    settle()
+  }
+
+  func license(_ id: UInt64, renewal: Bool = false, timeout: Milliseconds? = nil) {
+    let number = licensesAsked
+    licensesAsked += 1
+    let answers = answers
+    engine.requestLicense(id, .fairPlay, isRenewal: renewal, payload: secret("spc"), timeout: timeout, isBlocking: false) {
+      answers.add((id, number, $0.error.status))
+    }
+    settle()
+  }
+
+  func close(_ id: UInt64, _ ending: SSMSession.Ending = .teardown) {
+    engine.closePlayback(id, ending)
+    settle()
+  }
+
+  /// Waits until neither the I/O thread nor a callback has anything to do at this instant.
+  func settle() {
+    let end = monotonicMilliseconds() + 20_000
+    while monotonicMilliseconds() < end {
+      guard engine.settle(transfers: .max, callbacks: 0, within: 20_000) else { break }
+      if let before = network.rest, engine.executor.pending == 0, !engine.hasCommands, network.rest == before { return }
+    }
+    isStuck = true
+    Issue.record("the engine does not come to rest at \(now)")
+  }
+
+  /// Time passes, instant by instant.
+  func run(until target: Milliseconds) {
+    while !isStuck {
+      let timer = engine.pending().next.map { now + $0 }
+      let next = [timer, network.nextEvent].compactMap { $0 }.min()
+      guard let next, next <= target else { break }
+      step(to: max(next, now))
+    }
+    step(to: target)
+  }
+
+  func pass(_ duration: Milliseconds) { run(until: now + duration) }
+
+  private func step(to instant: Milliseconds) {
+    if instant > now {
+      engine.jump(instant - now)
+      now = instant
+      settle()
+    }
+    network.run(to: now)
+    settle()
+  }
+
+  /// The machine sleeps: nothing happens until `instant`, then everything at once.
+  func sleep(_ duration: Milliseconds) { step(to: now + duration) }
+
+  func kinds(_ id: UInt64) -> [EventKind] { events.all.filter { $0.playback == id }.map(\.kind) }
+  var paths: [String] { network.calls.map { "\($0.path) \($0.tokens.joined(separator: ","))" } }
+
+  /// Closes everything, lets all come home, looks that nothing is left behind, and ends the engine.
+  func finish(_ comment: Comment = "") {
+    engine.beginClosing()
+    settle()
+    run(until: now + 60_000)
+    let left = engine.sync { (self.engine.playbacks.count, self.engine.transfers.count, self.engine.timers.count, self.engine.queue.waitingCount, self.engine.givingBack.count) }
+    #expect(left == (0, 0, 0, 0, 0), "\(comment): playbacks, transfers, timers, queued, giving back")
+    #expect(network.objections == [], comment)
+    for id in playbacks {
+      #expect(kinds(id).filter { $0 == .playbackClosed }.count == 1, "\(comment): playback \(id): \(kinds(id).map { string($0.name) })")
+    }
+    let answered = answers.all.map(\.license)
+    #expect(answered.count == Set(answered).count && answered.count == licensesAsked, "\(comment): \(answered.count) of \(licensesAsked) licences answered")
+    // What the client has seen the newest token of must be gone.
+    for session in network.look({ $0.alive }) where session.delivered.last == session.token {
+      Issue.record("\(comment): leaked the session of \(session.playback), newest token \(session.token), torn down with \(session.teardownSentWith)")
+    }
+    engine.stop()
+  }
+}
