@@ -180,6 +180,8 @@ def all_parts() -> list[Part]:
         Part("shipped", "shipped library: size, needs, hardening", gate("shipped.sh", SHIPPED)),
         Part("dlopen-shipped", "dlopen by a stranger, shipped library", gate("dlopen.sh", SHIPPED)),
         Part("dlopen-checked", "dlopen by a stranger, checked library", gate("dlopen.sh", CHECKED)),
+        Part("api-shipped", "the table of functions, shipped library", gate("api.sh", SHIPPED)),
+        Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
         Part(
             "install", "CMake build and install", gate("install.sh", ROOT / ".build-embedded", ROOT / "examples" / "c" / "minimal.c"), timeout_s=600
         ),

@@ -1,0 +1,51 @@
+/*
+ * api.c - usher_get_api(): the table has every function of the headers, each of its own type and in its own place. Linked with nothing of ours.
+ * api.sh writes functions.h from the headers: FUNCTION(name without usher_), one a line, in the order of the table.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <usher/usher.h>
+
+static int failed;
+static void tell(int good, const char *what) {
+  printf("%sok - %s\n", good ? "" : "not ", what);
+  failed += !good;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  usher_get_api_fn get_api = NULL;
+  if (library) {
+    void *symbol = dlsym(library, "usher_get_api");
+    memcpy(&get_api, &symbol, sizeof symbol); /* ISO C has no cast for it */
+  }
+  tell(get_api != NULL, "dlsym finds usher_get_api");
+  if (!get_api) return 1;
+  const usher_api *api = get_api(USHER_VERSION_MAJOR);
+  tell(api != NULL, "it serves the header's major version");
+  if (!api) return 1;
+  tell(get_api(USHER_VERSION_MAJOR + 1) == NULL && get_api(UINT32_MAX) == NULL, "it serves no other");
+  tell(get_api(USHER_VERSION_MAJOR) == api, "it is the same table each time");
+  tell(api->struct_size == sizeof *api, "struct_size is the header's");
+
+  size_t place = sizeof(size_t);
+#define FUNCTION(name)                                                                                   \
+  {                                                                                                      \
+    void *symbol = dlsym(library, "usher_" #name);                                                       \
+    (void)sizeof(api->name == usher_##name); /* not evaluated: the compiler compares the types */         \
+    tell(symbol && memcmp(&symbol, &api->name, sizeof symbol) == 0, #name " is usher_" #name);           \
+    tell(offsetof(usher_api, name) == place, #name " stands where the ledger has it");                   \
+    place += sizeof symbol;                                                                              \
+  }
+#include "functions.h"
+  tell(place == sizeof *api, "there is nothing else in it");
+
+  usher_context *context = NULL;
+  tell(api->context_new(NULL, &context) == USHER_OK && api->context_free(context) == USHER_OK, "it works");
+  printf("ok - the program ends by itself\n");
+  return failed != 0;
+}
