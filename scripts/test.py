@@ -55,6 +55,16 @@ def count_checklist(part: Part, output: str) -> Count:
     return Count(passed=len(re.findall(r"^ +✓ ", checklist, re.M)), failures=re.findall(r"^ +✗ (.*)$", checklist, re.M))
 
 
+def count_sum(part: Part, output: str) -> Count:
+    """The last "N passed, N failed" of a runner of its own; the names where it tells them."""
+    sums = re.findall(r"^(\d+) passed, (\d+) failed", output, re.M)
+    if not sums:
+        return Count()
+    passed, failed = int(sums[-1][0]), int(sums[-1][1])
+    names = re.findall(r"^ *not ok - (.*)$", output, re.M)[:failed]
+    return Count(passed, failures=names + ["(not named)"] * (failed - len(names)))
+
+
 def count_exit(part: Part, output: str) -> Count:
     """A checker that says all by its exit code: a failure is added by `Part.run`."""
     return Count(passed=1)
@@ -166,6 +176,18 @@ def bindings(name: str, title: str, library: Path | None, *arguments: str) -> Pa
     return Part(name, title, pytest(name, *arguments), count_xml, 300, BINDINGS, environment)
 
 
+def hosts() -> list[Part]:
+    """The C and C++ hosts, where there are some: each folder has a runner of its own."""
+    found = []
+    for folder, title in (("c", "C hosts"), ("cpp", "C++ hosts")):
+        runner = ROOT / "Tests" / folder / "run"
+        if runner.exists():
+            for kind, library in (("shipped", SHIPPED), ("checked", CHECKED)):
+                command = [PYTHON, str(runner), str(library), "--python", PYTHON]
+                found.append(Part(f"{folder}-{kind}", f"{title}, {kind} library", command, count_sum, 300))
+    return found
+
+
 def all_parts() -> list[Part]:
     without_headend = ("tests", "--ignore", "tests/headend")
     scripts = [str(file) for folder in ("scripts", "Tests") for file in sorted((ROOT / folder).rglob("*.py"))]
@@ -185,6 +207,7 @@ def all_parts() -> list[Part]:
         Part(
             "install", "CMake build and install", gate("install.sh", ROOT / ".build-embedded", ROOT / "examples" / "c" / "minimal.c"), timeout_s=600
         ),
+        *hosts(),
         bindings("headend", "Python: the head-end", None, "tests/headend"),
         bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),
         bindings("python-checked", "Python: stories, checked library", CHECKED, *without_headend),
