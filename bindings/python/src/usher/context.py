@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _abi, _ffi, _registry
-from ._enums import Clock, EventType, LogLevel, Status
+from ._enums import Callbacks, Clock, EventType, LogLevel, Status
 from ._errors import UsherError, WouldDeadlockError
 from .event import Event
 
@@ -28,6 +28,7 @@ EventCallback = Callable[[Event], object]
 CallbackErrorHook = Callable[[str, BaseException], object]
 
 _CLOCKS = {"system": Clock.SYSTEM, "manual": Clock.MANUAL}
+_CALLBACKS = {"threaded": Callbacks.THREADED, "pumped": Callbacks.PUMPED}
 _live: weakref.WeakSet[Context] = weakref.WeakSet()
 
 
@@ -53,18 +54,25 @@ class Pending:
 class Context:
     """One independent instance of the library: its I/O thread, connections, timers and observers.
 
-    Every method may be called from any thread, and inside callbacks unless it says otherwise. Callbacks run on the library's own threads:
-    those of one playback in order, those of different playbacks in parallel.
+    Every method may be called from any thread, and inside callbacks unless it says otherwise.
+
+    **Threads of callbacks.** ``callbacks="threaded"``: they run on the library's own threads, those of one playback in order, those of
+    different playbacks in parallel. ``callbacks="pumped"``: they run only inside pump() (and what is still due inside close()), on the thread
+    that calls it, all in order; ``pump_fd`` is readable while some are due. Sessions are kept alive however seldom pump() is called. The thread
+    that pumped last may not wait for what could need it: there wait_session(), wait_closed(), get_license(), get_certificate(), shutdown() and
+    play() with a sync delegate raise WouldDeadlockError, as inside any callback; use request_license(), request_certificate() and events, or
+    ``usher.aio``. Another thread's wait_closed() returns once a pump has told PLAYBACK_CLOSED.
 
     **Exceptions in callbacks** never reach the library. One is kept in ``last_callback_error`` and handed to ``on_callback_error(name, error)``
     (default: ``threading.excepthook``, which prints it); a callback that was asked for something has then answered "there is none", so what it was
-    asked for fails with NoTokenError or CallbackError.
+    asked for fails with NoTokenError or CallbackError. In pumped mode KeyboardInterrupt and SystemExit are raised again by pump() or close().
     """
 
     def __init__(
         self,
         *,
         clock: Literal["system", "manual"] | Clock = "system",
+        callbacks: Literal["threaded", "pumped"] | Callbacks = "threaded",
         log: Log | None = None,
         log_level: LogLevel | int = 0,
         callback_threads_max: int = 0,
@@ -85,6 +93,7 @@ class Context:
 
         Args:
             clock: "manual" for tests: time passes only in advance() and jump().
+            callbacks: on whose threads callbacks run: see the class.
             log: told lines without newline or secrets, up to `log_level` (default INFO).
             ca_file: PEM file of the certificate authorities to trust. Default: the system's.
             proxy: URL; "" for none. Default: as the environment says.
@@ -100,6 +109,8 @@ class Context:
         self._lock = threading.Lock()
         self._freed = False
         self._handle = _abi.ContextHandle()
+        self._pumped = (_CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)) is Callbacks.PUMPED
+        self._interrupt: BaseException | None = None
         self._manual = (_CLOCKS[clock] if isinstance(clock, str) else Clock(clock)) is Clock.MANUAL
         options = _abi.ContextOptions(
             struct_size=ctypes.sizeof(_abi.ContextOptions),
@@ -117,6 +128,7 @@ class Context:
             client_key_file=_ffi.c_string(client_key_file, "client_key_file"),
             proxy=_ffi.c_string(proxy, "proxy"),
             user_agent=_ffi.c_string(user_agent, "user_agent"),
+            callbacks=Callbacks.PUMPED if self._pumped else Callbacks.THREADED,
         )
         if log is not None:
             options.log = _on_log
@@ -147,6 +159,37 @@ class Context:
         _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
         self._delegate = delegate
 
+    # ---- pumped mode -------------------------------------------------------------------------------------------------
+
+    def pump(self) -> int:
+        """Runs the callbacks that are due, on the calling thread; those that become due meanwhile wait for the next time. Never blocks.
+
+        Any thread may pump, one at a time; usually the one with the host's loop.
+
+        Returns:
+            How many ran.
+
+        Raises:
+            StateError in threaded mode, or while another thread pumps; WouldDeadlockError inside a callback; InvalidHandleError after close().
+            KeyboardInterrupt or SystemExit where a callback raised it.
+        """
+        ran = ctypes.c_uint32()
+        _ffi.lib.usher_context_pump(self._handle, ctypes.byref(ran))
+        self._raise_interrupt()
+        return ran.value
+
+    @property
+    def pump_fd(self) -> int:
+        """The file descriptor that is readable while callbacks are due: watch it (select, poll, a loop's reader), do not read, write or close it.
+        It lives until close(): take it out of the loop before.
+
+        Raises:
+            StateError in threaded mode; InvalidHandleError after close().
+        """
+        out = ctypes.c_int()
+        _ffi.lib.usher_context_pump_fd(self._handle, ctypes.byref(out))
+        return out.value
+
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout_ms: int = 0) -> int:
@@ -159,7 +202,7 @@ class Context:
             The number of playbacks still not closed: 0 unless the time ran out.
 
         Raises:
-            InvalidHandleError; WouldDeadlockError inside a callback (closing begins all the same).
+            InvalidHandleError; WouldDeadlockError inside a callback or on the thread that pumped last (closing begins all the same).
         """
         still_open = ctypes.c_uint32()
         timeout = _ffi.integer(timeout_ms, 32, "timeout_ms")
@@ -171,8 +214,9 @@ class Context:
     def close(self, timeout_ms: int = 0) -> int:
         """shutdown(), then frees the context and all in it; its players, playbacks and delegates raise InvalidHandleError afterwards.
 
-        After return none of its callbacks runs or will run. Inside a callback it returns at once and the rest happens in the background.
-        Closing again does nothing. Leaving a ``with`` block closes.
+        After return none of its callbacks runs or will run. Inside a callback it returns at once and the rest happens in the background (pumped mode:
+        before that pump() returns). In pumped mode the callbacks still due run inside close(). Closing again does nothing. Leaving a ``with`` block
+        closes.
 
         Returns:
             The number of playbacks that were not closed in time.
@@ -188,6 +232,7 @@ class Context:
                 still_open = self.shutdown(timeout_ms)
         finally:
             _ffi.lib.usher_context_free(self._handle)
+        self._raise_interrupt()
         return still_open
 
     @property
@@ -246,18 +291,28 @@ class Context:
 
     def _callback_failed(self, name: str, error: BaseException) -> None:
         self.last_callback_error = error
+        if self._pumped and not isinstance(error, Exception):
+            self._interrupt = error  # meant for the thread, which is the host's: raised again once C has returned
+            return
         report(self.on_callback_error, name, error)
+
+    def _raise_interrupt(self) -> None:
+        """Raises what _callback_failed() kept for the host's thread."""
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
 
     def _close_at_exit(self) -> None:
         """No callback may arrive once the interpreter is being taken down. On a manual clock nobody moves the caps, so move them here."""
         if self._manual:
+            callbacks = 2**32 - 1 if self._pumped else 0  # those of pumped mode run in close()
             with contextlib.suppress(UsherError):
                 for player in list(self._players.values()):
                     player._let_go()
-                self.settle(timeout_ms=1000)
+                self.settle(callbacks=callbacks, timeout_ms=1000)
             with contextlib.suppress(UsherError):
                 self.jump(60_000)
-                self.settle(timeout_ms=1000)
+                self.settle(callbacks=callbacks, timeout_ms=1000)
         with contextlib.suppress(UsherError):
             self.close()
 

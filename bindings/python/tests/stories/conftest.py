@@ -20,6 +20,7 @@ KID = bytes.fromhex("00112233445566778899aabbccddeeff")
 KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 PERIOD_MS = 60_000
 REAL_TIMEOUT_S = 10.0
+ANY = 2**32 - 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -103,6 +104,7 @@ class Stage:
         self.events = EventLog()
         self.context.add_observer(self.events)
         self.held_callbacks = 0
+        self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
         headend.add_key(KID, KEY)
 
@@ -144,12 +146,17 @@ class Stage:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Waits until nothing is under way but what the head-end holds and callbacks the story holds."""
+        """Waits until nothing is under way but what the head-end holds and callbacks the story holds. Pumps a pumped context."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while True:
             allowed = self.headend.held + getattr(self.headend.clock, "waiting", 0)
             try:
-                self.context.settle(allowed, self.held_callbacks, 20)
+                if self.pumps:
+                    self.context.settle(allowed, ANY, 20)
+                    self.context.pump()
+                    self.context.settle(allowed, self.held_callbacks, 0)
+                else:
+                    self.context.settle(allowed, self.held_callbacks, 20)
                 return
             except usher.UsherTimeoutError:
                 if time.monotonic() > deadline:
@@ -214,6 +221,8 @@ class Stage:
         """Closes the context; only the library's clock moves meanwhile, so no session can expire and hide a leak."""
         self.headend.faults.clear()
         self.headend.release()
+        if self.context.closed:
+            return
         closing = self.call(self.context.close)
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while self.still_waiting(closing):

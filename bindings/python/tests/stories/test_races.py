@@ -499,7 +499,8 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    stage.wait_timer(3_000)
+    stage.wait_timer(3_000)  # the teardown's own cap is as long: give the call the moment it needs to begin its wait
+    assert stage.still_waiting(closing)
     stage.advance(2_999)
     assert stage.still_waiting(closing)
     stage.advance(1)
