@@ -3,6 +3,7 @@
 #define USHER_CJSONC_SHIM_H
 
 #include <json-c/json.h>
+#include <json-c/printbuf.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -20,6 +21,8 @@ static inline uj_object uj_parse(const char *text, int size, int depth) {
     if (object != NULL) json_object_put(object);
     object = NULL;
   }
+  /* It holds the last string it read. */
+  if (tokener->pb != NULL && tokener->pb->buf != NULL && tokener->pb->size > 0) explicit_bzero(tokener->pb->buf, (size_t)tokener->pb->size);
   json_tokener_free(tokener);
   return object;
 }

@@ -9,12 +9,15 @@ public func usher_context_new(_ options: UnsafePointer<usher_context_options>!, 
   out?.pointee = nil
   return report { () throws(UsherError) in
     let destroy = try logDestroy(options)
-    let logReference = HostReference(executor: nil, lane: 0, destroy: destroy)
-    guard let out else { throw UsherError(.invalidArgument) }
-    guardAgainstFork()
-    guard ensureCurl() else { throw UsherError(.system) }
-    let engineOptions = try contextOptions(options)
-    guard let engine = Engine(options: engineOptions), engine.start() else { throw UsherError(.system) }
+    let engine: Engine
+    do throws(UsherError) {
+      guard out != nil else { throw UsherError(.invalidArgument) }
+      engine = try startedEngine(options)
+    } catch {
+      destroy?()
+      throw error
+    }
+    let logReference = HostReference(executor: engine.executor, lane: 0, destroy: destroy)
     if let options, let log = options.pointee.log {
       let user = options.pointee.log_user_data
       engine.setLog { level, line in
@@ -23,8 +26,16 @@ public func usher_context_new(_ options: UnsafePointer<usher_context_options>!, 
       }
     }
     let context = ContextObject(engine: engine, allowsInsecureHTTP: options?.pointee.allow_insecure_http == 1)
-    out.pointee = OpaquePointer(bitPattern: handles.give(context))
+    out?.pointee = OpaquePointer(bitPattern: handles.give(context))
   }
+}
+
+private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
+  guardAgainstFork()
+  guard ensureCurl() else { throw UsherError(.system) }
+  let chosen = try contextOptions(options)
+  guard let engine = Engine(options: chosen), engine.start() else { throw UsherError(.system) }
+  return engine
 }
 
 /// Implements `usher_context_close`; contract in `include/usher/context.h`.
@@ -33,10 +44,11 @@ public func usher_context_close(_ context: OpaquePointer!, _ timeout_ms: UInt32,
   report { () throws(UsherError) in
     let object = try borrow(context, as: ContextObject.self)
     object.beginClosing()
-    try refuseInCallbacks()
+    try refuseToWait(object.engine)
     let open = object.engine.close(within: milliseconds(timeout_ms, default: closeTimeout))
     out_open?.pointee = UInt32(clamping: open)
     if open > 0 { throw UsherError(.timeout) }
+    object.engine.letCallbacksTell()
   }
 }
 
@@ -48,6 +60,12 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     for child in object.takeChildren() { _ = handles.release(child) }
     object.beginClosing()
     guard isCallbackThread() else { return finish(object.engine) }
+    if let pump = object.engine.pump {
+      let engine = object.engine
+      // In another context's callback nothing of this one is in the way.
+      if !pump.afterThisPump({ finish(engine) }) { finish(engine) }
+      return
+    }
     let engine = Unmanaged.passRetained(object.engine)
     guard up_thread_start(finishInBackground, engine.toOpaque(), 1, nil) == 0 else {
       engine.release()
@@ -113,5 +131,32 @@ public func usher_context_set_delegate(_ context: OpaquePointer!, _ delegate: Op
     let chosen = try borrow(delegate, as: DelegateObject.self)
     guard chosen.context === object else { throw UsherError(.invalidArgument) }
     object.delegate = chosen.delegate
+  }
+}
+
+/// Implements `usher_context_pump`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_pump") @implementation
+public func usher_context_pump(_ context: OpaquePointer!, _ out_ran: UnsafeMutablePointer<UInt32>!) -> Int32 {
+  out_ran?.pointee = 0
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard let pump = object.engine.pump else { throw UsherError(.state) }
+    switch pump.pump() {
+    case .ran(let count): out_ran?.pointee = UInt32(clamping: count)
+    case .busy: throw UsherError(.state)
+    case .reentered: throw UsherError(.wouldDeadlock)
+    }
+  }
+}
+
+/// Implements `usher_context_pump_fd`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_pump_fd") @implementation
+public func usher_context_pump_fd(_ context: OpaquePointer!, _ out_fd: UnsafeMutablePointer<Int32>!) -> Int32 {
+  out_fd?.pointee = -1
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard let out_fd else { throw UsherError(.invalidArgument) }
+    guard let pump = object.engine.pump else { throw UsherError(.state) }
+    out_fd.pointee = pump.fileDescriptor
   }
 }

@@ -13,6 +13,8 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   guard given.clock == USHER_CLOCK_SYSTEM || given.clock == USHER_CLOCK_MANUAL else { throw UsherError(.invalidArgument) }
   guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw UsherError(.invalidArgument) }
   result.isManualClock = given.clock == USHER_CLOCK_MANUAL
+  guard given.callbacks == USHER_CALLBACKS_THREADED || given.callbacks == USHER_CALLBACKS_PUMPED else { throw UsherError(.invalidArgument) }
+  result.isPumped = given.callbacks == USHER_CALLBACKS_PUMPED
   if given.log_level > 0 { result.logLevel = given.log_level }
   result.callbackThreadsMax = Int(given.callback_threads_max == 0 ? 16 : min(given.callback_threads_max, 1024))
   result.requestsPerOriginMax = Int(given.requests_per_origin_max == 0 ? 64 : min(given.requests_per_origin_max, 4096))

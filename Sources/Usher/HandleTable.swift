@@ -89,7 +89,14 @@ func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Typ
   return object
 }
 
-/// Refuses to wait where the wait could be one for the calling thread.
+/// Refuses to wait inside a callback.
 func refuseInCallbacks() throws(UsherError) {
   if isCallbackThread() { throw UsherError(.wouldDeadlock) }
+}
+
+/// Whether a wait could be one for the calling thread: inside a callback, or on the thread that pumps.
+func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
+
+func refuseToWait(_ engine: Engine) throws(UsherError) {
+  if mustNotWait(engine) { throw UsherError(.wouldDeadlock) }
 }

@@ -53,7 +53,7 @@ public func usher_playback_get_license(
   return report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
     let request = try Request(request)
-    try refuseInCallbacks()
+    try refuseToWait(object.engine)
     if object.shared.isEnded { throw UsherError(.closed) }
     let wait = Wait<Answer>()
     object.engine.requestLicense(
@@ -84,7 +84,7 @@ public func usher_playback_get_certificate(_ playback: OpaquePointer!, _ timeout
   out?.pointee = nil
   return report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    try refuseInCallbacks()
+    try refuseToWait(object.engine)
     try refuseWithoutCertificate(object)
     let wait = Wait<Answer>()
     object.engine.requestCertificate(

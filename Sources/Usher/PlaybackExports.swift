@@ -8,7 +8,7 @@ public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> I
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
     object.engine.closePlayback(object.id, try ending(mode))
-    if object.delegate.isSync && !isCallbackThread() { _ = object.engine.waitForClose(object.id, object.delegate.policy.teardownTimeout) }
+    if object.delegate.isSync && !mustNotWait(object.engine) { _ = object.engine.waitForClose(object.id, object.delegate.policy.teardownTimeout) }
   }
 }
 
@@ -27,7 +27,7 @@ public func usher_playback_free(_ playback: OpaquePointer!) -> Int32 {
 public func usher_playback_wait_session(_ playback: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    try refuseInCallbacks()
+    try refuseToWait(object.engine)
     let status = object.engine.waitForSession(object.id, milliseconds(timeout_ms, default: object.delegate.policy.setupTimeout))
     if status != .ok { throw UsherError(status) }
   }
@@ -38,7 +38,7 @@ public func usher_playback_wait_session(_ playback: OpaquePointer!, _ timeout_ms
 public func usher_playback_wait_closed(_ playback: OpaquePointer!, _ timeout_ms: UInt32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    try refuseInCallbacks()
+    try refuseToWait(object.engine)
     let status = object.engine.waitForClose(object.id, timeout_ms == UInt32.max ? nil : Milliseconds(timeout_ms))
     if status != .ok { throw UsherError(status) }
   }

@@ -31,7 +31,7 @@ public func usher_player_play(
     guard let out else { throw UsherError(.invalidArgument) }
     try context.refuseIfClosing()
     let delegate = try chosenDelegate(given.delegate, context)
-    if delegate.isSync { try refuseInCallbacks() }
+    if delegate.isSync { try refuseToWait(context.engine) }
     let contentToken = try token(given.content_token)
     guard given.content_id != nil || given.content_id_size == 0 else { throw UsherError(.invalidArgument) }
     let playback = PlaybackObject(context: context, id: id, delegate: delegate, shared: PlaybackShared(), tag: given.tag)

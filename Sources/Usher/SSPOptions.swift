@@ -63,6 +63,7 @@ private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherErr
   policy.periodUpdates = given.period_updates == 1
   policy.jitter = choice(given.jitter_permille, default: policy.jitter) ?? 0
   policy.retry = choice(given.retry_permille, default: policy.retry) ?? 0
+  policy.keepAliveTimeout = given.keep_alive_timeout_ms == 0 ? nil : Milliseconds(given.keep_alive_timeout_ms)
   policy.teardownRetries = choice(given.teardown_retries, default: policy.teardownRetries) ?? 0
   guard policy.jitter <= 500, policy.retry <= 1000 else { throw UsherError(.invalidArgument) }
   policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)

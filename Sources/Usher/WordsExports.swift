@@ -21,6 +21,14 @@ public func usher_status_message(_ status: Int32) -> UnsafePointer<CChar>! { cTe
 @_cdecl("usher_event_name") @implementation
 public func usher_event_name(_ type: Int32) -> UnsafePointer<CChar>! { cText(EventKind(rawValue: type)?.name ?? "UNKNOWN") }
 
+/// Implements `usher_origin_name`; contract in `include/usher/error.h`.
+@_cdecl("usher_origin_name") @implementation
+public func usher_origin_name(_ origin: Int32) -> UnsafePointer<CChar>! { cText(Origin(rawValue: origin)?.name ?? "unknown") }
+
+/// Implements `usher_operation_name`; contract in `include/usher/error.h`.
+@_cdecl("usher_operation_name") @implementation
+public func usher_operation_name(_ operation: Int32) -> UnsafePointer<CChar>! { cText(Operation(rawValue: operation)?.name ?? "unknown") }
+
 /// Implements `usher_error_explain`; contract in `include/usher/error.h`.
 @_cdecl("usher_error_explain") @implementation
 public func usher_error_explain(_ origin: Int32, _ status: Int32, _ service_code: Int64, _ out: UnsafeMutablePointer<usher_explanation>!) -> Int32 {

@@ -12,8 +12,8 @@ package struct KeepAliveSchedule: Sendable {
   ///   - seed: same seed, same jitter.
   ///   - jitter: most a beat is early, in thousandths of the period.
   package init(start: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64) {
-    self.period = period
-    due = start.adding(period)
+    self.period = max(period, 1)
+    due = start.adding(self.period)
     var random = seed | 1
     random ^= random << 13
     random ^= random >> 7
@@ -33,9 +33,15 @@ package struct KeepAliveSchedule: Sendable {
     }
   }
 
+  /// Moves on to the next instant of the grid; where more have passed, to the last of them.
+  package mutating func advance(upTo now: Milliseconds) {
+    due = due.adding(period)
+    if due <= now { due = due.adding((now.since(due) / period) &* period) }
+  }
+
   /// A new period from `now` on.
   package mutating func change(period: Milliseconds, now: Milliseconds) {
-    self.period = period
-    due = now.adding(period)
+    self.period = max(period, 1)
+    due = now.adding(self.period)
   }
 }

@@ -19,6 +19,8 @@ extension PlaybackMachine {
     if policy.hasSSM, let failure = session.failure {
       for flow in takeFlows(where: { $0.isWaiting }) {
         var error = failure
+        // A set-up that failed is told as what it was; of one that lived it matters that it lives no more.
+        if error.operation != .setup { error.status = .session }
         error.operation = flow.isRenewal ? .renewal : .license
         error.orphanPossible = false
         actions.append(.failLicense(flow.id, error))
@@ -29,6 +31,15 @@ extension PlaybackMachine {
     while index < flows.count {
       guard flows[index].isWaiting else { index += 1; continue }
       if policy.hasSSM && !session.isReady { return actions }
+      if let denial = flows[index].denial {
+        if flows.contains(where: { !$0.isWaiting }) { index += 1; continue }
+        flows[index].denial = nil
+        if denial.generation == session.tokenGeneration {
+          let flow = flows.remove(at: index)
+          actions += denied(flow, denial.failure, denial.origin, now: now)
+          continue
+        }
+      }
       if flows[index].isRenewal, policy.hasSSM {
         actions.append(send(index))
       } else {
@@ -48,7 +59,7 @@ extension PlaybackMachine {
             continue
           }
         case .known:
-          if licenseAsked && !flows[index].isAuxiliary && !flows[index].hasFreshToken && !flows[index].wasResent {
+          if licenseAsked && !flows[index].isAuxiliary && !flows[index].hasFreshToken && flows[index].resends == 0 {
             if hasTokenCallback {
               contentToken = .asking
               actions.append(.askToken)
@@ -92,24 +103,35 @@ extension PlaybackMachine {
       let flow = flows.remove(at: index)
       return licensed(flow, fields, now: now)
     case .failure(let failure, let origin):
-      let stale = generation != session.tokenGeneration || (session.isActive && !session.isReady)
-      if policy.hasSSM, !isClosing, !flows[index].isAbandoned, !flows[index].wasResent, failure.isDenial, stale {
-        // A keep-alive replaced the session token while it was on its way: once more with the newest.
+      if policy.hasSSM, !isClosing, !flows[index].isAbandoned, flows[index].resends < 3, failure.isDenial, mayBeStale(generation, index) {
+        // Another reply replaced the session token, or is about to, while this was on its way: once more with the newest.
         flows[index].phase = .waiting
-        flows[index].wasResent = true
+        flows[index].resends += 1
+        flows[index].denial = Denial(failure: failure, origin: origin, generation: generation)
         return perform(session.foreignAnswered(now: now), now: now) + restartIfFinished(now: now) + pump(now: now)
       }
       let flow = flows.remove(at: index)
-      var actions: [Action] = []
-      if !flow.isAbandoned {
-        let error = failure.error(origin, flow.isRenewal ? .renewal : .license)
-        actions.append(.failLicense(flow.id, flow.isRenewal ? error : error.stopping()))
-      }
+      var actions = denied(flow, failure, origin, now: now)
       guard policy.hasSSM else { return actions }
-      if flow.isRenewal { actions += perform(session.renewalEnded(failure, origin: origin, now: now), now: now) }
       actions += perform(session.foreignAnswered(now: now), now: now)
       return actions + restartIfFinished(now: now) + pump(now: now)
     }
+  }
+
+  private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
+    generation != session.tokenGeneration || (session.isActive && !session.isReady)
+      || flows.indices.contains { $0 != index && !flows[$0].isWaiting }
+  }
+
+  /// The server's last word on a request.
+  private mutating func denied(_ flow: LicenseFlow, _ failure: WireFailure, _ origin: Origin, now: Milliseconds) -> [Action] {
+    var actions: [Action] = []
+    if !flow.isAbandoned {
+      let error = failure.error(origin, flow.isRenewal ? .renewal : .license)
+      actions.append(.failLicense(flow.id, flow.isRenewal ? error : error.stopping()))
+    }
+    if policy.hasSSM, flow.isRenewal { actions += perform(session.renewalEnded(failure, origin: origin, now: now), now: now) }
+    return actions
   }
 
   private mutating func licensed(_ flow: LicenseFlow, _ fields: SessionFields, now: Milliseconds) -> [Action] {

@@ -48,8 +48,8 @@ extension PlaybackMachine {
     return perform(session.timerFired(now: now), now: now) + restartIfFinished(now: now) + pump(now: now)
   }
 
-  /// - Parameter ownTeardowns: sessions of this context that are being given back, this one not counted.
-  package mutating func ssmReplied(_ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: Int, now: Milliseconds) -> [Action] {
+  /// - Parameter ownTeardowns: whether other sessions of this context were being given back to the same head-end.
+  package mutating func ssmReplied(_ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns, now: Milliseconds) -> [Action] {
     let actions: [SSMSession.Action]
     switch call {
     case .setup: actions = session.setupReplied(request, outcome, ownTeardowns: ownTeardowns, now: now)
@@ -79,8 +79,9 @@ extension PlaybackMachine {
     // A session that is being replaced ends by itself; the player waits for that.
     if isRestarting {
       isRestarting = false
-      if session.isEnded { return actions + [.released] + tellClosed(status, orphanPossible: false) }
-      return actions
+      // Its release, if it came, was kept from the player.
+      let released: [Action] = session.wasReleased ? [.released] : []
+      return actions + released + (session.isEnded ? tellClosed(status, orphanPossible: false) : [])
     }
     return actions + perform(session.close(ending, now: now), now: now)
   }

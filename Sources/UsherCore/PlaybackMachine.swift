@@ -36,6 +36,12 @@ package struct PlaybackMachine {
     case ended(left: Bool)
   }
 
+  struct Denial {
+    let failure: WireFailure
+    let origin: Origin
+    let generation: UInt32
+  }
+
   struct LicenseFlow {
     enum Phase {
       /// For its turn: the player, the token, the session, a keep-alive under way.
@@ -50,7 +56,9 @@ package struct PlaybackMachine {
     var phase = Phase.waiting
     /// It carries a token asked for after it came.
     var hasFreshToken = false
-    var wasResent = false
+    /// Denied while other replies were awaited that may have replaced its token: they decide.
+    var denial: Denial?
+    var resends: UInt8 = 0
     /// The host has its answer (closed, timed out); the reply is still looked at for its token.
     var isAbandoned = false
   }

@@ -1,3 +1,6 @@
+/// A server that asks for more patience than this before a teardown gets none: the host waits for the end.
+private let longestTeardownPause: Milliseconds = 10_000
+
 extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
@@ -19,6 +22,8 @@ extension SSMSession {
   }
 
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
+    // Refused as unknown: the server means it, unless a licence still brings a newer token.
+    if case .refused(_, _, let generation) = beat, generation == tokenGeneration { isUnknownToServer = true }
     phase = .closing
     if !isBeatInFlight { beat = .off }
     capAt = now.adding(policy.teardownTimeout)
@@ -49,7 +54,10 @@ extension SSMSession {
   }
 
   /// A licence reply brought a newer session token.
-  package mutating func foreignToken(_ newToken: Secret) { take(newToken) }
+  package mutating func foreignToken(_ newToken: Secret) {
+    take(newToken)
+    isUnknownToServer = false
+  }
 
   /// Looks at what is awaited while closing.
   mutating func foreignEnded(now: Milliseconds) -> [Action] {
@@ -58,13 +66,19 @@ extension SSMSession {
       guard setupInFlight == nil, !isBeatInFlight, foreign == 0 else { return [] }
       if isUnknownToServer { return end(left: false, orphanPossible: false) }
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
+    case .retryingTeardown:
+      // No need to try the old token again.
+      return hasNewerToken ? sendTeardown(now: now) : []
     case .ended:
       // The session was given up with an older token and that failed; a newer one came after all.
-      if !isLeft, teardownRefused, tokenGeneration != teardownGeneration, token != nil { return sendTeardown(now: now) }
+      if !isLeft, teardownRefused, hasNewerToken { return sendTeardown(now: now) }
       return []
-    case .idle, .settingUp, .contested, .active, .failed, .tearingDown, .retryingTeardown: return []
+    case .idle, .settingUp, .contested, .active, .failed, .tearingDown: return []
     }
   }
+
+  /// A token newer than the one the last teardown carried.
+  private var hasNewerToken: Bool { token != nil && tokenGeneration != teardownGeneration }
 
   mutating func sendTeardown(now: Milliseconds) -> [Action] {
     guard let last = token else { return end(left: false, orphanPossible: false) }
@@ -106,11 +120,11 @@ extension SSMSession {
     switch outcome {
     case .success: return end(left: false, orphanPossible: false)
     case .failure(let failure):
+      teardownRefused = true
+      if hasNewerToken { return sendTeardown(now: now) }
       // An earlier try may have reached the server although its reply did not reach us.
       if teardownAttempts > 1, failure.isUnknownSession { return end(left: false, orphanPossible: false) }
-      teardownRefused = true
-      if token != nil, tokenGeneration != teardownGeneration { return sendTeardown(now: now) }
-      if failure.isTransient, teardownAttempts <= policy.teardownRetries {
+      if failure.isTransient, teardownAttempts <= policy.teardownRetries, (failure.retryAfter ?? 0) <= longestTeardownPause {
         let at = now.adding(max(500 << UInt64(min(teardownAttempts - 1, 16)), failure.retryAfter ?? 0))
         phase = .retryingTeardown(last, at: at)
         return [.setTimer(wasReleased ? at : min(at, capAt))]

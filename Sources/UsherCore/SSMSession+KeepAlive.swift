@@ -18,9 +18,7 @@ extension SSMSession {
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     switch phase {
     case .active: return beatDue(now: now)
-    case .contested(let error):
-      phase = .failed(error)
-      return [.failed(error)]
+    case .contested: return ownTeardownsEnded()
     case .closing, .tearingDown, .retryingTeardown: return capReached(now: now)
     case .idle, .settingUp, .failed, .ended: return []
     }
@@ -53,8 +51,7 @@ extension SSMSession {
     }
     if mode == .enforced {
       beat = .asked(attempt: attempt)
-      let deadline = (attempt == 0 ? due : now).adding(period)
-      return actions + [.renewalDue, .setTimer(max(deadline, now.adding(1)))]
+      return actions + [.renewalDue, .setTimer(now.adding(period))]
     }
     let request = newRequest()
     beat = .inFlight(request, attempt: attempt, sentAt: now, generation: tokenGeneration)
@@ -72,30 +69,32 @@ extension SSMSession {
         return []
       }
     }
-    return keepAliveAnswered(outcome, origin: .ssm, operation: .heartbeat, attempt: attempt, sentAt: sentAt, now: now)
+    let isNewest = generation == tokenGeneration && foreign == 0
+    return keepAliveAnswered(outcome, origin: .ssm, operation: .heartbeat, attempt: attempt, sentAt: sentAt, isNewest: isNewest, now: now)
   }
 
   /// A renewal of the library's or the host's was answered or could not be made. The licence flow has stored a new token already.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
+      if case .active = phase, mode == .cdm, !failure.isTransient { return beatRefused(failure, origin: origin, operation: .renewal) }
       guard case .active = phase, case .asked(let attempt) = beat else { return [] }
-      return keepAliveAnswered(.failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, now: now)
+      return keepAliveAnswered(.failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, isNewest: true, now: now)
     }
     guard case .active = phase else { return [] }
     switch (mode, beat) {
-    case (.enforced, .asked): return answeredWell(sentAt: now, now: now, advance: true)
+    case (_, .asked): return answeredWell(sentAt: now, now: now, advance: true)
     case (.enforced, .waiting), (.enforced, .retrying):
       // Renewed before it was due: the next one is a whole period away.
       let same = period
       schedule?.change(period: same, now: now)
       return answeredWell(sentAt: now, now: now, advance: false)
-    case (.cdm, _): return answeredWell(sentAt: now, now: now, advance: false)
-    case (.enforced, _), (.heartbeat, _), (.none, _): return []
+    case (.cdm, .off), (.cdm, .waiting), (.cdm, .retrying): return answeredWell(sentAt: now, now: now, advance: false)
+    case (.enforced, _), (.cdm, _), (.heartbeat, _), (.none, _): return []
     }
   }
 
   private mutating func keepAliveAnswered(
-    _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds, now: Milliseconds
+    _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds, isNewest: Bool, now: Milliseconds
   ) -> [Action] {
     switch phase {
     case .active: break
@@ -103,7 +102,7 @@ extension SSMSession {
       beat = .off
       switch outcome {
       case .success(let fields): take(fields.token)
-      case .failure(let failure): isUnknownToServer = isUnknownToServer || (origin == .ssm && failure.isUnknownSession)
+      case .failure(let failure): isUnknownToServer = isUnknownToServer || (isNewest && origin == .ssm && failure.isUnknownSession)
       }
       return foreignEnded(now: now)
     case .idle, .settingUp, .contested, .failed:
@@ -162,7 +161,7 @@ extension SSMSession {
     let first = max(1, min(1000, period / 8))
     let backoff = attempt < 16 ? first << UInt64(attempt) : period
     let at = now.adding(max(backoff, failure.retryAfter ?? 0))
-    if at <= due.adding(period.permille(policy.retry)) {
+    if policy.retry > 0, at <= due.adding(period.permille(policy.retry)) {
       beat = .retrying(at: at, attempt: attempt &+ 1)
       return [.setTimer(at)]
     }
@@ -171,10 +170,7 @@ extension SSMSession {
 
   /// A whole period passed without the renewal the host was asked for: told, and asked again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
-    let told = outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
-    guard case .active = phase else { return told }
-    beat = .waiting(sendAt: now)
-    return told + [.setTimer(now)]
+    outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
   }
 
   private mutating func outage(_ error: UsherError, now: Milliseconds) -> [Action] {
@@ -192,24 +188,26 @@ extension SSMSession {
       toldOutage = true
       actions.append(.failed(error))
     }
-    schedule?.advance(past: now)
-    return actions + arm()
+    // What fell due meanwhile is due at once, once.
+    schedule?.advance(upTo: now)
+    return actions + catchUp(now: now)
   }
 
-  /// The first licence said how the session is kept alive.
+  /// The first licence said how the session is kept alive; further ones (key rotation) change nothing.
   package mutating func modeDecided(_ newMode: KeepAliveMode, now: Milliseconds) -> [Action] {
-    guard case .active = phase else { return [] }
-    var actions: [Action] = []
+    guard case .active = phase, !isModeDecided else { return [] }
+    isModeDecided = true
     if let waiting = periodPending {
       periodPending = nil
       setMode(newMode)
-      actions += beginSchedule(period: waiting, now: now)
-      return actions
+      return beginSchedule(period: waiting, now: now)
     }
     guard newMode != mode else { return [] }
     setMode(newMode)
     switch beat {
-    case .inFlight, .retrying, .asked, .refused: return actions  // goes on in the new mode after its answer
+    case .inFlight, .refused: return []  // goes on in the new mode after its answer
+    case .asked where newMode == .enforced: return []
+    case .asked, .retrying: return catchUp(now: now)
     case .off, .waiting: return schedule == nil ? [] : arm()
     }
   }

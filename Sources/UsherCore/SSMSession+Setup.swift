@@ -20,8 +20,16 @@ extension SSMSession {
     return [.send(request, .setup, token: nil)]
   }
 
-  /// - Parameter ownTeardowns: sessions of this context whose slots are being given back right now.
-  package mutating func setupReplied(_ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: Int, now: Milliseconds) -> [Action] {
+  /// Whether other sessions of this context are being given back to the same head-end.
+  package enum OwnTeardowns: Sendable {
+    case none
+    /// One ended while the set-up was on its way, which may have been refused just before.
+    case ended
+    case underWay
+  }
+
+  /// - Parameter ownTeardowns: as things stand now.
+  package mutating func setupReplied(_ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: OwnTeardowns, now: Milliseconds) -> [Action] {
     guard request == setupInFlight else { return [] }
     setupInFlight = nil
     switch phase {
@@ -70,21 +78,24 @@ extension SSMSession {
     return actions
   }
 
-  private mutating func refused(_ failure: WireFailure, again: Bool, ownTeardowns: Int, now: Milliseconds) -> [Action] {
+  private mutating func refused(_ failure: WireFailure, again: Bool, ownTeardowns: OwnTeardowns, now: Milliseconds) -> [Action] {
     var error = failure.error(.ssm, .setup).stopping()
     error.orphanPossible = failure.mayHaveTakenEffect
     if failure.serviceCode == SSMCode.tooManySessions {
       error.status = .limit
-      if ownTeardowns > 0 && !again {
+      switch ownTeardowns {
+      case .underWay where !again:
         phase = .contested(error)
         capAt = now.adding(policy.teardownTimeout)
         return [.setTimer(capAt)]
+      case .ended where !again: return sendSetup(again: true)
+      case .none, .ended, .underWay: break
       }
     }
     return fail(error)
   }
 
-  /// The teardowns that were under way when set-up was refused have ended: once more.
+  /// The teardowns that were under way when set-up was refused have ended, or took too long: once more.
   package mutating func ownTeardownsEnded() -> [Action] {
     guard case .contested = phase else { return [] }
     return [.cancelTimer] + sendSetup(again: true)

@@ -82,6 +82,7 @@ package struct SSMSession {
   var isEndTold = false
   /// Requests that carry the session token and are not this value's own: licences.
   var foreign: UInt32 = 0
+  var isModeDecided = false
   var setupInFlight: RequestID?
   /// Which token the last teardown carried, and whether it was refused.
   var teardownGeneration: UInt32 = 0
@@ -153,6 +154,9 @@ package struct SSMSession {
 
   /// Ended, and no reply is awaited any more.
   package var isFinished: Bool { isEnded && setupInFlight == nil && !isBeatInFlight && foreign == 0 }
+
+  /// How long a keep-alive may take: so long that one that fails can be tried again inside the period.
+  package var keepAliveTimeout: Milliseconds { policy.keepAliveTimeout ?? max(1000, period.permille(375)) }
 
   package var period: Milliseconds { schedule?.period ?? 0 }
 

@@ -21,6 +21,8 @@ package struct SSPPolicy: Sendable {
   /// nil: never stop.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
+  /// nil: three eighths of the period, at least a second.
+  package var keepAliveTimeout: Milliseconds?
   package var keepAlive = KeepAlive.auto
   package var resetup = Resetup.callbackOnly
   package var hasSSM = true

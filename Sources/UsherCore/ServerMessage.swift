@@ -1,21 +1,40 @@
-/// A server's message made safe to show: one line, at most 512 bytes, and nothing in it that looks like a token.
-package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+/// A server's message made safe to show: one line, at most 512 bytes, without the tokens that were sent and anything else that looks like one.
+package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> String {
   var out: [UInt8] = []
   var index = 0
   while index < bytes.count && out.count < 512 {
+    if let length = secretLength(bytes, at: index, secrets) {
+      "[redacted]".utf8.forEach { out.append($0) }
+      index += length
+      continue
+    }
     var end = index
     while end < bytes.count && isTokenByte(bytes[end]) { end += 1 }
     if end - index > 40 {
       "[redacted]".utf8.forEach { out.append($0) }
       index = end
     } else if end > index {
-      while index < end { out.append(bytes[index]); index += 1 }
+      // Byte by byte, since a short secret may stand inside the run.
+      out.append(bytes[index])
+      index += 1
     } else {
       out.append(bytes[index] < 0x20 || bytes[index] == 0x7F ? 0x20 : bytes[index])
       index += 1
     }
   }
   return String(decoding: out, as: UTF8.self)
+}
+
+/// The length of the secret that stands at `index`.
+private func secretLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ secrets: [Secret]) -> Int? {
+  for secret in secrets where secret.count > 0 && bytes.count - index >= secret.count {
+    let isHere = secret.withBytes { word in
+      for offset in 0..<word.count where bytes[index + offset] != word[offset] { return false }
+      return true
+    }
+    if isHere { return secret.count }
+  }
+  return nil
 }
 
 /// Letters of base64, base64url and JWTs: a run of more than 40 of them is taken for a secret.

@@ -65,3 +65,30 @@ extension Status {
 package func string(_ text: StaticString) -> String {
   text.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }
 }
+
+extension Origin {
+  /// The server that answered, in words.
+  package var name: StaticString {
+    switch self {
+    case .local: return "the library"
+    case .ssm: return "session manager"
+    case .license: return "licence server"
+    case .certificate: return "certificate server"
+    }
+  }
+}
+
+extension Operation {
+  /// What was being done, in a word.
+  package var name: StaticString {
+    switch self {
+    case .none: return "none"
+    case .setup: return "set-up"
+    case .heartbeat: return "heartbeat"
+    case .teardown: return "teardown"
+    case .license: return "licence"
+    case .renewal: return "renewal"
+    case .certificate: return "certificate"
+    }
+  }
+}

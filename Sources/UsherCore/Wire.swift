@@ -50,7 +50,7 @@ package struct WireFailure: Sendable {
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {
-    case .transport, .tls, .timeout, .protocolError, .tooLarge, .callback: return true
+    case .transport, .tls, .timeout, .protocolError, .tooLarge, .callback, .system, .redirect: return true
     case .http: return httpStatus >= 500 || httpStatus == 429
     default: return false
     }

@@ -21,7 +21,7 @@ final class CurlTransfer {
 
   private var handle: UnsafeMutableRawPointer { UnsafeMutableRawPointer(easy) }
 
-  func prepare() {
+  func prepare(isFresh: Bool, avoidsProxy: Bool) {
     request.endpoint.url.withUnsafeBytes { _ = uc_set_string(handle, CURLOPT_URL, $0.baseAddress?.assumingMemoryBound(to: CChar.self)) }
     switch request.method {
     case .get: _ = uc_set_long(handle, CURLOPT_HTTPGET, 1)
@@ -35,7 +35,9 @@ final class CurlTransfer {
     }
     // A connection idle for long may be closing at the other end just now. What is not tried again by us gets one that was used lately.
     let hasBody = (request.body?.count ?? 0) > 0
-    _ = uc_set_long(handle, CURLOPT_FRESH_CONNECT, request.method == .post && !hasBody ? 1 : 0)
+    _ = uc_set_long(handle, CURLOPT_FRESH_CONNECT, isFresh || (request.method == .post && !hasBody) ? 1 : 0)
+    _ = uc_set_long(handle, CURLOPT_FORBID_REUSE, 0)
+    _ = uc_set_string(handle, CURLOPT_NOPROXY, avoidsProxy ? "*" : nil)
     _ = uc_set_long(handle, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15)
     headers = curl_slist_append(nil, "Expect:")
     for line in request.headers {

@@ -50,14 +50,14 @@ final class CurlTransport: Transport {
 
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
 
-  func start(_ id: TransferID, _ request: HTTPRequest) {
+  func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
     guard let easy = idle.popLast() ?? newEasy() else {
       finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
       return
     }
     let transfer = CurlTransfer(id: id, request: request, easy: easy, limit: options.maxResponseBytes)
     running[id] = transfer
-    transfer.prepare()
+    transfer.prepare(isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil)
     let result = curl_multi_add_handle(multiHandle, UnsafeMutableRawPointer(easy))
     if result != CURLM_OK {
       running.removeValue(forKey: id)
@@ -68,6 +68,8 @@ final class CurlTransport: Transport {
 
   func cancel(_ id: TransferID) {
     guard let transfer = running.removeValue(forKey: id) else { return }
+    // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
+    _ = uc_set_long(UnsafeMutableRawPointer(transfer.easy), CURLOPT_FORBID_REUSE, 1)
     _ = curl_multi_remove_handle(multiHandle, UnsafeMutableRawPointer(transfer.easy))
     recycle(transfer)
   }
@@ -143,30 +145,31 @@ final class CurlTransport: Transport {
   /// An easy handle with all that never changes.
   private func newEasy() -> OpaquePointer? {
     guard let easy = curl_easy_init() else { return nil }
-    _ = uc_set_long(easy, CURLOPT_NOSIGNAL, 1)
     _ = uc_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-    _ = uc_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
-    _ = uc_set_long(easy, CURLOPT_NETRC, 0)
-    _ = uc_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
-    _ = uc_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    // What keeps a secret must not be left out quietly.
+    let isSafe =
+      uc_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK && uc_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
+      && uc_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK && uc_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
+      && uc_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)) == CURLE_OK && set(easy, CURLOPT_CAINFO, options.caFile)
+      && set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey) && set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
+      && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
+      && set(easy, CURLOPT_USERAGENT, options.userAgent)
+    guard isSafe else {
+      curl_easy_cleanup(easy)
+      return nil
+    }
     _ = uc_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
     _ = uc_set_long(easy, CURLOPT_TCP_NODELAY, 1)
     _ = uc_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
     _ = uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody)
     _ = uc_set_data_fn(easy, CURLOPT_READFUNCTION, onSend)
-    set(easy, CURLOPT_CAINFO, options.caFile)
-    set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey)
-    set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
-    set(easy, CURLOPT_SSLKEY, options.clientKeyFile)
-    set(easy, CURLOPT_PROXY, options.proxy)
-    set(easy, CURLOPT_USERAGENT, options.userAgent)
     return OpaquePointer(easy)
   }
 
-  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) {
-    guard let value else { return }
-    value.withUnsafeBytes { bytes in
-      _ = uc_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
+    guard let value else { return true }
+    return value.withUnsafeBytes { bytes in
+      uc_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
     }
   }
 

@@ -12,13 +12,20 @@ extension Endpoint {
     let result = url.withUnsafeBytes { uc_url_check($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port) }
     guard result == 0 else { return nil }
     let name = host.prefix { $0 != 0 }.map { lowercased(UInt8(bitPattern: $0)) }
-    guard !name.isEmpty, https != 0 || insecure || Self.isLoopback(name) else { return nil }
-    self.init(url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A, UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)])
+    let isLoopback = https == 0 && Self.isLoopback(name)
+    guard !name.isEmpty, https != 0 || insecure || isLoopback else { return nil }
+    let number = [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
+    self.init(url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback)
   }
 
   private static func isLoopback(_ host: [UInt8]) -> Bool {
     if host == Array("localhost".utf8) || host == Array("[::1]".utf8) || host == Array("::1".utf8) { return true }
     let parts = host.split(separator: 0x2E, omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == Array("127".utf8)[...] && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(isDigit) }
+    return parts.count == 4 && parts[0] == Array("127".utf8)[...] && parts.allSatisfy(isOctet)
+  }
+
+  private static func isOctet(_ part: ArraySlice<UInt8>) -> Bool {
+    guard !part.isEmpty, part.count <= 3, part.allSatisfy(isDigit) else { return false }
+    return part.reduce(0) { $0 * 10 + Int($1 & 15) } <= 255
   }
 }

@@ -51,21 +51,21 @@ extension Engine {
     let message = entry.delegate.licenseRequest(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
     if let message {
-      send(message, for: .license(entry.id, request, license))
+      send(message, for: .license(entry.id, request, license), atMost: isRenewal && entry.machine.session.period > 0 ? entry.machine.session.keepAliveTimeout : .never)
     } else {
       let failure = WireFailure(.state, message: "the delegate has no URL for this request")
       step(entry) { $0.licenseReplied(request, .failure(failure, .local), now: self.clock.now) }
     }
   }
 
-  func licenseReplied(_ playback: PlaybackID, _ request: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome) {
+  func licenseReplied(_ playback: PlaybackID, _ request: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]) {
     guard let entry = playbacks[playback] else { return }
     // A job whose host has its answer is gone; its reply is still read for the session token.
     let job = entry.jobs[license] ?? entry.abandoned[license]
     entry.abandoned.removeValue(forKey: license)
     guard let job else { return }
     let origin: Origin = job.isRenewal && job.keySystem == .widevine ? .ssm : .license
-    switch ReplyDecoder.license(outcome, keySystem: job.keySystem, isRaw: job.isRaw) {
+    switch ReplyDecoder.license(outcome, keySystem: job.keySystem, isRaw: job.isRaw, hiding: secrets) {
     case .success(let reply):
       currentLicense = reply.data
       step(entry) { $0.licenseReplied(request, .success(reply.fields), now: self.clock.now) }
@@ -116,13 +116,14 @@ extension Engine {
       guard let entry = self.playbacks[playback] else { return handOver(self.certificateFailure(UsherError(.closed))) }
       let delegate = entry.delegate
       if let certificate = delegate.certificate { return handOver(self.certificateAnswer(certificate)) }
-      let waiter = CertificateWaiter(complete: handOver)
+      let waiter = CertificateWaiter(playback: playback, complete: handOver)
       waiter.timer = self.timers.set(at: self.clock.now.adding(timeout), .certificate(delegate, waiter))
       delegate.certificateWaiters.append(waiter)
-      guard delegate.certificateWaiters.count == 1 else { return }
+      guard !delegate.isFetchingCertificate else { return }
       guard let request = delegate.certificateRequest() else {
         return self.endCertificate(delegate, self.certificateFailure(UsherError(.state, message: "the delegate has no certificate URL")))
       }
+      delegate.isFetchingCertificate = true
       self.send(request, for: .certificate(delegate))
     }
   }
@@ -149,7 +150,17 @@ extension Engine {
     waiter.complete(certificateFailure(UsherError(.timeout, operation: .certificate)))
   }
 
-  private func endCertificate(_ delegate: SSPDelegate, _ answer: Answer) {
+  /// The playback closes: who waits for a certificate on its behalf waits no longer.
+  func endCertificates(of entry: PlaybackEntry, _ status: Status) {
+    for waiter in entry.delegate.certificateWaiters where waiter.playback == entry.id {
+      timers.cancel(waiter.timer)
+      waiter.complete(certificateFailure(UsherError(status)))
+    }
+    entry.delegate.certificateWaiters.removeAll { $0.playback == entry.id }
+  }
+
+  func endCertificate(_ delegate: SSPDelegate, _ answer: Answer) {
+    delegate.isFetchingCertificate = false
     let waiters = delegate.certificateWaiters
     delegate.certificateWaiters = []
     for waiter in waiters {
@@ -162,7 +173,7 @@ extension Engine {
     Answer(data: certificate, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
   }
 
-  private func certificateFailure(_ error: UsherError) -> Answer {
+  func certificateFailure(_ error: UsherError) -> Answer {
     var told = error
     told.operation = .certificate
     return Answer(data: nil, period: 0, renewType: .none, isRenewal: false, error: told)

@@ -57,10 +57,12 @@ extension Engine {
   }
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending, _ status: Status) {
-    entry.tokenAsk?.expire(status)
-    entry.payloadAsk?.expire(status)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
     step(entry) { $0.close(ending, status: status, now: self.clock.now) }
+    // After the machine knows, so that the questions' ends are no errors to it.
+    entry.tokenAsk?.expire(status)
+    entry.payloadAsk?.expire(status)
+    endCertificates(of: entry, status)
   }
 
   /// Lets something happen to a playback's machine and performs what it answers.
@@ -75,6 +77,7 @@ extension Engine {
     if entry.machine.isFinished, playbacks[entry.id] != nil {
       timers.cancel(entry.sessionTimer)
       playbacks.removeValue(forKey: entry.id)
+      checkClosed()
     }
   }
 
@@ -82,7 +85,9 @@ extension Engine {
     for action in actions {
       switch action {
       case .sendSSM(let request, let call, let token):
-        if let message = entry.delegate.ssmRequest(call, token: token) { send(message, for: .ssm(entry.id, request, call)) }
+        guard let message = entry.delegate.ssmRequest(call, token: token) else { continue }
+        if call == .setup { entry.slotsGivenBackAtSetup = slotsGivenBack }
+        send(message, for: .ssm(entry.id, request, call), atMost: call == .heartbeat ? entry.machine.session.keepAliveTimeout : .never)
       case .sendLicense(let request, let license, let content, let session, let renewal):
         sendLicense(entry, request, license, content: content, session: session, isRenewal: renewal)
       case .setTimer(let at):
@@ -140,17 +145,27 @@ extension Engine {
     let wasGivingBack = givingBack.contains(entry.id)
     let isGivingBack = entry.machine.session.isGivingBack
     if isGivingBack { givingBack.insert(entry.id) } else { givingBack.remove(entry.id) }
-    guard wasGivingBack, !isGivingBack, givingBack.isEmpty else { return }
-    for id in contested.sorted() {
-      guard let waiting = playbacks[id] else { continue }
+    guard wasGivingBack, !isGivingBack else { return }
+    slotsGivenBack &+= 1
+    for id in Array(contested) {
+      guard let waiting = playbacks[id], !hasGiveBack(besides: waiting) else { continue }
       step(waiting) { $0.ownTeardownsEnded(now: self.clock.now) }
     }
   }
 
-  func ssmReplied(_ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: HTTPOutcome) {
+  /// Whether another playback is giving a slot back to the same head-end.
+  private func hasGiveBack(besides entry: PlaybackEntry) -> Bool {
+    givingBack.contains { id in
+      guard id != entry.id, let other = playbacks[id] else { return false }
+      return other.delegate === entry.delegate || other.delegate.endpoints.setup?.origin == entry.delegate.endpoints.setup?.origin
+    }
+  }
+
+  func ssmReplied(_ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: HTTPOutcome, _ secrets: [Secret]) {
     guard let entry = playbacks[playback] else { return }
-    let decoded = ReplyDecoder.ssm(outcome, call)
-    let others = givingBack.count - (givingBack.contains(playback) ? 1 : 0)
+    let decoded = ReplyDecoder.ssm(outcome, call, hiding: secrets)
+    let others: SSMSession.OwnTeardowns =
+      hasGiveBack(besides: entry) ? .underWay : (slotsGivenBack == entry.slotsGivenBackAtSetup ? .none : .ended)
     step(entry) { $0.ssmReplied(request, call, decoded, ownTeardowns: others, now: self.clock.now) }
   }
 
@@ -215,6 +230,7 @@ extension Engine {
     let wait = Wait<Status>()
     submit {
       guard let entry = self.playbacks[id] else { return wait.end(.closed) }
+      if let failure = entry.machine.session.failure { return wait.end(failure.status) }
       if let status = entry.setupStatus { return wait.end(status) }
       entry.setupWaits.append(wait)
       self.bound(wait, timeout)
@@ -226,7 +242,7 @@ extension Engine {
   package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
     let wait = Wait<Status>()
     submit {
-      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return wait.end(.ok) }
+      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.call(id) { wait.end(.ok) } }
       entry.closeWaits.append(wait)
       self.bound(wait, timeout)
     }
@@ -245,8 +261,7 @@ extension Engine {
     }
   }
 
-  /// Any thread but a callback's: closes everything, waits for that and then (at most a second) for the callbacks that tell of it. Returns how many
-  /// playbacks are still open.
+  /// Any thread but a callback's: closes everything and waits. Returns how many playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
     beginClosing()
@@ -256,14 +271,18 @@ extension Engine {
       self.checkClosed()
     }
     _ = wait.wait()
-    let open = sync { self.openCount }
-    if open == 0 { _ = settle(transfers: .max, callbacks: 0, within: UInt32(clamping: min(timeout, 1000))) }
-    return open
+    return sync { self.openCount }
+  }
+
+  /// Waits, at most a second, for the callbacks that tell of the end; in pumped mode they come when the host pumps.
+  package func letCallbacksTell() {
+    if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
   var isAllClosed: Bool { openCount == 0 }
 
-  private var openCount: Int { playbacks.values.reduce(0) { $0 + ($1.machine.isClosedTold ? 0 : 1) } }
+  /// Not closed, or closed and still giving back a slot whose token came late.
+  private var openCount: Int { playbacks.values.reduce(0) { $0 + ($1.machine.isClosedTold && !$1.machine.session.isGivingBack ? 0 : 1) } }
 
   private func checkClosed() {
     guard isClosing, !closeWaits.isEmpty, openCount == 0 else { return }

@@ -10,6 +10,7 @@ final class Transfer {
   let purpose: Purpose
   let request: HTTPRequest
   let askedAt: Milliseconds
+  let timeout: Milliseconds
   var timer: UInt64?
   var deadline: Milliseconds
   /// Waits for a place at its origin.
@@ -17,11 +18,12 @@ final class Transfer {
   /// Gave its place at the origin up.
   var hasPlace: Bool
 
-  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, deadline: Milliseconds, isWaiting: Bool) {
+  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds, isWaiting: Bool) {
     self.purpose = purpose
     self.request = request
     askedAt = now
-    self.deadline = deadline
+    self.timeout = timeout
+    deadline = now.adding(timeout)
     self.isWaiting = isWaiting
     hasPlace = !isWaiting
   }
@@ -31,16 +33,31 @@ final class Transfer {
 private let stallTime: Milliseconds = 1000
 
 extension Engine {
-  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose) {
+  /// - Parameter atMost: how long it may take where that is less than the context's bound.
+  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost: Milliseconds = .never) {
     let id = nextTransfer
     nextTransfer &+= 1
     let now = clock.now
     let isAdmitted = queue.admit(id, request)
     let transfer = Transfer(
-      purpose: purpose, request: request, now: now, deadline: now.adding(options.transport.httpTimeout), isWaiting: !isAdmitted)
+      purpose: purpose, request: request, now: now, timeout: min(options.transport.httpTimeout, atMost), isWaiting: !isAdmitted)
     transfers[id] = transfer
     transfer.timer = timers.set(at: isAdmitted ? firstTimer(transfer, now) : transfer.deadline, .transfer(id))
     if isAdmitted { startTransfer(id, request) }
+  }
+
+  /// Connections of an origin that let a request down are not used again until a fresh one was answered.
+  private func startTransfer(_ id: TransferID, _ request: HTTPRequest) {
+    startTransfer(id, request, isFresh: suspects.contains(request.endpoint.origin))
+  }
+
+  private func judge(_ transfer: Transfer, isTrusted: Bool) {
+    let origin = transfer.request.endpoint.origin
+    if isTrusted {
+      if !suspects.isEmpty { suspects.removeAll { $0 == origin } }
+    } else if !suspects.contains(origin) {
+      suspects.append(origin)
+    }
   }
 
   private func firstTimer(_ transfer: Transfer, _ now: Milliseconds) -> Milliseconds { min(now.adding(stallTime), transfer.deadline) }
@@ -56,8 +73,8 @@ extension Engine {
     transfer.timer = nil
     let neverSent = transfer.isWaiting
     abandonTransfer(id)
-    let seconds = options.transport.httpTimeout / 1000
-    let message = neverSent ? "the request found no place among those under way" : "no answer within \(seconds) s"
+    if !neverSent { judge(transfer, isTrusted: false) }
+    let message = neverSent ? "the request found no place among those under way" : "no answer within \(transfer.timeout) ms"
     reply(transfer, .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: !neverSent)))
   }
 
@@ -77,6 +94,10 @@ extension Engine {
     guard let transfer = transfers.removeValue(forKey: id) else { return }
     timers.cancel(transfer.timer)
     giveUpPlace(transfer)
+    switch outcome {
+    case .response: judge(transfer, isTrusted: true)
+    case .failure: judge(transfer, isTrusted: false)
+    }
     reply(transfer, outcome)
   }
 
@@ -87,6 +108,7 @@ extension Engine {
       guard let waiting = transfers[next.id] else { continue }
       waiting.isWaiting = false
       waiting.hasPlace = true
+      waiting.deadline = clock.now.adding(waiting.timeout)
       timers.cancel(waiting.timer)
       waiting.timer = timers.set(at: firstTimer(waiting, clock.now), .transfer(next.id))
       startTransfer(next.id, next.request)
@@ -97,8 +119,8 @@ extension Engine {
   private func reply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
     logReply(transfer, outcome)
     switch transfer.purpose {
-    case .ssm(let playback, let request, let call): ssmReplied(playback, request, call, outcome)
-    case .license(let playback, let request, let license): licenseReplied(playback, request, license, outcome)
+    case .ssm(let playback, let request, let call): ssmReplied(playback, request, call, outcome, transfer.request.tokens)
+    case .license(let playback, let request, let license): licenseReplied(playback, request, license, outcome, transfer.request.tokens)
     case .certificate(let delegate): certificateReplied(delegate, outcome)
     }
   }

@@ -4,6 +4,7 @@ internal import UsherCore
 
 package struct EngineOptions {
   package var isManualClock = false
+  package var isPumped = false
   package var callbackThreadsMax = 16
   package var requestsPerOriginMax = 64
   package var logLevel = LogLevel.info.rawValue
@@ -27,11 +28,17 @@ package final class Engine {
 
   package let options: EngineOptions
   package let executor: any CallbackExecutor
+  /// The same, in pumped mode.
+  package let pump: PumpedExecutor?
   let clock: Clock
   private let transport: any Transport
   private let mailbox = Monitor()
   private var commands: [() -> Void] = []
   private var isStopping = false
+  /// The I/O thread has ended; what is submitted now runs on the submitting thread.
+  private var isGone = false
+  private let afterEnd = Monitor()
+  private var orphanedJobs: [() -> Void] = []
   private var threadID: UInt64 = 0
 
   /// What testers wait on: whether the I/O thread has nothing left to do.
@@ -47,10 +54,14 @@ package final class Engine {
   var observers: [Observer] = []
   var log: ((LogLevel, String) -> Void)?
   var eventSequence: UInt64 = 0
+  /// Origins whose kept connections let a request down lately.
+  var suspects: [[UInt8]] = []
   /// Playbacks whose slots are being given back.
   var givingBack: Set<PlaybackID> = []
   /// Playbacks whose set-up was refused while `givingBack` was not empty.
   var contested: Set<PlaybackID> = []
+  /// Counts the slots given back, so that a set-up knows whether one was while it was on its way.
+  var slotsGivenBack: UInt64 = 0
   var isClosing = false
   var closeWaits: [Wait<Status>] = []
   /// The reply whose licence the machine is about to hand out.
@@ -65,7 +76,14 @@ package final class Engine {
     self.transport = transport
     clock = Clock(isManual: options.isManualClock)
     queue = RequestQueue(bound: options.requestsPerOriginMax)
-    executor = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.notify() })
+    if options.isPumped {
+      guard let pumped = PumpedExecutor(onChange: { quiet.notify() }) else { return nil }
+      pump = pumped
+      executor = pumped
+    } else {
+      pump = nil
+      executor = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.notify() })
+    }
   }
 
   /// Starts the I/O thread.
@@ -82,8 +100,25 @@ package final class Engine {
   /// Any thread: runs `command` on the I/O thread, in the order of submission.
   package func submit(_ command: @escaping () -> Void) {
     quiet.stir()
-    mailbox.locked { commands.append(command) }
-    transport.wake()
+    let isAccepted = mailbox.locked { () -> Bool in
+      if isGone { return false }
+      commands.append(command)
+      // Under the lock: the transport is gone once `isGone` is set.
+      transport.wake()
+      return true
+    }
+    if !isAccepted { runAfterEnd(command) }
+  }
+
+  /// A call that raced with the end of the context: everything is closed and empty by now, so the command finds nothing and says so. Host code
+  /// it calls runs on the calling thread, after the lock.
+  private func runAfterEnd(_ command: () -> Void) {
+    let jobs = afterEnd.locked { () -> [() -> Void] in
+      command()
+      defer { orphanedJobs = [] }
+      return orphanedJobs
+    }
+    for job in jobs { job() }
   }
 
   var hasCommands: Bool { mailbox.locked { !commands.isEmpty } }
@@ -98,7 +133,7 @@ package final class Engine {
   /// Host code, in the order of its lane.
   func call(_ lane: UInt64, _ job: @escaping () -> Void) {
     quiet.stir()
-    _ = executor.enqueue(lane, job)
+    if !executor.enqueue(lane, job) { orphanedJobs.append(job) }
   }
 
   fileprivate func run() {
@@ -139,23 +174,38 @@ package final class Engine {
 
   /// Lets go of everything, while callback threads still run.
   private func wrapUp() {
+    isClosing = true
+    afterEnd.locked {
+      mailbox.locked { isGone = true }
+      runCommands()
+      endWhatWaits()
+      letGo()
+    }
+    quiet.idle(transfers: 0)
+  }
+
+  private func endWhatWaits() {
     for entry in playbacks.values {
       entry.tokenAsk?.expire(.closed)
       entry.payloadAsk?.expire(.closed)
       for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
     }
     for wait in closeWaits { wait.end(.closed) }
+    for transfer in Array(transfers.values) {
+      if case .certificate(let delegate) = transfer.purpose { endCertificate(delegate, certificateFailure(UsherError(.closed))) }
+    }
     for id in Array(transfers.keys) { abandonTransfer(id) }
-    runCommands()
+  }
+
+  private func letGo() {
     playbacks = [:]
     players = [:]
     observers = []
     log = nil
     timers = TimerHeap()
-    quiet.idle(transfers: 0)
   }
 
-  func startTransfer(_ id: TransferID, _ request: HTTPRequest) { transport.start(id, request) }
+  func startTransfer(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { transport.start(id, request, isFresh: isFresh) }
   func cancelTransfer(_ id: TransferID) { transport.cancel(id) }
 
   /// Ends the I/O thread, lets the callbacks run out, and ends their threads. Not from a callback.

@@ -144,5 +144,13 @@ private let callbackThreadKey: up_key = {
   return key
 }()
 
+/// Marks the thread while host code runs on it.
+func withCallbackMark(_ job: () -> Void) {
+  let before = up_key_get(callbackThreadKey)
+  up_key_set(callbackThreadKey, 1)
+  job()
+  up_key_set(callbackThreadKey, before)
+}
+
 /// Whether host code runs on this thread right now, so that a wait could be one for itself.
 package func isCallbackThread() -> Bool { up_key_get(callbackThreadKey) != 0 }

@@ -8,10 +8,13 @@ package final class Endpoint {
   package let url: [UInt8]
   /// `scheme://host:port`; what requests are bounded by.
   package let origin: [UInt8]
+  /// Plain http, allowed because it does not leave this machine: no proxy may see it.
+  package let isLoopback: Bool
 
-  package init(url: [UInt8], origin: [UInt8]) {
+  package init(url: [UInt8], origin: [UInt8], isLoopback: Bool) {
     self.url = url
     self.origin = origin
+    self.isLoopback = isLoopback
   }
 }
 
@@ -24,6 +27,8 @@ package struct HTTPRequest {
   package let body: Secret?
   /// Keep-alives and teardowns go before all else.
   package let isUrgent: Bool
+  /// The tokens in it, kept from whatever the server says back.
+  package let tokens: [Secret]
 }
 
 package struct HTTPResponse {
@@ -40,8 +45,9 @@ package enum HTTPOutcome {
 
 /// The seam below the engine: libcurl, or a model of the head-end. Used by the I/O thread only, but for `wake`.
 package protocol Transport: AnyObject {
-  func start(_ id: TransferID, _ request: HTTPRequest)
-  /// No outcome will be told.
+  /// - Parameter isFresh: not over a connection that was used before: those to this origin are not to be trusted.
+  func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
+  /// No outcome will be told, and its connection is not used again.
   func cancel(_ id: TransferID)
   /// Waits for I/O, for `wake()`, or for the instant (boot time in nanoseconds; nil: no timer).
   func wait(until instant: Int64?)

@@ -41,6 +41,7 @@ final class PlaybackEntry {
   var setupWaits: [Wait<Status>] = []
   var closeWaits: [Wait<Status>] = []
   var setupStatus: Status?
+  var slotsGivenBackAtSetup: UInt64 = 0
   var nextLicense: LicenseID = 1
 
   init(id: PlaybackID, player: PlayerID, host: HostPlayback, delegate: SSPDelegate, shared: PlaybackShared, callbacks: PlaybackCallbacks, contentToken: Secret?) {
@@ -78,7 +79,12 @@ final class LicenseJob {
 }
 
 final class CertificateWaiter {
+  let playback: PlaybackID
   let complete: (Answer) -> Void
   var timer: UInt64?
-  init(complete: @escaping (Answer) -> Void) { self.complete = complete }
+
+  init(playback: PlaybackID, complete: @escaping (Answer) -> Void) {
+    self.playback = playback
+    self.complete = complete
+  }
 }

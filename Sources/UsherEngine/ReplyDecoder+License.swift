@@ -13,19 +13,19 @@ enum LicenseDecoding {
 
 extension ReplyDecoder {
   /// - Parameter isRaw: octets were asked for.
-  static func license(_ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool) -> LicenseDecoding {
+  static func license(_ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool, hiding secrets: [Secret] = []) -> LicenseDecoding {
     switch outcome {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
-      if let failure = denial(response) { return .failure(failure) }
+      if let failure = denial(response, hiding: secrets) { return .failure(failure) }
       return response.body.withBytes { body in
         if isBlank(body) { return .failure(unreadable(response, "the licence is empty")) }
         if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
         switch keySystem {
-        case .fairPlay: return fairPlay(response, body)
-        case .widevine: return isRaw ? raw(response) : widevine(response, body)
+        case .fairPlay: return fairPlay(response, body, secrets)
+        case .widevine: return isRaw ? raw(response) : widevine(response, body, secrets)
         case .playReady: return playReady(response, body)
-        case .clearKey: return clearKey(response, body)
+        case .clearKey: return clearKey(response, body, secrets)
         }
       }
     }
@@ -36,25 +36,22 @@ extension ReplyDecoder {
   }
 
   /// JSON with `CkcMessage`, or the CKC itself.
-  private static func fairPlay(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
+  private static func fairPlay(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ secrets: [Secret]) -> LicenseDecoding {
     guard let document = JSONDocument(body), document.root.isObject else {
       return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
     guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
-      return .failure(unreadable(response, "the answer has no CkcMessage"))
+      return .failure(spokenDenial(document.root, response, hiding: secrets) ?? unreadable(response, "the answer has no CkcMessage"))
     }
     return .success(LicenseReply(data: ckc, fields: fields(document.root)))
   }
 
   /// JSON with `license`: an array of base64 in licence replies, one string in renewals. Anything but JSON is the licence itself.
-  private static func widevine(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
+  private static func widevine(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ secrets: [Secret]) -> LicenseDecoding {
     guard let document = JSONDocument(body), document.root.isObject else {
       return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
-    if let code = document.root.member("errorCode")?.integer, code != 0 {
-      let message = document.root.member("message")?.withString { sanitised($0) } ?? ""
-      return .failure(WireFailure(.refused, httpStatus: response.status, serviceCode: code, message: message))
-    }
+    if let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
     let member = document.root.member("license")
     let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
     guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else {
@@ -73,9 +70,10 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: response.body, fields: found))
   }
 
-  private static func clearKey(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>) -> LicenseDecoding {
-    guard let document = JSONDocument(body), let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
-      return .failure(unreadable(response, "the answer is not a Clear Key licence"))
+  private static func clearKey(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ secrets: [Secret]) -> LicenseDecoding {
+    guard let document = JSONDocument(body) else { return .failure(unreadable(response, "the answer is not JSON")) }
+    guard let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
+      return .failure(spokenDenial(document.root, response, hiding: secrets) ?? unreadable(response, "the answer is not a Clear Key licence"))
     }
     return .success(LicenseReply(data: response.body, fields: fields(document.root)))
   }

@@ -3,23 +3,25 @@ internal import UsherCore
 /// Reads replies: what they say about the session, the licence in them, and why they are none.
 enum ReplyDecoder {
   /// A reply of the SSM to set-up, heartbeat or teardown.
-  static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call) -> SSMOutcome {
+  static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call, hiding secrets: [Secret] = []) -> SSMOutcome {
     switch outcome {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
-      if let failure = denial(response) { return .failure(failure) }
+      if let failure = denial(response, hiding: secrets) { return .failure(failure) }
       return response.body.withBytes { body in
         guard call != .teardown, !isBlank(body) else { return .success(SessionFields()) }
         guard let document = JSONDocument(body) else {
           return .failure(unreadable(response, "the answer is not JSON"))
         }
-        return .success(fields(document.root))
+        let found = fields(document.root)
+        if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
+        return .success(found)
       }
     }
   }
 
   /// nil for 2xx; otherwise what the server said.
-  static func denial(_ response: HTTPResponse) -> WireFailure? {
+  static func denial(_ response: HTTPResponse, hiding secrets: [Secret] = []) -> WireFailure? {
     if response.status >= 200 && response.status < 300 { return nil }
     if response.status >= 300 && response.status < 400 {
       return WireFailure(.redirect, httpStatus: response.status)
@@ -32,9 +34,16 @@ enum ReplyDecoder {
         failure.serviceCode = code
         failure.status = .refused
       }
-      if let message = document.root.member("message")?.withString({ sanitised($0) }) { failure.message = message }
+      if let message = document.root.member("message")?.withString({ sanitised($0, hiding: secrets) }) { failure.message = message }
     }
     return failure
+  }
+
+  /// A refusal with an HTTP status of success: the code counts, not the status.
+  static func spokenDenial(_ root: JSONValue, _ response: HTTPResponse, hiding secrets: [Secret]) -> WireFailure? {
+    guard let code = root.member("errorCode")?.integer, code != 0 else { return nil }
+    let message = root.member("message")?.withString { sanitised($0, hiding: secrets) } ?? ""
+    return WireFailure(.refused, httpStatus: response.status, serviceCode: code, message: message)
   }
 
   static func fields(_ root: JSONValue) -> SessionFields {

@@ -11,12 +11,12 @@ extension SSPDelegate {
     }
     guard let endpoint, let authorisation = authorisation(token, nil) else { return nil }
     let body = call == .setup ? setupBody : keepAliveBody
-    return HTTPRequest(method: .post, endpoint: endpoint, headers: [authorisation] + ssmHeaders, body: body, isUrgent: call != .setup)
+    return HTTPRequest(method: .post, endpoint: endpoint, headers: [authorisation] + ssmHeaders, body: body, isUrgent: call != .setup, tokens: [token])
   }
 
   func certificateRequest() -> HTTPRequest? {
     guard let endpoint = endpoints.certificate else { return nil }
-    return HTTPRequest(method: .get, endpoint: endpoint, headers: extraHeaders, body: nil, isUrgent: false)
+    return HTTPRequest(method: .get, endpoint: endpoint, headers: extraHeaders, body: nil, isUrgent: false, tokens: [])
   }
 
   /// - Parameters:
@@ -50,7 +50,7 @@ extension SSPDelegate {
         body = Self.challenge(payload)
       }
     }
-    return HTTPRequest(method: .post, endpoint: endpoint, headers: headers + extraHeaders, body: body, isUrgent: isRenewal)
+    return HTTPRequest(method: .post, endpoint: endpoint, headers: headers + extraHeaders, body: body, isUrgent: isRenewal, tokens: [content, session].compactMap { $0 })
   }
 
   /// {"challenge":"<base64>"}

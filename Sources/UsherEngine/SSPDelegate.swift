@@ -34,6 +34,7 @@ package final class SSPDelegate {
   var tokenCallback: TokenCallback?
   var certificate: Secret?
   var certificateWaiters: [CertificateWaiter] = []
+  var isFetchingCertificate = false
 
   package init(
     policy: SSPPolicy, isSync: Bool, endpoints: Endpoints, isRaw: Bool, setupBody: [UInt8], keepAliveBody: [UInt8], tokenHeader: [UInt8],

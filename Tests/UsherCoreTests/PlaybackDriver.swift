@@ -44,7 +44,7 @@ struct PlaybackDriver {
   mutating func othersTornDown() { perform(machine.ownTeardownsEnded(now: now)) }
   mutating func abandon(_ id: LicenseID) -> Bool { machine.abandonLicense(id, now: now) }
 
-  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: Int = 0, sourceLocation: SourceLocation = #_sourceLocation) {
+  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, sourceLocation: SourceLocation = #_sourceLocation) {
     let found = waiting.firstIndex { if case .ssm(_, call, _) = $0 { return true } else { return false } }
     guard let found, case .ssm(let request, _, _) = waiting.remove(at: found) else {
       Issue.record("no \(call) waits for an answer", sourceLocation: sourceLocation)

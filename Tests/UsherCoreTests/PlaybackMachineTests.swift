@@ -49,7 +49,7 @@ import Testing
     p.run(until: 60_000)
     p.ask(1)
     p.answer(.heartbeat, Say.refused(1006))
-    #expect(p.take() == ["heartbeat t1", "heartbeat error: REFUSED", "failed 1: REFUSED 1006"])
+    #expect(p.take() == ["heartbeat t1", "heartbeat error: REFUSED", "failed 1: SESSION 1006"])
   }
 
   @Test func licenseReply_late_isIgnoredByRequestIdentity() {
@@ -382,7 +382,7 @@ import Testing
   @Test func close_contested_stopsWaiting() {
     var p = PlaybackDriver()
     p.start()
-    p.answer(.setup, Say.refused(1007), ownTeardowns: 1)
+    p.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     p.close()
     p.othersTornDown()
     #expect(p.take() == ["setup c1", "released", "closed"])

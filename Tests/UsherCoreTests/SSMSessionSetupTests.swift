@@ -115,7 +115,7 @@ import Testing
   @Test func setup_refusedAtLimitWhileOwnTeardown_goesOnceMore() {
     var s = SessionDriver()
     s.start()
-    s.answer(.setup, Say.refused(1007), ownTeardowns: 1)
+    s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     #expect(s.take() == ["setup"])
     #expect(s.session.waitsForOwnTeardowns && s.session.isPending)
     s.othersTornDown()
@@ -128,16 +128,16 @@ import Testing
   @Test func setup_refusedAtLimitTwice_isErrorEvenWithOwnTeardown() {
     var s = SessionDriver()
     s.start()
-    s.answer(.setup, Say.refused(1007), ownTeardowns: 1)
+    s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     s.othersTornDown()
-    s.answer(.setup, Say.refused(1007), ownTeardowns: 3)
+    s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     #expect(s.take() == ["setup", "setup", "setup failed: LIMIT 1007"])
   }
 
   @Test func setup_contested_isBoundedByTeardownCap() {
     var s = SessionDriver()
     s.start()
-    s.answer(.setup, Say.refused(1007), ownTeardowns: 1)
+    s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     #expect(s.timer == 3000)
     s.run(until: 3000)
     // Once more or the error, but never silence.
@@ -147,7 +147,7 @@ import Testing
   @Test func setup_contestedThenClosed_endsAtOnceAndStaysQuiet() {
     var s = SessionDriver()
     s.start()
-    s.answer(.setup, Say.refused(1007), ownTeardowns: 1)
+    s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     s.close()
     #expect(s.take() == ["setup", "released", "ended"])
     s.othersTornDown()

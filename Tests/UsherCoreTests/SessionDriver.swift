@@ -51,7 +51,7 @@ struct SessionDriver {
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
   /// Answers the oldest request of that kind.
-  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: Int = 0, sourceLocation: SourceLocation = #_sourceLocation) {
+  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, sourceLocation: SourceLocation = #_sourceLocation) {
     guard let index = waiting.firstIndex(where: { $0.call == call }) else {
       Issue.record("no \(call) waits for an answer", sourceLocation: sourceLocation)
       return
@@ -59,7 +59,7 @@ struct SessionDriver {
     answer(waiting.remove(at: index), outcome, ownTeardowns: ownTeardowns)
   }
 
-  mutating func answer(_ sent: Sent, _ outcome: SSMOutcome, ownTeardowns: Int = 0) {
+  mutating func answer(_ sent: Sent, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none) {
     switch sent.call {
     case .setup: perform(session.setupReplied(sent.request, outcome, ownTeardowns: ownTeardowns, now: now))
     case .heartbeat: perform(session.heartbeatReplied(sent.request, outcome, now: now))

@@ -131,7 +131,7 @@ import Testing
     #expect(!WireFailure(.http, httpStatus: 404).isTransient)
     #expect(!WireFailure(.refused, httpStatus: 400, serviceCode: 1006).isTransient)
     #expect(WireFailure(.refused, httpStatus: 503, serviceCode: 4001).isTransient)
-    #expect(!WireFailure(.redirect, httpStatus: 302).isTransient)
+    #expect(WireFailure(.redirect, httpStatus: 302).isTransient)
   }
 
   @Test func error_withoutMessage_takesTheStatusText() {

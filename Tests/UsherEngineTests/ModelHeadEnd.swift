@@ -132,7 +132,7 @@ final class ModelTransport: Transport {
 
   // MARK: The engine's side
 
-  func start(_ id: TransferID, _ request: HTTPRequest) {
+  func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
     let call = Call(time: monitor.locked { now }, path: Self.path(request), tokens: Self.tokens(request))
     monitor.locked {
       running.insert(id)

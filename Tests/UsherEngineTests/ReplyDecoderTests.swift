@@ -90,7 +90,7 @@ import Testing
   @Test(arguments: [301, 302, 307, 308] as [Int32])
   func redirect_isItsOwnFailure(status: Int32) {
     #expect(failure(setup(status, ""))?.status == .redirect)
-    #expect(failure(setup(status, ""))?.isTransient == false)
+    #expect(failure(setup(status, ""))?.isTransient == true)
   }
 
   @Test func retryAfter_isPassedOn() {

@@ -18,6 +18,11 @@ extern "C" {
 /** Time passes only in usher_context_advance() and usher_context_jump(): for tests. */
 #define USHER_CLOCK_MANUAL 1
 
+/** Callbacks run on the context's own callback threads. */
+#define USHER_CALLBACKS_THREADED 0
+/** Callbacks run only inside usher_context_pump(), on the thread that calls it. */
+#define USHER_CALLBACKS_PUMPED 1
+
 #define USHER_LOG_ERROR 1
 #define USHER_LOG_WARNING 2
 #define USHER_LOG_INFO 3
@@ -63,17 +68,20 @@ typedef struct usher_context_options {
   const char *proxy;
   /** User-Agent. Default "usher/VERSION". */
   const char *user_agent;
+  /** USHER_CALLBACKS_...: on whose threads callbacks run. Default: USHER_CALLBACKS_THREADED. */
+  int32_t callbacks;
+  int32_t reserved;
 } usher_context_options;
 
 #define USHER_CONTEXT_OPTIONS_INIT \
-  { sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+  { sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
 /**
  * Makes a context and starts its I/O thread.
  *
  * @param options  copied before return. NULL: all defaults.
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_ARGUMENT or USHER_E_SYSTEM. On failure `log_destroy` was called.
+ * @return USHER_OK, USHER_E_INVALID_ARGUMENT or USHER_E_SYSTEM. On failure `log_destroy` was called, except where `struct_size` itself was refused.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
@@ -94,12 +102,34 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  * Frees a context: closes what is still open, with the default time; on the manual clock it moves that itself. Callbacks that are due run before it returns.
  * Handles of its players, playbacks and delegates
  * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run. In a
- * callback of the same context it returns at once and the rest happens in the background. NULL is a no-op.
+ * callback (of whichever context) it returns at once and the rest happens in the background (pumped mode: before that pump returns). In pumped mode, the
+ * callbacks still due run inside this function. NULL is a no-op.
  *
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes, asynchronous there. Since: 0.1
  */
 USHER_API int32_t usher_context_free(usher_context *context);
+
+/**
+ * Runs the callbacks that are due on the calling thread: a context made with USHER_CALLBACKS_PUMPED runs them nowhere else. Those that become due
+ * meanwhile wait for the next pump. Sessions are kept alive by the I/O thread however seldom this is called. Blocking functions called from the
+ * thread that pumped last answer USHER_E_WOULD_DEADLOCK, since what they wait for may need that thread.
+ *
+ * @param out_ran  how many ran. May be NULL.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE in threaded mode or while another thread pumps; USHER_E_WOULD_DEADLOCK inside a callback.
+ * Threads: any, one at a time; usually the host's main thread. In callbacks: no. Since: 0.1
+ */
+USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
+
+/**
+ * The file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio ... Watch it for reading; do not read from it, write to
+ * it or close it. It lives until usher_context_free(): remove it from your loop before.
+ *
+ * @param out_fd  the descriptor; -1 on failure. Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_STATE in threaded mode.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
 
 /**
  * Adds an observer; it is told every event of the context from now on.

@@ -113,10 +113,13 @@ typedef struct usher_ssp_options {
   /** A teardown that failed in transport, with 5xx or 429 is tried again this often (after 0.5 s, 1 s, 2 s ...). Default 3; USHER_OFF: never. What waits
       for the slot goes on at `teardown_timeout_ms` all the same. */
   uint32_t teardown_retries;
+  /** Time for one heartbeat or enforced renewal, ms, so that one that stalls can be tried again inside the period. Default: three eighths of the period, at
+      least 1000; never more than the context's http_timeout_ms. */
+  uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 
 #define USHER_SSP_OPTIONS_INIT \
-  { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Makes an SSP delegate (OTVSSPLicenseDelegate).

@@ -58,7 +58,7 @@ extern "C" {
 #define USHER_E_NO_TOKEN (-27)
 /** A redirect was refused: a request with a token goes only where it was sent. */
 #define USHER_E_REDIRECT (-28)
-/** The session is over (killed, expired, or its set-up failed); the licence request was not sent. */
+/** The session is over (killed, expired, or not kept alive); the licence request was not sent. */
 #define USHER_E_SESSION (-29)
 /** The renewal that was due was not made in time. */
 #define USHER_E_RENEWAL_MISSED (-30)
@@ -127,6 +127,20 @@ USHER_API const char *usher_status_name(int32_t status);
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API const char *usher_status_message(int32_t status);
+
+/**
+ * The server that answered, in words, e.g. "session manager"; "the library" for USHER_ORIGIN_LOCAL.
+ * @return static storage; "unknown" for a value that is none.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API const char *usher_origin_name(int32_t origin);
+
+/**
+ * What was being done, in a word, e.g. "set-up"; "none" for USHER_OPERATION_NONE.
+ * @return static storage; "unknown" for a value that is none.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API const char *usher_operation_name(int32_t operation);
 
 /**
  * Explains an error in words for viewers and support desks, by the origin's own code table where it has one.

@@ -76,8 +76,9 @@ typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_
  * session token alone.
  *
  * @param request    copied before return. Not NULL.
- * @param fn         told the answer, exactly once: USHER_OK with data, or one of USHER_E_CLOSED, USHER_E_REPLACED, USHER_E_TIMEOUT, why the session failed
- *                   (e.g. USHER_E_LIMIT; the request was then not sent), USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT.
+ * @param fn         told the answer, exactly once: USHER_OK with data, or one of USHER_E_CLOSED, USHER_E_REPLACED, USHER_E_TIMEOUT, why set-up failed
+ *                   (e.g. USHER_E_LIMIT) or USHER_E_SESSION if the session ended later (the request was then not sent), USHER_E_STATE (no URL for this kind of
+ *                   request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT.
  *                   Not NULL.
  * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED; other than USHER_OK: `fn` is not called.

@@ -52,7 +52,7 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 USHER_API int32_t usher_playback_free(usher_playback *playback);
 
 /**
- * Waits until set-up has ended.
+ * Waits until set-up has ended. Of a session that failed later it says why.
  *
  * @param timeout_ms  longest wait on the context's clock. 0: the delegate's `setup_timeout_ms`.
  * @return USHER_OK: the session is active, or there is none to set up. USHER_E_TIMEOUT: still pending. Otherwise why set-up failed or the playback ended:

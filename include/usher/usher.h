@@ -26,7 +26,8 @@
  * THREADS
  * Every function may be called from any thread, and from inside callbacks unless its comment says otherwise. Each context has one I/O thread
  * that never runs your code. Callbacks run on a pool of the context's callback threads (at most `callback_threads_max`): those of
- * one playback in order and one at a time, those of different playbacks in parallel. A function that would wait, called from inside a callback,
+ * one playback in order and one at a time, those of different playbacks in parallel. Or, with USHER_CALLBACKS_PUMPED, only inside
+ * usher_context_pump() on the thread of your own loop; a file descriptor says when. A function that would wait, called from inside a callback,
  * answers USHER_E_WOULD_DEADLOCK instead of waiting for itself.
  *
  * ANSWER NOW OR LATER
@@ -67,5 +68,6 @@
 #include "playback.h"
 #include "license.h"
 #include "testing.h"
+#include "api.h"
 
 #endif /* USHER_USHER_H */

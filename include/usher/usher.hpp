@@ -753,6 +753,7 @@ struct ssp_options {
   usher::wire_format wire_format = usher::wire_format::automatic;
   /** USHER_OFF: none. */
   uint32_t teardown_retries = 0;
+  milliseconds keep_alive_timeout{0};
 };
 
 /** How licences are asked for. Lives on while playbacks or the context use it. */
@@ -1032,6 +1033,7 @@ class context : public detail::owner<usher_context, usher_context_free> {
     raw.resetup_on_extra_license = static_cast<int32_t>(options.resetup_on_extra_license);
     raw.wire_format = static_cast<int32_t>(options.wire_format);
     raw.teardown_retries = options.teardown_retries;
+    raw.keep_alive_timeout_ms = ms32(options.keep_alive_timeout);
     usher_delegate *out = nullptr;
     int32_t s = usher_ssp_delegate_new(handle_, &raw, &out);
     return detail::done(s, delegate(out, kept_));

@@ -190,6 +190,7 @@ class SSPOptions(ctypes.Structure):
         ("resetup_on_extra_license", c_int32),
         ("wire_format", c_int32),
         ("teardown_retries", c_uint32),
+        ("keep_alive_timeout_ms", c_uint32),
     ]
 
 

@@ -71,6 +71,7 @@ class SSPDelegate:
         resetup_on_extra_license: Resetup | int = Resetup.CALLBACK_ONLY,
         wire_format: WireFormat | int = WireFormat.AUTO,
         teardown_retries: int = 0,
+        keep_alive_timeout_ms: int = 0,
     ) -> None:
         """Makes a delegate. 0 and None mean the default that usher_ssp_options names beside each option; ``usher.OFF`` means "none".
 
@@ -124,6 +125,7 @@ class SSPDelegate:
             resetup_on_extra_license=resetup_on_extra_license,
             wire_format=wire_format,
             teardown_retries=_ffi.integer(teardown_retries, 32, "teardown_retries"),
+            keep_alive_timeout_ms=_ffi.integer(keep_alive_timeout_ms, 32, "keep_alive_timeout_ms"),
         )
         _ffi.lib.usher_ssp_delegate_new(context._handle, ctypes.byref(options), ctypes.byref(self._handle))
         self._freed = False

@@ -460,7 +460,6 @@ def test_context_freedInsideAPump_isDoneWhenThatPumpReturns(pumped: Stage, destr
     assert pumped.routes() == ["setup", "teardown"]
 
 
-@pytest.mark.xfail(reason="the library: usher_context_free() does not wait for a pump of another thread", strict=False)
 def test_context_freedWhileAnotherThreadPumps_hasNoCallbackAfterReturn(pumped: Stage) -> None:
     entered, gate, left = threading.Event(), threading.Event(), threading.Event()
 

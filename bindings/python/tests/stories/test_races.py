@@ -371,7 +371,7 @@ def test_heartbeat_withRetriesOff_isToldAtOnce(stage: Stage) -> None:
 def test_heartbeatDue_whileTheEarlierIsInFlight_isNotSentTwice(stage_factory: StageFactory) -> None:
     stage = stage_factory(headend={"period_s": 4, "grace": 10.0})
     stage.headend.faults.add("heartbeat", Fault.stall("after"))
-    stage.play()
+    stage.play(delegate=stage.delegate(keep_alive_timeout_ms=10_000))
     stage.advance(4_000 + 5_000)
     assert stage.headend.journal.count("heartbeat") == 1
     stage.headend.release()
@@ -379,6 +379,16 @@ def test_heartbeatDue_whileTheEarlierIsInFlight_isNotSentTwice(stage_factory: St
     assert stage.events.all(E.KEPT_ALIVE)
     stage.advance(4_000)
     assert [seq for route, seq in stage.seqs() if route == "heartbeat"][:2] == [1, 2]
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeat_stalledInAShortPeriod_isTriedAgainInTime(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"period_s": 10})
+    stage.headend.faults.add("heartbeat", Fault.stall("before"))
+    stage.play()
+    stage.advance(40_000)
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+    assert [s.state.value if hasattr(s.state, "value") else s.state for s in stage.headend.sessions.all()] == ["active"]
 
 
 @pytest.mark.breaks_rules("late-beat")

@@ -1,0 +1,99 @@
+internal import CPlatform
+
+/// Runs host code only where the host pumps; a file descriptor says when.
+package final class PumpedExecutor: CallbackExecutor {
+  package enum PumpResult { case ran(Int), busy, reentered }
+
+  private let monitor = Monitor()
+  private let onChange: () -> Void
+  private var jobs: [() -> Void] = []
+  private var running = 0
+  private var isPumping = false
+  private var pumper: UInt64?
+  private var isEnded = false
+  private var afterPump: (() -> Void)?
+  /// Readable while jobs are due.
+  package let fileDescriptor: Int32
+
+  /// nil: no file descriptor could be had.
+  init?(onChange: @escaping () -> Void) {
+    self.onChange = onChange
+    fileDescriptor = up_eventfd_new()
+    if fileDescriptor < 0 { return nil }
+  }
+
+  deinit { up_close(fileDescriptor) }
+
+  package var pending: Int { monitor.locked { jobs.count + running } }
+
+  /// One thread pumps, so one queue keeps every lane's order.
+  package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
+    monitor.locked {
+      if isEnded { return false }
+      jobs.append(job)
+      if jobs.count == 1 { up_eventfd_signal(fileDescriptor) }
+      return true
+    }
+  }
+
+  /// Whether the calling thread is the one that pumped last: what it waits for could need itself.
+  package var isPumpingThread: Bool { monitor.locked { pumper == up_thread_self() } }
+
+  /// Runs what is due now; what becomes due meanwhile waits.
+  package func pump() -> PumpResult {
+    if isCallbackThread() { return .reentered }
+    let taken = monitor.locked { () -> [() -> Void]? in
+      if isPumping { return nil }
+      isPumping = true
+      pumper = up_thread_self()
+      up_fd_drain(fileDescriptor)
+      defer { jobs = [] }
+      running = jobs.count
+      return jobs
+    }
+    guard let taken else { return .busy }
+    run(taken)
+    let last = monitor.locked { () -> (() -> Void)? in
+      isPumping = false
+      monitor.broadcast()
+      if !jobs.isEmpty { up_eventfd_signal(fileDescriptor) }
+      defer { afterPump = nil }
+      return afterPump
+    }
+    last?()
+    return .ran(taken.count)
+  }
+
+  private func run(_ taken: [() -> Void]) {
+    var rest = taken[...]
+    while let job = rest.popFirst() {
+      withCallbackMark(job)
+      monitor.locked { running -= 1 }
+      onChange()
+    }
+  }
+
+  /// From inside one of its callbacks: runs `work` on the pumping thread before its pump returns. False: this thread is not pumping it.
+  package func afterThisPump(_ work: @escaping () -> Void) -> Bool {
+    monitor.locked {
+      guard isPumping, pumper == up_thread_self() else { return false }
+      afterPump = work
+      return true
+    }
+  }
+
+  /// Waits for a pump of another thread, then runs what is left on the calling one.
+  package func shutDown() {
+    while true {
+      let taken = monitor.locked { () -> [() -> Void] in
+        while isPumping { monitor.wait() }
+        defer { jobs = [] }
+        running = jobs.count
+        if jobs.isEmpty { isEnded = true }
+        return jobs
+      }
+      if taken.isEmpty { return }
+      run(taken)
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import Testing
+
+@testable import UsherCore
+
+/// Races in which a token, a retry or a renewal was once lost.
+@Suite struct SSMSessionTokenRaceTests {
+  @Test func newestToken_whileTheTeardownIsToBeRetried_isTheOneUsed() {
+    var s = SessionDriver.beating()
+    s.close()
+    s.run(until: 63_000)
+    s.answer(.teardown, Say.unreachable)
+    s.answer(.heartbeat, Say.token("t2"))
+    s.pass(1000)
+    #expect(s.take() == ["teardown t1", "teardown t2"])
+  }
+
+  @Test func newestToken_whileTheTeardownIsRetried_isTornDownWhenThatIsRefused() {
+    var s = SessionDriver.beating()
+    s.close()
+    s.run(until: 63_000)
+    s.answer(.teardown, Say.unreachable)
+    s.pass(500)
+    #expect(s.take() == ["teardown t1", "teardown t1"])
+    s.answer(.heartbeat, Say.token("t2"))
+    s.answer(.teardown, Say.refused(1006))
+    #expect(s.take() == ["teardown t2"])
+  }
+
+  @Test func close_beatAndLicenseInFlight_unknownBeatFirst_tearsDownTheLicensesToken() {
+    // Strict rotation: the licence replaced the token before the beat arrived.
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.close()
+    s.answer(.heartbeat, Say.refused(1006))
+    s.licenseAnswered(token: "t2")
+    #expect(s.take() == ["heartbeat t1", "teardown t2"])
+  }
+
+  @Test func close_beatAndLicenseInFlight_licenseFirst_tearsDownItsToken() {
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.close()
+    s.licenseAnswered(token: "t2")
+    s.answer(.heartbeat, Say.refused(1006))
+    #expect(s.take() == ["heartbeat t1", "teardown t2"])
+  }
+
+  @Test func close_whileARefusedBeatWaitsForALicense_unknownSessionIsNotTornDown() {
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.answer(.heartbeat, Say.refused(1006))
+    s.close()
+    s.licenseAnswered()
+    #expect(s.take() == ["heartbeat t1", "released", "ended"])
+  }
+
+  @Test func mode_decidedCDMWhileBeatAndRenewalInFlight_keepsTheBeatsToken() {
+    var s = SessionDriver.beating()
+    s.licenseSent()
+    s.decide(.cdm)
+    s.renewed()
+    s.licenseAnswered()
+    s.answer(.heartbeat, Say.token("t2"))
+    s.close()
+    #expect(s.take().last == "teardown t2")
+  }
+
+  @Test func renewal_notMadeForAPeriod_isToldOnceAndAskedAgain() {
+    var s = SessionDriver.active()
+    s.decide(.enforced)
+    s.run(until: 60_000)
+    #expect(s.take() == ["renewal due"])
+    s.run(until: 119_999)
+    #expect(s.take() == [])
+    s.run(until: 120_000)
+    #expect(s.take() == ["renewal failed: RENEWAL_MISSED", "renewal due"])
+    s.run(until: 180_000)
+    #expect(s.take() == ["renewal due"])
+    s.renewed(token: "r1")
+    let end = s.take()
+    #expect(end.first?.hasPrefix("kept alive") == true && end.last == "recovered" && end.count == 2)
+  }
+
+  @Test func retryOption_zero_neverRetriesEvenWhenTheBeatWasEarly() {
+    for seed in 0..<100 as Range<UInt64> {
+      var policy = SSPPolicy()
+      policy.retry = 0
+      var s = SessionDriver.active(policy, seed: seed)
+      s.run(until: s.timer ?? 0)
+      s.answer(.heartbeat, Say.unreachable)
+      #expect(s.take() == ["heartbeat t1", "heartbeat failed: TRANSPORT"], "seed \(seed)")
+    }
+  }
+
+  @Test func renewal_overdueBySleep_isAskedForAndGivenAWholePeriod() {
+    var s = SessionDriver.active()
+    s.decide(.enforced)
+    s.sleep(until: 200_000)
+    #expect(s.take() == ["doubtful", "renewal due"])
+    s.run(until: 230_000)
+    #expect(s.take() == [])
+    s.renewed(token: "t2")
+    #expect(s.take().count == 1)
+  }
+}
+
+/// Licences of one session side by side, at a head-end that replaces the token with each.
+@Suite struct PlaybackTokenRaceTests {
+  @Test func licenses_inParallel_denialOvertakingTheNewToken_isResentWithIt() {
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    p.ask(2)
+    p.denied(2, 1006)
+    p.licensed(1, token: "t2")
+    #expect(p.take().last == "license 2 c1,t2")
+  }
+
+  @Test func renewal_deniedWhileALicenseIsUnderWay_isResentWithItsToken() {
+    var p = PlaybackDriver.active(steady { $0.keepAlive = .renewal })
+    p.ask(1)
+    p.run(until: 60_000)
+    p.ask(2, renewal: true)
+    p.denied(2, 1006)
+    p.licensed(1, token: "t2")
+    let story = p.take()
+    #expect(story.last == "renewal 2 t2" && !story.contains { $0.hasPrefix("heartbeat error") }, "\(story)")
+  }
+
+  @Test func licenses_threeInParallel_allArrive() {
+    var p = PlaybackDriver.active()
+    for id in 1...3 as ClosedRange<LicenseID> { p.ask(id) }
+    var valid = "t1"
+    var count = 1
+    var got: Set<LicenseID> = []
+    for _ in 0..<20 {
+      guard case .license(_, let id)? = p.waiting.first else { break }
+      let sent = p.story.last { $0.hasPrefix("license \(id) ") } ?? ""
+      if sent.hasSuffix("," + valid) {
+        count += 1
+        valid = "t\(count)"
+        p.licensed(id, token: valid)
+        got.insert(id)
+      } else {
+        p.denied(id, 1006)
+      }
+    }
+    #expect(got == [1, 2, 3], "\(p.story)")
+  }
+
+  @Test func close_whileASessionIsReplacedPastTheCap_releasesThePlayer() {
+    // The teardown of the session being replaced hangs; then the player is to go on.
+    var p = PlaybackDriver.active(steady { $0.resetup = .always })
+    p.ask(1)
+    p.licensed(1)
+    p.ask(2)
+    p.run(until: 5000)
+    p.close()
+    p.answer(.teardown, Say.done)
+    #expect(p.take().filter { $0 == "released" }.count == 1)
+  }
+}

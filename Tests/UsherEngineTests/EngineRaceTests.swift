@@ -1,0 +1,26 @@
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+@Suite struct EngineRaceTests {
+  /// The refusal was given while our teardown was on its way; its reply only comes later than the teardown's.
+  @Test func limit_refusalOvertakenByOwnTeardownsReply_isTriedOnceMore() throws {
+    var headEnd = ModelHeadEnd()
+    headEnd.limit = 1
+    let s = try #require(Simulation(ModelTransport(headEnd, seed: 1, latencyMost: 400)))
+    s.engine.addPlayer(1)
+    s.engine.addPlayer(2)
+    let delegate = Simulation.delegate()
+    s.play(1, on: 1, delegate)
+    s.run(until: 5000)
+    for round in 0..<6 as Range<UInt64> {
+      s.close(1 + round)
+      s.play(2 + round, on: 1 + (round + 1) % 2, delegate)
+      s.pass(5000)
+    }
+    #expect(s.events.all.filter { $0.kind == .setupError }.isEmpty)
+    #expect(s.network.look { $0.alive.count } == 1)
+    s.finish()
+  }
+}

@@ -1,0 +1,200 @@
+/*
+ * every_function.c - every function of the API once in a story, and what each says to NULL, garbage, freed and wrong-kind handles.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static int licences, certificates, events, gone;
+
+static void on_event(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (usher_event_name(event->type)[0]) add(&events, 1);
+}
+static void on_license(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)user_data;
+  if (response->error.status == USHER_OK && response->data_size > 0 && tag == 7) add(&licences, 1);
+}
+static void on_certificate(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data;
+  if (response->error.status == USHER_OK && response->data_size > 0) add(&certificates, 1);
+}
+static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data;
+  usher_complete_token(completion, content_token());
+}
+static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data, (void)key_system;
+  usher_complete_payload(completion, (const uint8_t *)"fresh", 5);
+}
+
+static void story(void) {
+  usher_context *context = new_context(USHER_CALLBACKS_THREADED);
+  usher_delegate *delegate = new_delegate(context, license_url());
+  usher_player *player = new_player(context);
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback = NULL;
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
+  usher_response *response = NULL, *certificate = NULL;
+  usher_response_info info = USHER_RESPONSE_INFO_INIT;
+  usher_explanation words;
+  usher_pending pending = USHER_PENDING_INIT;
+  uint64_t id = 0;
+  int32_t state = -1;
+  uint32_t open_playbacks = 9, ran = 9;
+  int fd = -1;
+
+  tell(strcmp(usher_version(), "0") > 0, "usher_version: %s", usher_version());
+  tell(strcmp(usher_status_name(USHER_E_LIMIT), "USHER_E_LIMIT") == 0, "usher_status_name");
+  tell(usher_status_message(USHER_E_LIMIT)[0] != 0, "usher_status_message");
+  tell(usher_origin_name(USHER_ORIGIN_SSM)[0] != 0 && strcmp(usher_origin_name(99), "unknown") == 0, "usher_origin_name");
+  tell(usher_operation_name(USHER_OPERATION_SETUP)[0] != 0 && strcmp(usher_operation_name(-1), "unknown") == 0, "usher_operation_name");
+  answers(USHER_OK, usher_error_explain(USHER_ORIGIN_SSM, USHER_E_LIMIT, 1007, &words), "usher_error_explain");
+  tell(words.known == 1 && words.summary[0] && words.advice[0], "1007 of the session manager is explained");
+  answers(USHER_E_INVALID_ARGUMENT, usher_error_explain(0, 0, 0, NULL), "usher_error_explain to nowhere");
+
+  answers(USHER_OK, usher_context_add_observer(context, on_event, &gone, count_destroy, &id), "usher_context_add_observer");
+  answers(USHER_OK, usher_context_set_delegate(context, delegate), "usher_context_set_delegate");
+  answers(USHER_OK, usher_delegate_set_token_callback(delegate, on_token, &gone, count_destroy), "usher_delegate_set_token_callback");
+  item.tag = 7;
+  item.payload = on_payload;
+  item.content_id = (const uint8_t *)"content-1";
+  item.content_id_size = 9;
+  item.user_data = &gone;
+  item.destroy = count_destroy;
+  answers(USHER_OK, usher_player_play(player, &item, &playback), "usher_player_play, its token from the callback");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0), "usher_playback_wait_session");
+  answers(USHER_OK, usher_playback_session_state(playback, &state), "usher_playback_session_state");
+  tell(state == USHER_SESSION_ACTIVE, "the session is active");
+  tell(held() == 1, "one session is held");
+  answers(USHER_OK, usher_playback_get_license(playback, &request, &response), "usher_playback_get_license");
+  answers(USHER_OK, usher_response_get(response, &info), "usher_response_get");
+  tell(info.data_size == 36 && memcmp(info.data, "WVL1", 4) == 0, "the licence's bytes");
+  answers(USHER_OK, usher_playback_get_certificate(playback, 0, &certificate), "usher_playback_get_certificate");
+  answers(USHER_OK, usher_playback_request_certificate(playback, on_certificate, &gone, count_destroy), "usher_playback_request_certificate");
+  answers(USHER_OK, usher_playback_request_license(playback, &request, on_license, &gone, count_destroy), "usher_playback_request_license");
+  tell(reaches(&certificates, 1, 5000), "a certificate comes");
+  tell(reaches(&licences, 1, 5000), "a licence comes");
+  answers(USHER_OK, usher_context_settle(context, 0, 0, 5000), "usher_context_settle");
+  answers(USHER_OK, usher_context_pending(context, &pending), "usher_context_pending");
+  answers(USHER_E_STATE, usher_context_advance(context, 1, 0), "usher_context_advance on the system clock");
+  answers(USHER_E_STATE, usher_context_jump(context, 1), "usher_context_jump on the system clock");
+  answers(USHER_E_STATE, usher_context_pump(context, &ran), "usher_context_pump in threaded mode");
+  answers(USHER_E_STATE, usher_context_pump_fd(context, &fd), "usher_context_pump_fd in threaded mode");
+  tell(fd == -1, "and no descriptor");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(12345, "x"), "usher_complete_token of nothing");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(12345, (const uint8_t *)"x", 1), "usher_complete_payload of nothing");
+  answers(USHER_OK, usher_playback_close(playback, USHER_CLOSE_DEFAULT), "usher_playback_close");
+  answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "usher_playback_wait_closed");
+  tell(held() == 0, "no session is held when it is closed");
+  answers(USHER_OK, usher_player_stop(player, USHER_CLOSE_DEFAULT), "usher_player_stop");
+  answers(USHER_OK, usher_context_remove_observer(context, id), "usher_context_remove_observer");
+  answers(USHER_E_INVALID_ARGUMENT, usher_context_remove_observer(context, id), "a second time");
+  answers(USHER_OK, usher_response_free(response), "usher_response_free");
+  answers(USHER_OK, usher_response_free(certificate), "usher_response_free of the certificate");
+  answers(USHER_OK, usher_playback_free(playback), "usher_playback_free");
+  answers(USHER_OK, usher_player_free(player), "usher_player_free");
+  answers(USHER_OK, usher_delegate_free(delegate), "usher_delegate_free");
+  answers(USHER_OK, usher_context_close(context, 0, &open_playbacks), "usher_context_close");
+  tell(open_playbacks == 0, "nothing stays open");
+  answers(USHER_OK, usher_context_free(context), "usher_context_free");
+  tell(get(&gone) == 5, "each of the five destroys ran once (%d)", get(&gone));
+  tell(get(&events) >= 5, "events came (%d)", get(&events));
+  nothing_held("story");
+}
+
+/* Every function that takes a handle, given one that is none. */
+static void refused(const char *what, void *bad, int null) {
+  usher_context *context = (usher_context *)bad;
+  usher_delegate *delegate = (usher_delegate *)bad;
+  usher_player *player = (usher_player *)bad;
+  usher_playback *playback = (usher_playback *)bad;
+  usher_response *response = (usher_response *)bad;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
+  usher_response_info info = USHER_RESPONSE_INFO_INIT;
+  usher_pending pending = USHER_PENDING_INIT;
+  usher_delegate *out_delegate;
+  usher_player *out_player;
+  usher_playback *out_playback;
+  usher_response *out_response;
+  uint32_t number;
+  int32_t state;
+  int fd, destroyed = 0, bad_count = 0, index;
+  const int32_t free_answer = null ? USHER_OK : USHER_E_INVALID_HANDLE;
+  ssp.license_url = license_url();
+  item.content_token = "token";
+  item.user_data = &destroyed;
+  item.destroy = count_destroy;
+  {
+    struct {
+      const char *name;
+      int32_t found, wanted;
+    } calls[] = {
+        {"context_close", usher_context_close(context, 10, &number), USHER_E_INVALID_HANDLE},
+        {"context_pump", usher_context_pump(context, &number), USHER_E_INVALID_HANDLE},
+        {"context_pump_fd", usher_context_pump_fd(context, &fd), USHER_E_INVALID_HANDLE},
+        {"context_add_observer", usher_context_add_observer(context, on_event, &destroyed, count_destroy, NULL), USHER_E_INVALID_HANDLE},
+        {"context_remove_observer", usher_context_remove_observer(context, 1), USHER_E_INVALID_HANDLE},
+        {"context_set_delegate", usher_context_set_delegate(context, NULL), USHER_E_INVALID_HANDLE},
+        {"ssp_delegate_new", usher_ssp_delegate_new(context, &ssp, &out_delegate), USHER_E_INVALID_HANDLE},
+        {"delegate_set_token_callback", usher_delegate_set_token_callback(delegate, on_token, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"player_new", usher_player_new(context, &out_player), USHER_E_INVALID_HANDLE},
+        {"player_play", usher_player_play(player, &item, &out_playback), USHER_E_INVALID_HANDLE},
+        {"player_stop", usher_player_stop(player, 0), USHER_E_INVALID_HANDLE},
+        {"playback_close", usher_playback_close(playback, 0), USHER_E_INVALID_HANDLE},
+        {"playback_wait_session", usher_playback_wait_session(playback, 10), USHER_E_INVALID_HANDLE},
+        {"playback_wait_closed", usher_playback_wait_closed(playback, 10), USHER_E_INVALID_HANDLE},
+        {"playback_session_state", usher_playback_session_state(playback, &state), USHER_E_INVALID_HANDLE},
+        {"playback_request_license", usher_playback_request_license(playback, &request, on_license, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"playback_get_license", usher_playback_get_license(playback, &request, &out_response), USHER_E_INVALID_HANDLE},
+        {"playback_get_certificate", usher_playback_get_certificate(playback, 10, &out_response), USHER_E_INVALID_HANDLE},
+        {"playback_request_certificate", usher_playback_request_certificate(playback, on_certificate, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"response_get", usher_response_get(response, &info), USHER_E_INVALID_HANDLE},
+        {"context_advance", usher_context_advance(context, 1, 0), USHER_E_INVALID_HANDLE},
+        {"context_jump", usher_context_jump(context, 1), USHER_E_INVALID_HANDLE},
+        {"context_settle", usher_context_settle(context, 0, 0, 10), USHER_E_INVALID_HANDLE},
+        {"context_pending", usher_context_pending(context, &pending), USHER_E_INVALID_HANDLE},
+        {"response_free", usher_response_free(response), free_answer},
+        {"playback_free", usher_playback_free(playback), free_answer},
+        {"player_free", usher_player_free(player), free_answer},
+        {"delegate_free", usher_delegate_free(delegate), free_answer},
+        {"context_free", usher_context_free(context), free_answer},
+    };
+    for (index = 0; index < (int)(sizeof calls / sizeof *calls); index++) {
+      if (calls[index].found == calls[index].wanted) continue;
+      bad_count++;
+      tell(0, "%s: usher_%s answers %s", what, calls[index].name, usher_status_name(calls[index].found));
+    }
+    tell(bad_count == 0, "%s: refused by all %d functions", what, index);
+  }
+  tell(out_delegate == NULL && out_player == NULL && out_playback == NULL && out_response == NULL, "%s: every out is NULL", what);
+  tell(destroyed == 5, "%s: each user_data of a refused call was destroyed once (%d of 5)", what, destroyed);
+}
+
+int main(void) {
+  usher_context *context;
+  usher_player *player;
+  static char memory[256];
+  story();
+  refused("NULL", NULL, 1);
+  refused("a stack address", &context, 0);
+  refused("a heap address", memory, 0);
+  refused("all ones", (void *)UINTPTR_MAX, 0);
+  refused("5", (void *)5, 0);
+  context = new_context(USHER_CALLBACKS_THREADED);
+  player = new_player(context);
+  {
+    usher_playback *wrong = (usher_playback *)(void *)context;
+    int32_t state;
+    answers(USHER_E_INVALID_HANDLE, usher_playback_session_state(wrong, &state), "a context where a playback is wanted");
+    answers(USHER_E_INVALID_HANDLE, usher_context_free((usher_context *)(void *)player), "a player where a context is freed");
+    answers(USHER_OK, usher_player_stop(player, 0), "the player lives on");
+  }
+  usher_player_free(player);
+  refused("a freed player", player, 0);
+  usher_context_free(context);
+  refused("a freed context", context, 0);
+  return failed != 0;
+}

@@ -1,0 +1,261 @@
+"""Builds and runs test programs against a head-end of their own and counts their claims. Used by Tests/c/run and Tests/cpp/run; standard library only.
+
+Each program gets an account of its own, a time limit, and prints "ok - ..." / "not ok - ..." lines. After it, the head-end must hold no session of that
+account. The last line is the sum: "N passed, N failed".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
+CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
+KID = "00112233445566778899aabbccddeeff"
+KEY = "ffeeddccbbaa99887766554433221100"
+
+
+@dataclass
+class Program:
+    """One program: how it is built and run."""
+
+    source: Path
+    """C or, by its suffix, C++."""
+    arguments: list[str] = field(default_factory=list)
+    """`{name}` stands for a place of the head-end: license_url, clearkey_url, ssm_url, token, kid."""
+    libraries: list[str] = field(default_factory=list)
+    needs: str = ""
+    """A pkg-config name; without it the program is skipped."""
+    linked: bool = True
+    """False: it is linked with nothing of ours."""
+    expires: bool = False
+    """Its sessions may end by expiry: it dies on purpose."""
+    timeout_s: float = 60
+    says: str = ""
+    """For examples, which tell no claims: what its output must contain."""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.source.stem
+
+
+class HeadEnd:
+    """The reference head-end in a process of its own."""
+
+    def __init__(self, python: str, folder: Path) -> None:
+        ready = folder / "headend.json"
+        command = [python, "-m", "usher.testing.headend", "--limit", "100000", "--period", "1", "--grace", "4", "--rotation", "strict"]
+        command += ["--enforced", "fairplay", "--key", f"{KID}:{KEY}", "--ready-file", str(ready)]
+        path = [os.environ.get("PYTHONPATH", ""), str(ROOT / "bindings" / "python" / "src")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
+        self.log = folder / "headend.txt"
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        end = time.monotonic() + 30
+        while not (ready.exists() and ready.read_text().strip().endswith("}")):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.end()
+                sys.exit(f"the head-end did not start (--python {python}):\n{self.log.read_text()}")
+            time.sleep(0.05)
+        self.facts: dict[str, Any] = json.loads(ready.read_text())
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(f"{self.facts['control_url']}/{path}", data, timeout=20) as reply:
+            answer: dict[str, Any] = json.load(reply)
+            return answer
+
+    def active(self, account: str) -> int:
+        return int(self.ask(f"sessions?state=active&account={account}")["active"])
+
+    def end(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def arguments_of(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("library", type=Path, help="libusher.so")
+    parser.add_argument("--python", default=None, help="Python that has usher.testing's requirements (default: .venv/bin/python, else this one)")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only these programs")
+    parser.add_argument("--seconds", type=float, default=5, help="how long the stress test runs (5)")
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler")
+    parser.add_argument("--cxx", default=os.environ.get("CXX", "c++"), help="C++ compiler")
+    parser.add_argument("--flags", default="", help="more flags for compiling and linking, e.g. -fsanitize=thread")
+    parser.add_argument("--under", default="", help="a program to run them under, e.g. 'valgrind -q --error-exitcode=9'")
+    parser.add_argument("--patience", type=int, default=1, help="how many times longer everything may take")
+    parser.add_argument("--show", action="store_true", help="print every claim")
+    arguments = parser.parse_args()
+    venv = ROOT / ".venv" / "bin" / "python"
+    arguments.python = arguments.python or (str(venv) if venv.exists() else sys.executable)
+    arguments.library = arguments.library.resolve()
+    return arguments
+
+
+class Runner:
+    """Runs programs, tells of each in a line, counts."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.passed = 0
+        self.failures: list[str] = []
+        self.skipped = 0
+        self.folder = Path(tempfile.mkdtemp(prefix="usher-tests-"))
+
+    def build(self, program: Program) -> Path | str:
+        """The program, or why there is none."""
+        cxx = program.source.suffix == ".cpp"
+        command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
+        command += shlex.split(self.arguments.flags) + ["-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c")]
+        libraries = list(program.libraries)
+        if program.needs:
+            asked = subprocess.run(["pkg-config", "--cflags", "--libs", program.needs], capture_output=True, text=True)
+            if asked.returncode:
+                return f"skipped: pkg-config does not find {program.needs}"
+            libraries += asked.stdout.split()
+        out = self.folder / program.name
+        command += [str(program.source), "-o", str(out)]
+        if program.linked:
+            command += [str(self.arguments.library), f"-Wl,-rpath,{self.arguments.library.parent}"]
+        made = subprocess.run([*command, *libraries], capture_output=True, text=True)
+        return out if made.returncode == 0 else f"does not build:\n{made.stdout}{made.stderr}"
+
+    def run(self, program: Program, headend: HeadEnd) -> None:
+        built = self.build(program)
+        if isinstance(built, str):
+            if built.startswith("skipped"):
+                self.skipped += 1
+                print(f"{program.name:22} {built}", flush=True)
+            else:
+                self.end_of(program, 0, [built], 0)
+            return
+        token = headend.ask("token", {"account": program.name, "max_sessions": 100000})["token"]
+        urls, certificates = headend.facts["license_urls"], headend.facts["certificate_urls"]
+        places = {"license_url": urls["widevine"], "clearkey_url": urls["clearkey"], "enforced_url": urls["fairplay"]}
+        places |= {"ssm_url": headend.facts["ssm_url"], "token": token, "kid": "ABEiM0RVZneImaq7zN3u_w"}
+        environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | {
+            "USHER_TEST_LICENSE_URL": urls["widevine"],
+            "USHER_TEST_ENFORCED_URL": urls["fairplay"],
+            "USHER_TEST_CERTIFICATE_URL": certificates["fairplay"],
+            "USHER_TEST_SSM_URL": headend.facts["ssm_url"],
+            "USHER_TEST_PORT": str(headend.facts["port"]),
+            "USHER_TEST_ACCOUNT": program.name,
+            "USHER_TEST_TOKEN": token,
+            "USHER_TEST_LIBRARY": str(self.arguments.library),
+            "USHER_TEST_SECONDS": str(self.arguments.seconds),
+            "USHER_TEST_PATIENCE": str(self.arguments.patience),
+        }
+        command = [*shlex.split(self.arguments.under), str(built), *(argument.format(**places) for argument in program.arguments)]
+        log = self.folder / f"{program.name}.txt"
+        started = time.monotonic()
+        failures: list[str] = []
+        with log.open("wb") as output:
+            child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                code = child.wait(program.timeout_s * self.arguments.patience)
+                if code:
+                    failures.append(f"ended by signal {-code}" if code < 0 else f"exit code {code}")
+            except subprocess.TimeoutExpired:
+                failures.append(f"not ended within {program.timeout_s * self.arguments.patience:.0f} s{self.stacks(child.pid)}")
+                os.killpg(child.pid, 9)
+                child.wait()
+        said = log.read_text(encoding="utf-8", errors="replace")
+        claims = re.findall(r"^ok - .*$", said, re.M)
+        bad = re.findall(r"^not ok - (.*)$", said, re.M)
+        passed = len(claims)
+        if program.says:
+            if re.search(program.says, said):
+                passed += 1
+            else:
+                bad.append(f"its output has no {program.says!r}")
+        if bad or failures:
+            shown = [line for line in said.splitlines() if not line.startswith("ok - ")][-60:]
+            failures = bad + ([text for text in failures if not bad or not text.startswith("exit code")]) + ["its output:\n" + "\n".join(shown)]
+        wait_s = 12 if program.expires else 3 * self.arguments.patience
+        end = time.monotonic() + wait_s
+        while (active := headend.active(program.name)) and time.monotonic() < end:
+            time.sleep(0.1)
+        if active:
+            failures.insert(0, f"{active} sessions are held at the head-end afterwards")
+        else:
+            passed += 1
+        headend.ask("release", {})
+        headend.ask("faults", {"clear": True})
+        if self.arguments.show:
+            print(said, end="")
+        self.end_of(program, passed, failures, time.monotonic() - started)
+
+    def stacks(self, pid: int) -> str:
+        if not shutil.which("gdb"):
+            return ""
+        asked = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"], capture_output=True, text=True, timeout=60)
+        return "\n" + "\n".join(line for line in asked.stdout.splitlines() if line.startswith(("#", "Thread")))
+
+    def end_of(self, program: Program, passed: int, failures: list[str], seconds: float) -> None:
+        self.passed += passed
+        told = [text for text in failures if not text.startswith("its output")]
+        self.failures += [f"{program.name}: {text.splitlines()[0]}" for text in told]
+        print(f"{program.name:22} {passed:4} passed {len(told):3} failed {seconds:6.1f} s", flush=True)
+        for text in failures:
+            print("    not ok: " + text.replace("\n", "\n    "), flush=True)
+
+    def claim(self, good: bool, what: str) -> None:
+        if good:
+            self.passed += 1
+        else:
+            self.failures.append(what)
+        if not good or self.arguments.show:
+            print(f"{'ok' if good else 'not ok'} - {what}", flush=True)
+
+    def finish(self) -> int:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in self.failures:
+            print(f"failed: {name}")
+        print(f"{self.passed} passed, {len(self.failures)} failed" + (f", {self.skipped} skipped" if self.skipped else ""))
+        return 1 if self.failures else 0
+
+
+def functions() -> list[str]:
+    """Every function of the headers."""
+    found: set[str] = set()
+    for header in (ROOT / "include" / "usher").glob("*.h"):
+        found |= set(re.findall(r"^USHER_API [^;(]*?\b(usher_\w+)\(", header.read_text(), re.M))
+    return sorted(found)
+
+
+def words(*files: Path) -> set[str]:
+    """Every usher_ function called in them: comments do not count."""
+    text = "\n".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S) for file in files)
+    return set(re.findall(r"\b(usher_\w+)\b", text))
+
+
+def main(description: str, programs: list[Program], more: Any = None) -> int:
+    arguments = arguments_of(description)
+    chosen = [program for program in programs if not arguments.only or program.name in arguments.only]
+    runner = Runner(arguments)
+    if more and not arguments.only:
+        more(runner)
+    headend = HeadEnd(arguments.python, runner.folder)
+    try:
+        for program in chosen:
+            runner.run(program, headend)
+    finally:
+        headend.end()
+    return runner.finish()

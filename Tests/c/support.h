@@ -1,0 +1,220 @@
+/*
+ * support.h - what the C tests share: telling, counting, asking the head-end, and short ways to make what a story needs.
+ * Where the head-end is stands in the environment (USHER_TEST_...), set by `Tests/c/run`. Valid as C++ too.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_TEST_SUPPORT_H
+#define USHER_TEST_SUPPORT_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <usher/usher.h>
+
+#if defined(__GNUC__)
+#define MAY_BE_UNUSED __attribute__((unused))
+#define LIKE_PRINTF(text, first) __attribute__((format(printf, text, first), unused))
+#else
+#define MAY_BE_UNUSED
+#define LIKE_PRINTF(text, first)
+#endif
+
+/* ---- telling ------------------------------------------------------------------------------------------------------------ */
+
+static int failed;
+
+/* One claim, one line: what `Tests/c/run` counts. */
+static int tell(int good, const char *format, ...) LIKE_PRINTF(2, 3);
+static int tell(int good, const char *format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  printf("%sok - %s\n", good ? "" : "not ", line);
+  fflush(stdout);
+  if (!good) failed++;
+  return good;
+}
+
+/* A status is the one wanted; names both where not. */
+MAY_BE_UNUSED static int answers(int32_t wanted, int32_t found, const char *what) {
+  if (wanted == found) return tell(1, "%s", what);
+  return tell(0, "%s: %s (wanted %s)", what, usher_status_name(found), usher_status_name(wanted));
+}
+
+/* ---- time and counters that threads share ------------------------------------------------------------------------------- */
+
+static void sleep_ms(long ms) {
+  struct timespec time;
+  time.tv_sec = ms / 1000;
+  time.tv_nsec = ms % 1000 * 1000000;
+  nanosleep(&time, NULL);
+}
+MAY_BE_UNUSED static double now_s(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+static void add(int *counter, int by) { __atomic_add_fetch(counter, by, __ATOMIC_SEQ_CST); }
+static int get(int *counter) { return __atomic_load_n(counter, __ATOMIC_SEQ_CST); }
+
+/* Waits until the counter is at least `wanted`, at most `ms` (slower under valgrind and sanitizers). */
+static int patience(void) {
+  const char *text = getenv("USHER_TEST_PATIENCE");
+  return text ? atoi(text) : 1;
+}
+MAY_BE_UNUSED static int reaches(int *counter, int wanted, long ms) {
+  for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) sleep_ms(2);
+  return get(counter) >= wanted;
+}
+/* `user_data` is a counter: a `destroy` that counts. */
+MAY_BE_UNUSED static void count_destroy(void *user_data) { add((int *)user_data, 1); }
+
+/* ---- the head-end ------------------------------------------------------------------------------------------------------- */
+
+static const char *told(const char *name) {
+  const char *text = getenv(name);
+  if (!text) {
+    printf("not ok - %s is not set: run Tests/c/run\n", name);
+    exit(2);
+  }
+  return text;
+}
+MAY_BE_UNUSED static const char *license_url(void) { return told("USHER_TEST_LICENSE_URL"); }   /* Widevine: heartbeats */
+MAY_BE_UNUSED static const char *enforced_url(void) { return told("USHER_TEST_ENFORCED_URL"); } /* FairPlay: renewals */
+MAY_BE_UNUSED static const char *certificate_url(void) { return told("USHER_TEST_CERTIFICATE_URL"); }
+MAY_BE_UNUSED static const char *ssm_url(void) { return told("USHER_TEST_SSM_URL"); }
+MAY_BE_UNUSED static const char *content_token(void) { return told("USHER_TEST_TOKEN"); }
+
+/* Asks a control endpoint: GET, or POST with a body. The answer's body, or "" when the head-end is gone. */
+static const char *ask(const char *path, const char *body, char *answer, size_t size) {
+  struct sockaddr_in address;
+  char request[1024];
+  size_t have = 0;
+  ssize_t got = 1;
+  char *found;
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  memset(&address, 0, sizeof address);
+  address.sin_family = AF_INET;
+  address.sin_port = htons((uint16_t)atoi(told("USHER_TEST_PORT")));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  answer[0] = '\0';
+  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    if (fd >= 0) close(fd);
+    return answer;
+  }
+  snprintf(request, sizeof request, "%s /_control/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s", body ? "POST" : "GET", path,
+           body ? strlen(body) : 0, body ? body : "");
+  if (write(fd, request, strlen(request)) < 0) got = 0;
+  while (have + 1 < size && got > 0) {
+    got = read(fd, answer + have, size - 1 - have);
+    if (got > 0) have += (size_t)got;
+  }
+  answer[have] = '\0';
+  close(fd);
+  found = strstr(answer, "\r\n\r\n");
+  if (found) memmove(answer, found + 4, strlen(found + 4) + 1);
+  return answer;
+}
+
+/* Sessions this test's account holds now; -1 when the head-end does not say. */
+static int held(void) {
+  char path[256], answer[65536];
+  const char *found;
+  snprintf(path, sizeof path, "sessions?state=active&account=%s", told("USHER_TEST_ACCOUNT"));
+  found = strstr(ask(path, NULL, answer, sizeof answer), "\"active\":");
+  return found ? atoi(found + 9) : -1;
+}
+/* The claim each story ends with. Sessions may end in the background (free without close): they get a little time. */
+MAY_BE_UNUSED static void nothing_held(const char *who) {
+  int found = held(), tries = 150 * patience();
+  while (found != 0 && tries-- > 0) {
+    sleep_ms(20);
+    found = held();
+  }
+  tell(found == 0, "%s: no session is held (%d)", who, found);
+}
+/* How many requests of a route this account made. */
+MAY_BE_UNUSED static int requests(const char *route) {
+  char path[256];
+  static const char mark[] = "\"number\":";
+  size_t size = 4u << 20;
+  char *answer = (char *)malloc(size);
+  const char *at;
+  int count = 0;
+  if (!answer) return -1;
+  snprintf(path, sizeof path, "journal?account=%s&route=%s", told("USHER_TEST_ACCOUNT"), route);
+  for (at = ask(path, NULL, answer, size); (at = strstr(at, mark)); at += sizeof mark) count++;
+  free(answer);
+  return count;
+}
+MAY_BE_UNUSED static void fault(const char *json) {
+  char answer[4096];
+  ask("faults", json, answer, sizeof answer);
+  if (!strstr(answer, "pending")) tell(0, "the head-end takes the fault %s: %s", json, answer);
+}
+MAY_BE_UNUSED static void release_held(void) {
+  char answer[4096];
+  ask("release", "{}", answer, sizeof answer);
+}
+
+/* ---- what a story needs ------------------------------------------------------------------------------------------------- */
+
+MAY_BE_UNUSED static usher_context *new_context(int32_t callbacks) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_context *context = NULL;
+  options.callbacks = callbacks;
+  if (usher_context_new(&options, &context) != USHER_OK) tell(0, "a context is made");
+  return context;
+}
+MAY_BE_UNUSED static usher_delegate *new_delegate(usher_context *context, const char *url) {
+  usher_ssp_options options = USHER_SSP_OPTIONS_INIT;
+  usher_delegate *delegate = NULL;
+  options.license_url = url;
+  options.ssm_url = ssm_url();
+  options.certificate_url = certificate_url();
+  if (usher_ssp_delegate_new(context, &options, &delegate) != USHER_OK) tell(0, "a delegate is made");
+  return delegate;
+}
+MAY_BE_UNUSED static usher_player *new_player(usher_context *context) {
+  usher_player *player = NULL;
+  if (usher_player_new(context, &player) != USHER_OK) tell(0, "a player is made");
+  return player;
+}
+/* Plays with the token of this test's account. */
+MAY_BE_UNUSED static usher_playback *play(usher_player *player, usher_delegate *delegate) {
+  usher_playback_options options = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback = NULL;
+  options.delegate = delegate;
+  options.content_token = content_token();
+  if (usher_player_play(player, &options, &playback) != USHER_OK) tell(0, "a playback is started");
+  return playback;
+}
+MAY_BE_UNUSED static usher_license_request a_request(const char *key_system) {
+  usher_license_request request = USHER_LICENSE_REQUEST_INIT;
+  request.key_system = key_system;
+  request.payload = (const uint8_t *)"challenge";
+  request.payload_size = 9;
+  return request;
+}
+/* Pumps, in pumped mode, until the counter is at least `wanted`; waits, in threaded mode. */
+MAY_BE_UNUSED static int comes(usher_context *context, int32_t callbacks, int *counter, int wanted, long ms) {
+  if (callbacks == USHER_CALLBACKS_THREADED) return reaches(counter, wanted, ms);
+  for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) {
+    usher_context_pump(context, NULL);
+    if (get(counter) < wanted) sleep_ms(2);
+  }
+  return get(counter) >= wanted;
+}
+MAY_BE_UNUSED static const char *mode_name(int32_t callbacks) { return callbacks == USHER_CALLBACKS_PUMPED ? "pumped" : "threaded"; }
+
+#endif
