@@ -1,0 +1,264 @@
+/*
+ * destroy_once.c - the `destroy` of each place that takes a user_data runs exactly once, after its last call: on success, on every failure, when replaced,
+ * cleared, removed, closed, freed; threaded and pumped.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+/* Given as user_data: a call after its destroy, or a second destroy, is caught. */
+struct watched {
+  int calls, destroyed, late;
+};
+/* Never used twice, so that a destroy that comes late is not taken for another's. */
+static struct watched arena[1000];
+static int given;
+static struct watched *watch(struct watched **w) { return *w = &arena[given++]; }
+/* Not given to the library after all, or given without a destroy. */
+static void forget(struct watched *w) { w->destroyed = 1; }
+static void called(void *user_data) {
+  struct watched *w = (struct watched *)user_data;
+  if (get(&w->destroyed)) add(&w->late, 1);
+  add(&w->calls, 1);
+}
+static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
+static void on_log(int32_t level, const char *line, void *user_data) { (void)level, (void)line, called(user_data); }
+static void on_event(const usher_event *event, void *user_data) { (void)event, called(user_data); }
+static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) { (void)p, (void)r, (void)tag, called(user_data); }
+static void on_token(usher_completion completion, usher_playback *p, uint64_t tag, void *user_data) {
+  (void)p, (void)tag, called(user_data);
+  usher_complete_token(completion, content_token());
+}
+static void on_payload(usher_completion completion, usher_playback *p, const char *k, uint64_t tag, void *user_data) {
+  (void)p, (void)k, (void)tag, called(user_data);
+  usher_complete_payload(completion, NULL, 0);
+}
+
+/* Refused: destroyed on the calling thread, before return. */
+static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
+  tell(wanted == found && get(&w->destroyed) == 1 && w->calls == 0, "%s: %s, destroyed %d times at return, called %d times", what, usher_status_name(found),
+       get(&w->destroyed), get(&w->calls));
+}
+#define at_once(w, wanted, call, what) \
+  do {                                 \
+    int32_t found_;                    \
+    watch(&w);                         \
+    found_ = (call);                   \
+    refused(w, wanted, found_, what);  \
+  } while (0)
+/* Within a while; `calls` -1: any number. */
+static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
+  int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
+  sleep_ms(2);
+  tell(came && get(&w->destroyed) == 1 && get(&w->late) == 0 && (calls < 0 || get(&w->calls) == calls), "%s (%s): destroyed %d times, called %d times, %d of them too late",
+       what, mode_name(callbacks), get(&w->destroyed), get(&w->calls), get(&w->late));
+}
+
+static void contexts(int32_t callbacks) {
+  struct watched *w;
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_context *context = NULL;
+  options.callbacks = callbacks;
+  options.log = on_log;
+  options.log_destroy = on_destroy;
+  options.log_user_data = watch(&w);
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, NULL), "context_new to nowhere");
+  options.clock = 99;
+  options.log_user_data = watch(&w);
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "context_new with a clock that is none");
+  tell(context == NULL, "no context");
+  options.clock = 0;
+  options.user_agent = "two\nlines";
+  options.log_user_data = watch(&w);
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "context_new with a user agent of two lines");
+  options.user_agent = NULL;
+  options.log_user_data = watch(&w);
+  usher_context_new(&options, &context);
+  usher_context_free(context);
+  once(NULL, callbacks, w, -1, "the log of a freed context");
+  options.log = NULL;
+  options.log_user_data = watch(&w);
+  usher_context_new(&options, &context);
+  usher_context_free(context);
+  once(NULL, callbacks, w, 0, "log_destroy without a log");
+}
+
+static void observers(int32_t callbacks) {
+  struct watched *a, *b, *c, *d;
+  uint64_t id = 0, second = 0;
+  usher_context *context = new_context(callbacks);
+  usher_delegate *delegate = new_delegate(context, license_url());
+  usher_player *player = new_player(context);
+  usher_playback *playback;
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_context_add_observer(context, NULL, a, on_destroy, NULL), "add_observer without a function");
+  at_once(a, USHER_E_INVALID_HANDLE, usher_context_add_observer(NULL, on_event, a, on_destroy, NULL), "add_observer of no context");
+  usher_context_add_observer(context, on_event, watch(&a), on_destroy, &id);
+  usher_context_add_observer(context, on_event, watch(&b), on_destroy, &second);
+  usher_context_add_observer(context, on_event, watch(&c), NULL, NULL); /* no destroy: no harm */
+  forget(c);
+  usher_context_remove_observer(context, id);
+  once(context, callbacks, a, 0, "a removed observer");
+  playback = play(player, delegate);
+  while (requests("setup") == 0) sleep_ms(5);
+  usher_context_remove_observer(context, second);
+  once(context, callbacks, b, -1, "an observer removed while events are on their way");
+  usher_playback_free(playback);
+  usher_context_add_observer(context, on_event, watch(&d), on_destroy, &id);
+  if (callbacks == USHER_CALLBACKS_THREADED) {
+    usher_context_close(context, 0, NULL);
+    at_once(a, USHER_E_CLOSED, usher_context_add_observer(context, on_event, a, on_destroy, NULL), "add_observer after close");
+  }
+  tell(get(&d->destroyed) == 0, "an observer's user_data lives as long as it may be told something");
+  usher_context_free(context);
+  tell(get(&d->destroyed) == 1 && get(&d->late) == 0, "at return of context_free the observer's destroy has run (%s)", mode_name(callbacks));
+}
+
+static void tokens(int32_t callbacks) {
+  struct watched *a, *b, *c, *d;
+  usher_context *context = new_context(callbacks);
+  usher_delegate *delegate = new_delegate(context, license_url()), *other = new_delegate(context, license_url());
+  usher_player *player = new_player(context);
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback = NULL;
+  at_once(a, USHER_E_INVALID_HANDLE, usher_delegate_set_token_callback(NULL, on_token, a, on_destroy), "set_token_callback of no delegate");
+  usher_delegate_set_token_callback(delegate, on_token, watch(&a), on_destroy);
+  usher_delegate_set_token_callback(delegate, on_token, watch(&b), on_destroy);
+  once(context, callbacks, a, 0, "a replaced token callback");
+  usher_delegate_set_token_callback(delegate, NULL, NULL, NULL);
+  once(context, callbacks, b, 0, "a cleared token callback");
+  usher_delegate_set_token_callback(delegate, NULL, watch(&b), on_destroy);
+  once(context, callbacks, b, 0, "user_data given with no function");
+  usher_delegate_set_token_callback(delegate, on_token, watch(&c), on_destroy);
+  usher_delegate_set_token_callback(other, on_token, watch(&d), on_destroy);
+  usher_delegate_free(other);
+  once(context, callbacks, d, 0, "the token callback of a freed delegate");
+  item.delegate = delegate;
+  usher_player_play(player, &item, &playback);
+  usher_delegate_free(delegate);
+  comes(context, callbacks, &c->calls, 1, 5000);
+  tell(get(&c->destroyed) == 0 && get(&c->calls) == 1, "a freed delegate that a playback uses is still asked (%s)", mode_name(callbacks));
+  usher_playback_free(playback);
+  usher_player_free(player);
+  once(context, callbacks, c, 1, "its token callback once the playback is gone");
+  usher_context_free(context);
+  tell(get(&c->destroyed) == 1, "and not again");
+}
+
+static void playbacks(int32_t callbacks) {
+  struct watched *w;
+  usher_context *context = new_context(callbacks), *foreign = new_context(callbacks);
+  usher_delegate *delegate = new_delegate(context, license_url()), *stranger = new_delegate(foreign, license_url());
+  usher_player *player = new_player(context);
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback = NULL, *second = NULL;
+  item.payload = on_payload;
+  item.renewed = on_license;
+  item.destroy = on_destroy;
+  item.user_data = watch(&w);
+  refused(w, USHER_E_NO_DELEGATE, usher_player_play(player, &item, &playback), "play without a delegate");
+  item.delegate = delegate;
+  item.user_data = watch(&w);
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, NULL), "play to nowhere");
+  item.content_token = "a\nb";
+  item.user_data = watch(&w);
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, &playback), "play with a token of two lines");
+  item.content_token = "";
+  item.user_data = watch(&w);
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, &playback), "play with an empty token");
+  item.content_token = content_token();
+  item.user_data = watch(&w);
+  refused(w, USHER_E_INVALID_HANDLE, usher_player_play(NULL, &item, &playback), "play on no player");
+  item.delegate = stranger;
+  item.user_data = watch(&w);
+  usher_player_play(player, &item, &playback);
+  tell(w->destroyed == 1 && !playback, "play with a delegate of another context: destroyed %d times", w->destroyed);
+  item.delegate = delegate;
+  item.struct_size = 8;
+  item.user_data = watch(&w);
+  usher_player_play(player, &item, &playback);
+  tell(get(&w->destroyed) <= 1 && !playback, "play with a struct_size of 8: destroyed %d times (its destroy lies beyond that size)", get(&w->destroyed));
+  forget(w);
+  item.struct_size = sizeof item;
+  item.user_data = watch(&w);
+  usher_player_play(player, &item, &playback);
+  usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  once(context, callbacks, w, -1, "the user_data of a closed playback");
+  usher_playback_free(playback);
+  item.user_data = watch(&w);
+  usher_player_play(player, &item, &playback);
+  item.user_data = NULL;
+  item.destroy = NULL;
+  usher_player_play(player, &item, &second);
+  once(context, callbacks, w, -1, "the user_data of a playback that a zap replaced");
+  usher_player_free(player);
+  item.user_data = watch(&w);
+  item.destroy = on_destroy;
+  player = new_player(context);
+  usher_player_play(player, &item, &playback);
+  usher_context_free(context);
+  tell(get(&w->destroyed) == 1, "at return of context_free the playback's destroy has run (%s)", mode_name(callbacks));
+  item.user_data = watch(&w);
+  refused(w, USHER_E_INVALID_HANDLE, usher_player_play(player, &item, &playback), "play after context_free");
+  usher_context_free(foreign);
+}
+
+static void requests_of(int32_t callbacks) {
+  struct watched *w, *many[8];
+  int index;
+  usher_context *context = new_context(callbacks);
+  usher_delegate *delegate = new_delegate(context, license_url()), *bare = NULL;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  usher_player *player = new_player(context), *another = new_player(context);
+  usher_playback *playback = play(player, delegate), *plain;
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE), bad = request;
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, NULL, on_license, w, on_destroy), "request_license of nothing");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &request, NULL, w, on_destroy), "request_license without a function");
+  bad.key_system = NULL;
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy), "request_license without a key system");
+  bad.key_system = "no such";
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy), "request_license for a key system that is none");
+  bad = request;
+  bad.payload = NULL;
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy), "request_license without a payload");
+  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_license(NULL, &request, on_license, w, on_destroy), "request_license of no playback");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_certificate(playback, NULL, w, on_destroy), "request_certificate without a function");
+  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_certificate(NULL, on_license, w, on_destroy), "request_certificate of no playback");
+  ssp.license_url = license_url();
+  usher_ssp_delegate_new(context, &ssp, &bare);
+  plain = play(another, bare);
+  at_once(w, USHER_E_STATE, usher_playback_request_certificate(plain, on_license, w, on_destroy), "request_certificate without a certificate URL");
+  usher_playback_free(plain);
+  usher_playback_request_license(playback, &request, on_license, watch(&w), on_destroy);
+  once(context, callbacks, w, 1, "an answered licence request");
+  usher_playback_request_certificate(playback, on_license, watch(&w), on_destroy);
+  once(context, callbacks, w, 1, "an answered certificate request");
+  fault("{\"route\":\"license\",\"fault\":{\"kind\":\"stall\"},\"times\":8}");
+  for (index = 0; index < 8; index++) usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
+  usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  for (index = 0; index < 8; index++) once(context, callbacks, many[index], 1, "a licence request under way when its playback is closed");
+  release_held();
+  at_once(w, USHER_E_CLOSED, usher_playback_request_license(playback, &request, on_license, w, on_destroy), "request_license of a closed playback");
+  at_once(w, USHER_E_CLOSED, usher_playback_request_certificate(playback, on_license, w, on_destroy), "request_certificate of a closed playback");
+  usher_playback_free(playback);
+  playback = play(player, delegate);
+  for (index = 0; index < 8; index++) usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
+  usher_context_free(context);
+  for (index = 0; index < 8; index++) once(NULL, callbacks, many[index], 1, "a licence request under way when its context is freed");
+}
+
+int main(void) {
+  int32_t callbacks;
+  int seen = 0, wrong;
+  for (callbacks = USHER_CALLBACKS_THREADED; callbacks <= USHER_CALLBACKS_PUMPED; callbacks++) {
+    contexts(callbacks);
+    observers(callbacks);
+    tokens(callbacks);
+    playbacks(callbacks);
+    requests_of(callbacks);
+    nothing_held(mode_name(callbacks));
+    wrong = 0;
+    for (; seen < given; seen++) wrong += get(&arena[seen].destroyed) != 1 || get(&arena[seen].late) != 0;
+    tell(wrong == 0, "in the end every user_data was destroyed exactly once (%s): not so %d of %d", mode_name(callbacks), wrong, given);
+  }
+  return failed != 0;
+}
