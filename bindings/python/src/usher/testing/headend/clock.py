@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Protocol
 
+from .listeners import Listeners
+
 
 class Clock(Protocol):
     """Milliseconds since the Unix epoch, and waiting for them."""
@@ -41,10 +43,14 @@ class ManualClock:
 
     Args:
         start_ms: the first value of ``now_ms()``.
+
+    Attributes:
+        listeners: told the new time at each ``advance``.
     """
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = start_ms
+        self.listeners: Listeners[int] = Listeners()
         self._lock = threading.Condition()
         self._order = itertools.count()
         self._waiters: list[tuple[int, int, asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
@@ -90,6 +96,7 @@ class ManualClock:
             for _, _, loop, future in due:
                 loop.call_soon_threadsafe(_wake, future)
             self._lock.notify_all()
+            self.listeners.tell(now)
             return now
 
     async def wait_until(self, deadline_ms: int) -> None:

@@ -122,6 +122,7 @@ class Dispatcher:
                 reply = error_reply(500, 0, f"fault {fault.label if fault else ''}: {error}")
                 break
         delivery = fault.delivery if fault is not None else Delivery.WHOLE
+        code, message = _error(reply)
         arrives = answer.token is not None and reply.status < 300 and answer.token.encode() in reply.body
         if delivery in _SILENT:
             self._journal.amend(entry.number, outcome=Outcome.DROPPED)
@@ -129,7 +130,8 @@ class Dispatcher:
             self._journal.amend(
                 entry.number,
                 status=reply.status,
-                error_code=_error_code(reply),
+                error_code=code,
+                error_message=message,
                 outcome=Outcome.ANSWERED if delivery in _INTACT else Outcome.DAMAGED,
                 answered_ms=self._clock.now_ms(),
                 delivered=arrives and delivery is Delivery.WHOLE,
@@ -184,7 +186,9 @@ def _effects(answer: Answer) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _error_code(reply: Reply) -> int | None:
+def _error(reply: Reply) -> tuple[int | None, str | None]:
+    """``errorCode`` and ``message`` of an error body."""
     value = reply.json_object() if reply.status >= 400 else None
-    code = value.get("errorCode") if value is not None else None
-    return code if isinstance(code, int) and not isinstance(code, bool) else None
+    code, message = (value.get("errorCode"), value.get("message")) if value is not None else (None, None)
+    numbered = isinstance(code, int) and not isinstance(code, bool)
+    return code if numbered else None, message if isinstance(message, str) else None

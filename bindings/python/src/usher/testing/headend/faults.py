@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from .journal import ROUTES, Entry
+from .listeners import Listeners
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
@@ -345,10 +346,34 @@ class _Rule:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """One line of the script: a fault that has not been used up.
+
+    Attributes:
+        route: the route it waits for, ``*`` for any.
+        label: the fault.
+        left: how many requests it is still for, None for always.
+        account: only requests of this account, None for any.
+        key_system: only this key system, None for any.
+    """
+
+    route: str
+    label: str
+    left: int | None
+    account: str | None
+    key_system: str | None
+
+
 @dataclass
 class FaultScript:
-    """The faults to come, per route. Any thread may call any method."""
+    """The faults to come, per route. Any thread may call any method.
 
+    Attributes:
+        listeners: told how many lines the script has, whenever it changes.
+    """
+
+    listeners: Listeners[int] = field(default_factory=Listeners, init=False, repr=False)
     _rules: list[_Rule] = field(default_factory=list, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -381,17 +406,24 @@ class FaultScript:
         rules = [_Rule(route, fault, None if always else times, account, key_system, where) for fault in faults]
         with self._lock:
             self._rules += rules
+            self.listeners.tell(len(self._rules))
 
     def clear(self, route: str | None = None) -> None:
         """Drops the faults of one route, or all."""
         with self._lock:
             self._rules = [rule for rule in self._rules if route is not None and rule.route != route]
+            self.listeners.tell(len(self._rules))
 
     @property
     def pending(self) -> int:
         """How many queued faults have not met their request yet, ``always`` faults not counted."""
         with self._lock:
             return sum(rule.left or 0 for rule in self._rules)
+
+    def script(self) -> list[Scripted]:
+        """The faults to come, in the order they were queued."""
+        with self._lock:
+            return [Scripted(r.route, r.fault.label, r.left, r.account, r.key_system) for r in self._rules]
 
     def take(self, entry: Entry) -> Fault | None:
         """The fault for this request, used up unless ``always``."""
@@ -404,4 +436,5 @@ class FaultScript:
                 rule.left -= 1
                 if rule.left == 0:
                     self._rules.remove(rule)
+                self.listeners.tell(len(self._rules))
             return rule.fault

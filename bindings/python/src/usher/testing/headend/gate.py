@@ -6,14 +6,20 @@ import asyncio
 import threading
 
 from .journal import Entry
+from .listeners import Listeners
 
 
 class Gate:
-    """Holds requests until released. ``hold`` belongs to the server's loop, the rest to any thread."""
+    """Holds requests until released. ``hold`` belongs to the server's loop, the rest to any thread.
+
+    Attributes:
+        listeners: told how many are held, whenever that changes.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._held: dict[int, tuple[Entry, asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+        self.listeners: Listeners[int] = Listeners()
 
     async def hold(self, entry: Entry) -> None:
         """Returns when the request is released; a client that goes away cancels it."""
@@ -21,13 +27,13 @@ class Gate:
         future: asyncio.Future[None] = loop.create_future()
         with self._changed:
             self._held[entry.number] = (entry, loop, future)
-            self._changed.notify_all()
+            self._tell()
         try:
             await future
         finally:
             with self._changed:
                 self._held.pop(entry.number, None)
-                self._changed.notify_all()
+                self._tell()
 
     @property
     def held(self) -> int:
@@ -52,7 +58,7 @@ class Gate:
             for number in chosen:
                 _, loop, future = self._held.pop(number)
                 loop.call_soon_threadsafe(_let_go, future)
-            self._changed.notify_all()
+            self._tell()
             return len(chosen)
 
     def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
@@ -64,6 +70,10 @@ class Gate:
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._held) == count, timeout):
                 raise TimeoutError(f"{len(self._held)} requests are held after {timeout} s, expected {count}")
+
+    def _tell(self) -> None:
+        self._changed.notify_all()
+        self.listeners.tell(len(self._held))
 
 
 def _let_go(future: asyncio.Future[None]) -> None:

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 from .config import KeySystem
+from .listeners import Listeners
 from .tokens import Authorization, TokenPart, shorten
 
 ROUTES = (
@@ -60,6 +62,7 @@ class Entry:
         session: session id, from the session token or made by this set-up, else None.
         status: HTTP status answered; None until then, and for good if no reply was sent.
         error_code: ``errorCode`` answered, None for none.
+        error_message: ``message`` answered beside it, None for none.
         fault: label of the fault applied, None for none.
         outcome: see ``Outcome``.
         answered_ms: when the reply went out, on the head-end's clock.
@@ -82,6 +85,7 @@ class Entry:
     session: str | None
     status: int | None = None
     error_code: int | None = None
+    error_message: str | None = None
     fault: str | None = None
     outcome: Outcome = Outcome.PENDING
     answered_ms: int | None = None
@@ -142,9 +146,11 @@ class Journal:
 
     Attributes:
         limit: entries kept, oldest dropped first; None keeps all.
+        listeners: told the number of an entry that came or changed, None when all were forgotten.
     """
 
     limit: int | None = None
+    listeners: Listeners[int | None] = field(default_factory=Listeners, init=False, repr=False)
     _entries: dict[int, Entry] = field(default_factory=dict, init=False, repr=False)
     _counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
     _last: int = field(default=0, init=False, repr=False)
@@ -160,6 +166,7 @@ class Journal:
             if self.limit is not None and len(self._entries) > self.limit:
                 del self._entries[next(iter(self._entries))]
             self._changed.notify_all()
+            self.listeners.tell(entry.number)
             return entry
 
     def amend(self, number: int, **changes: Any) -> Entry | None:
@@ -173,6 +180,7 @@ class Journal:
             entry = replace(entry, **changes)
             self._entries[number] = entry
             self._changed.notify_all()
+            self.listeners.tell(number)
             return entry
 
     def entries(
@@ -196,6 +204,22 @@ class Journal:
         """The route names in the order of arrival."""
         found = self.entries(account=account, session=session, key_system=key_system, after=after)
         return [entry.route for entry in found]
+
+    def get(self, number: int) -> Entry | None:
+        """One entry by number, None when it is not kept."""
+        with self._changed:
+            return self._entries.get(number)
+
+    def newest(self, count: int) -> list[Entry]:
+        """The newest entries, oldest of them first."""
+        with self._changed:
+            return list(islice(reversed(self._entries.values()), count))[::-1]
+
+    @property
+    def arrived(self) -> int:
+        """How many requests have arrived, forgotten ones included."""
+        with self._changed:
+            return self._last
 
     def last(self, route: str | None = None, *, account: str | None = None, session: str | None = None) -> Entry:
         """The newest matching entry.
@@ -260,6 +284,7 @@ class Journal:
         with self._changed:
             self._entries.clear()
             self._changed.notify_all()
+            self.listeners.tell(None)
 
     def dump(self, *, since_ms: int | None = None) -> str:
         """A table to read: one line per request, tokens shortened to kind, id and sequence number."""

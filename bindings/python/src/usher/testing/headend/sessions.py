@@ -5,12 +5,15 @@ from __future__ import annotations
 import heapq
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import islice
 
 from .codes import Problem, Refusal
 from .config import Rotation
+from .listeners import Listeners
 
 
 class SessionState(str, Enum):
@@ -62,6 +65,48 @@ class Session:
         return self.state is SessionState.ACTIVE
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one account holds, as it was when asked for.
+
+    Attributes:
+        name: the account.
+        limit: the limit its newest set-up was judged by.
+        held: how many sessions it holds.
+        refused: set-ups refused for the limit.
+        refused_ms: when the newest of these was, else None.
+    """
+
+    name: str
+    limit: int
+    held: int = 0
+    refused: int = 0
+    refused_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changed in the table.
+
+    Attributes:
+        account: the account concerned.
+        session: id of the session that came or changed, None when only the account did.
+    """
+
+    account: str
+    session: str | None = None
+
+
+@dataclass
+class _Book:
+    """What the table knows of an account."""
+
+    held: set[str] = field(default_factory=set)
+    limit: int = 0
+    refused: int = 0
+    refused_ms: int | None = None
+
+
 class SessionTable:
     """All sessions, past ones included. Any thread may call any method; answers are snapshots.
 
@@ -72,6 +117,9 @@ class SessionTable:
         now_ms: the head-end's clock.
         lifetime_ms: life without a keep-alive, in ms.
         rotation: which older tokens are still taken.
+
+    Attributes:
+        listeners: told what changed, None when all was forgotten.
     """
 
     def __init__(self, now_ms: Callable[[], int], *, lifetime_ms: int, rotation: Rotation) -> None:
@@ -80,8 +128,10 @@ class SessionTable:
         self._rotation = rotation
         self._lock = threading.RLock()
         self._sessions: dict[str, Session] = {}
-        self._by_account: dict[str, set[str]] = {}
+        self._accounts: dict[str, _Book] = {}
+        self._counts: Counter[SessionState] = Counter()
         self._expiries: list[tuple[int, str]] = []
+        self.listeners: Listeners[Change | None] = Listeners()
 
     def set_up(self, *, account: str, device: str | None, content_ids: tuple[str, ...], limit: int) -> Session:
         """Takes a slot.
@@ -91,8 +141,12 @@ class SessionTable:
         """
         with self._lock:
             now = self._expire()
-            held = self._by_account.setdefault(account, set())
-            if len(held) >= limit:
+            book = self._accounts.setdefault(account, _Book())
+            book.limit = limit
+            if len(book.held) >= limit:
+                book.refused += 1
+                book.refused_ms = now
+                self.listeners.tell(Change(account))
                 raise Refusal(Problem.LIMIT_REACHED, f"maximum number of active sessions ({limit}) exceeded")
             session = Session(
                 id=uuid.uuid4().hex,
@@ -103,10 +157,10 @@ class SessionTable:
                 last_keepalive_ms=now,
                 expires_ms=now + self._lifetime_ms,
             )
-            self._sessions[session.id] = session
-            held.add(session.id)
+            book.held.add(session.id)
+            self._counts[SessionState.ACTIVE] += 1
             heapq.heappush(self._expiries, (session.expires_ms, session.id))
-            return session
+            return self._store(session)
 
     def check(self, session_id: str | None, seq: int | None) -> Session:
         """The live session a token speaks for.
@@ -141,8 +195,7 @@ class SessionTable:
             current = self._sessions[session.id]
             known = current.content_ids
             merged = known + tuple(content for content in dict.fromkeys(content_ids) if content not in known)
-            updated = replace(current, content_ids=merged, licenses=current.licenses + 1)
-            self._sessions[session.id] = updated
+            updated = self._store(replace(current, content_ids=merged, licenses=current.licenses + 1))
             return self._rotated(session.id) if rotate else updated
 
     def tear_down(self, session: Session) -> Session:
@@ -174,8 +227,10 @@ class SessionTable:
         """Forgets every session, as a head-end does that lost its memory."""
         with self._lock:
             self._sessions.clear()
-            self._by_account.clear()
+            self._accounts.clear()
+            self._counts.clear()
             self._expiries.clear()
+            self.listeners.tell(None)
 
     def all(self, account: str | None = None) -> list[Session]:
         """Every session in the order of set-up, of one account if named."""
@@ -201,6 +256,44 @@ class SessionTable:
         with self._lock:
             self._expire()
             return self._sessions[session_id]
+
+    def accounts(self) -> list[Account]:
+        """Every account that ever asked for a session, in the order of the first time."""
+        with self._lock:
+            self._expire()
+            return [_told(name, book) for name, book in self._accounts.items()]
+
+    def account(self, name: str) -> Account:
+        """One account.
+
+        Raises:
+            KeyError: it never asked for a session.
+        """
+        with self._lock:
+            self._expire()
+            return _told(name, self._accounts[name])
+
+    def counts(self) -> dict[SessionState, int]:
+        """How many sessions are in each state."""
+        with self._lock:
+            self._expire()
+            return {state: self._counts[state] for state in SessionState}
+
+    def newest(self, active: int, ended: int) -> list[Session]:
+        """At most so many active and ended sessions, the last set up of each, in the order of set-up."""
+        with self._lock:
+            self._expire()
+            order = reversed(self._sessions.values())
+            chosen = {s.id for s in islice((s for s in order if s.active), active)}
+            order = reversed(self._sessions.values())
+            chosen |= {s.id for s in islice((s for s in order if not s.active), ended)}
+            return [session for session in self._sessions.values() if session.id in chosen]
+
+    @property
+    def next_expiry_ms(self) -> int | None:
+        """No session expires before this time; None when none can without another set-up."""
+        with self._lock:
+            return self._expiries[0][0] if self._expiries else None
 
     def only(self, account: str | None = None) -> Session:
         """The one active session.
@@ -232,8 +325,14 @@ class SessionTable:
 
     def _end(self, ident: str, state: SessionState, at_ms: int) -> Session:
         session = replace(self._sessions[ident], state=state, ended_ms=at_ms)
-        self._sessions[ident] = session
-        self._by_account[session.account].discard(ident)
+        self._accounts[session.account].held.discard(ident)
+        self._counts[SessionState.ACTIVE] -= 1
+        self._counts[state] += 1
+        return self._store(session)
+
+    def _store(self, session: Session) -> Session:
+        self._sessions[session.id] = session
+        self.listeners.tell(Change(session.account, session.id))
         return session
 
     def _rotated(
@@ -249,5 +348,8 @@ class SessionTable:
             last_keepalive_ms=session.last_keepalive_ms if last_keepalive_ms is None else last_keepalive_ms,
             expires_ms=session.expires_ms if expires_ms is None else expires_ms,
         )
-        self._sessions[ident] = updated
-        return updated
+        return self._store(updated)
+
+
+def _told(name: str, book: _Book) -> Account:
+    return Account(name, book.limit, len(book.held), book.refused, book.refused_ms)

@@ -1,0 +1,35 @@
+"""Who is told of a change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Listeners(Generic[T]):
+    """Functions called at each change, in the thread that made it and while it holds its lock.
+
+    A listener must be quick and must not ask what it listens to. Any thread may call any method.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: tuple[Callable[[T], None], ...] = ()
+
+    def add(self, call: Callable[[T], None]) -> None:
+        """Calls it from now on."""
+        with self._lock:
+            self._calls = (*self._calls, call)
+
+    def remove(self, call: Callable[[T], None]) -> None:
+        """Calls it no more; one that was never added is no mistake."""
+        with self._lock:
+            self._calls = tuple(known for known in self._calls if known != call)
+
+    def tell(self, what: T) -> None:
+        """Calls them all."""
+        for call in self._calls:
+            call(what)
