@@ -65,6 +65,7 @@ def test_cli_aWholeStory(tmp_path: Path) -> None:
         started(process)
         ready = json.loads(ready_file.read_text())
         assert ready["pid"] == process.pid and set(ready["tokens"]) == {"alice", "bob"}
+        assert urllib.request.urlopen(ready["page_url"], timeout=5).read().startswith(b"<!DOCTYPE html>")
         assert (ready["keys"], ready["enforced"], ready["ca_file"]) == (2, ["clearkey", "fairplay"], None)
         setup, control = f"{ready['ssm_url']}/v1/sessions/setup", ready["control_url"]
         made = ask("POST", setup, ready["tokens"]["alice"])
@@ -84,6 +85,7 @@ def test_cli_aWholeStory(tmp_path: Path) -> None:
         rest, errors = process.stdout.read(), process.stderr.read()
         assert (process.wait(timeout=10), errors) == (0, "")
     assert not ready_file.exists()
+    assert ["page", ready["page_url"]] in [line.split() for line in rest.splitlines()]
     assert "content token of alice" in rest and ready["tokens"]["bob"] in rest
     summary = [line.split() for line in rest.splitlines()]
     assert ["expired", "1"] in summary and ["still", "held", "0"] in summary

@@ -18,16 +18,17 @@ from .checker import Violation, ViolationKind
 from .clock import Clock, ManualClock, SystemClock
 from .codes import CodeTable, Problem
 from .config import KEY_SYSTEMS, HeadEndConfig, KeySystem
-from .faults import Fault, FaultScript
+from .faults import Fault, FaultScript, Scripted
 from .fixtures import ckc, playready_license, service_certificate, widevine_license
 from .journal import ROUTES, Entry, Journal, Outcome
 from .server import HeadEnd
-from .sessions import Session, SessionState, SessionTable
+from .sessions import Account, Session, SessionState, SessionTable
 from .tokens import Authorization, TokenPart
 
 __all__ = [
     "KEY_SYSTEMS",
     "ROUTES",
+    "Account",
     "Authorization",
     "Clock",
     "CodeTable",
@@ -41,6 +42,7 @@ __all__ = [
     "ManualClock",
     "Outcome",
     "Problem",
+    "Scripted",
     "Session",
     "SessionState",
     "SessionTable",

@@ -28,6 +28,8 @@ examples:
   usher-headend --key 00112233445566778899aabbccddeeff:ffeeddccbbaa99887766554433221100
   usher-headend --clock manual --rotation strict --ready-file /tmp/headend.json
 
+the page, for people: http://HOST:PORT/ shows sessions, requests, clock and faults live.
+
 control endpoints (JSON), the oracle for tests in any language:
   GET  /_control/state         clock, held requests, active sessions, requests by route
   GET  /_control/journal       every request; ?route= &account= &session= &after=N filter,
@@ -40,6 +42,7 @@ control endpoints (JSON), the oracle for tests in any language:
   POST /_control/token         {"account": "alice", "max_sessions": 1}
   POST /_control/key           {"kid": "<hex>", "key": "<hex>"}
   POST /_control/kill          {"account": "alice"}
+  GET  /_control/events        what the page is told, as server-sent events
 
 SIGTERM or SIGINT ends it with a summary and exit status 0. Its keys and tokens are fixtures: run it on
 loopback or in a lab, never as a service.
@@ -181,6 +184,7 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
             "widevine": head_end.certificate_url("widevine"),
         },
         "control_url": head_end.control_url,
+        "page_url": head_end.page_url,
         "ca_file": None if head_end.ca_file is None else str(head_end.ca_file),
         "clock": head_end.config.clock,
         "limit": head_end.config.limit,
@@ -222,6 +226,7 @@ def _print_start(ready: dict[str, Any], stream: TextIO) -> None:
     paint = _Paint(stream)
     enforced = ", ".join(ready["enforced"]) or "none"
     rows = [
+        ("page", ready["page_url"]),
         ("sessions", ready["ssm_url"]),
         *((f"{name} licences", url) for name, url in ready["license_urls"].items()),
         *((f"{name} certificate", url) for name, url in ready["certificate_urls"].items()),

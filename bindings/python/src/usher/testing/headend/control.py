@@ -1,19 +1,23 @@
-"""The control endpoints under ``/_control/``: the head-end as an oracle for any language.
+"""The control endpoints under ``/_control/``: the head-end as an oracle for any language, and its page.
 
-All bodies are JSON objects; a mistake is answered 400 with ``{"error": text}``.
+All bodies are JSON objects; a mistake is answered 400 with ``{"error": text}``, a web page of another
+origin 403 (``guard``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from . import guard, page
 from .faults import Fault
 from .journal import Entry
 from .sessions import Session
@@ -23,6 +27,19 @@ if TYPE_CHECKING:
 
 _Answerer = Callable[["HeadEnd", Mapping[str, str], dict[str, Any]], Awaitable[dict[str, Any]]]
 PREFIX = "/_control/"
+
+_PAGE_PATHS = ("/", PREFIX + "page")
+_ICON_PATH = "/favicon.ico"
+_EVENTS_PATH = PREFIX + "events"
+_SEND_BUFFER_BYTES = 256 * 1024
+
+
+def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
+    """Whether a request is for the control endpoints or the page; one with tokens is a player's, gone astray."""
+    if request.raw_path.startswith(PREFIX):
+        return True
+    reads = request.method in ("GET", "HEAD") and request.path in (*_PAGE_PATHS, _ICON_PATH)
+    return reads and not any(name in request.headers for name in auth_headers)
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -45,6 +62,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "session": entry.session,
         "status": entry.status,
         "error_code": entry.error_code,
+        "error_message": entry.error_message,
         "fault": entry.fault,
         "outcome": entry.outcome.value,
         "answered_ms": entry.answered_ms,
@@ -166,6 +184,8 @@ async def _key(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> d
 async def _kill(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
     if "device" in body:
         return {"killed": he.kill_device(str(body.pop("device")))}
+    if "account_of" in body:
+        return {"killed": he.kill_account_of(str(body.pop("account_of")))}
     return {"killed": he.kill_account(str(_take(body, "account")))}
 
 
@@ -184,7 +204,39 @@ _ENDPOINTS: dict[tuple[str, str], _Answerer] = {
 
 
 async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
-    """Answers one control request."""
+    """Answers one request for the control endpoints or the page."""
+    refused = guard.why_refused(request, he.config.host)
+    if refused is not None:
+        response: web.StreamResponse = web.json_response({"error": refused}, status=403)
+    elif request.method in ("GET", "HEAD") and request.path in _PAGE_PATHS:
+        response = web.Response(body=page.HTML, content_type="text/html", charset="utf-8", headers=page.HEADERS)
+    elif request.method in ("GET", "HEAD") and request.path == _ICON_PATH:
+        response = web.Response(body=page.ICON, content_type="image/svg+xml")
+    elif request.method == "GET" and request.path == _EVENTS_PATH:
+        return await _events(he, request)
+    else:
+        response = await _endpoint(he, request)
+    response.headers.extend(guard.HEADERS)
+    return response
+
+
+async def _events(he: HeadEnd, request: web.Request) -> web.StreamResponse:
+    """The feed as server-sent events, until the head-end stops or the page goes away."""
+    response = web.StreamResponse(headers=guard.HEADERS)
+    response.content_type = "text/event-stream"
+    response.force_close()
+    transport = request.transport
+    if transport is None:
+        raise ConnectionResetError("the page has gone")
+    # A page that does not read is noticed by the feed's queue, so the kernel need not queue much as well.
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+    await response.prepare(request)
+    with contextlib.suppress(ConnectionError):
+        await he.feed.watch(response.write, transport.abort)
+    return response
+
+
+async def _endpoint(he: HeadEnd, request: web.Request) -> web.Response:
     name = request.path.removeprefix(PREFIX)
     answerer = _ENDPOINTS.get((request.method, name))
     if answerer is None:
@@ -192,7 +244,7 @@ async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
         if allowed:
             error = {"error": f"{name} takes {', '.join(allowed)}"}
             return web.json_response(error, status=405, headers={"Allow": ", ".join(allowed)})
-        names = ", ".join(f"{method} {known}" for method, known in _ENDPOINTS)
+        names = ", ".join(["GET page", "GET events", *(f"{method} {known}" for method, known in _ENDPOINTS)])
         return web.json_response({"error": f"no control endpoint {name!r}; there are {names}"}, status=404)
     try:
         raw = await request.read()

@@ -18,6 +18,7 @@ from .clock import Clock, ManualClock, SystemClock
 from .config import MAX_HEADER_BYTES, SERVICE_OF, HeadEndConfig, KeySystem
 from .dispatch import Dispatcher
 from .faults import FaultScript
+from .feed import Feed
 from .fixtures import Authority
 from .gate import Gate
 from .journal import Journal
@@ -48,6 +49,7 @@ class HeadEnd:
         faults: the fault script.
         gate: where stalled requests are held.
         keys: the key store.
+        feed: what tells the page of changes.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class HeadEnd:
         self.faults = FaultScript()
         self.gate = Gate()
         self.keys: KeyStore = self._service.keys
+        self.feed = Feed(self.config, self.clock, self.journal, self.sessions, self.faults, self.gate)
         self._router = Router(self.config.tenant)
         self._authority = Authority(self.config.host) if self.config.tls else None
         self._port = self.config.port
@@ -150,7 +153,7 @@ class HeadEnd:
         dispatcher = Dispatcher(self._service, self._router, self.journal, self.faults, self.gate)
 
         async def answer(request: web.Request) -> web.StreamResponse:
-            if self.config.control and request.raw_path.startswith(control.PREFIX):
+            if self.config.control and control.concerns(request, self.config.auth_headers):
                 return await control.handle(self, request)
             return await dispatcher.handle(request)
 
@@ -166,6 +169,7 @@ class HeadEnd:
             max_field_size=MAX_HEADER_BYTES,
         )
         await runner.setup()
+        self.feed.open()
         try:
             context = self._authority.server_context() if self._authority is not None else None
             site = web.TCPSite(
@@ -177,6 +181,7 @@ class HeadEnd:
             await self._stop.wait()
             dispatcher.stopping = True
         finally:
+            self.feed.close()
             await runner.cleanup()
 
     # Addresses.
@@ -207,6 +212,11 @@ class HeadEnd:
     def control_url(self) -> str:
         """``…/_control``."""
         return self.url + control.PREFIX.rstrip("/")
+
+    @property
+    def page_url(self) -> str:
+        """The page that shows it live; it is there when the control endpoints are."""
+        return self.url + "/"
 
     def license_url(self, key_system: KeySystem) -> str:
         """The licence URL of a key system, SSP v1."""
@@ -322,6 +332,14 @@ class HeadEnd:
     def kill_account(self, account: str) -> int:
         """Kills the sessions of an account as an operator would; how many."""
         return self.sessions.kill(account=account)
+
+    def kill_account_of(self, session_id: str) -> int:
+        """Kills the sessions of the account that set this session up; how many.
+
+        Raises:
+            KeyError: never set up here.
+        """
+        return self.sessions.kill(account=self.sessions.get(session_id).account)
 
     def kill_device(self, device: str) -> int:
         """Kills the sessions of a device; how many."""
