@@ -9,6 +9,8 @@
             keys = playback.get_license(KeySystem.CLEARKEY, clear_key_request([kid])).clear_keys()
             ...                                   # decode; stop when an event says must_stop
 
+``usher.aio`` is the same for asyncio; ``Context(callbacks="pumped")`` for every other event loop.
+
 Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. The library itself (libusher.so) is loaded, and its version
 checked, when the first of the names below is used; ``usher.testing`` works without it.
 """
@@ -19,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from . import aio as aio
     from ._abi import OFF as OFF
     from ._enums import AppendVersion as AppendVersion
     from ._enums import Callbacks as Callbacks
@@ -97,7 +100,7 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = sorted([*_MODULE_OF, "library_version"])
+__all__ = sorted([*_MODULE_OF, "aio", "library_version"])
 
 
 def library_version() -> str:
@@ -108,6 +111,8 @@ def library_version() -> str:
 
 
 def __getattr__(name: str) -> object:
+    if name == "aio":
+        return import_module(".aio", __name__)
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
