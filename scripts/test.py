@@ -29,6 +29,7 @@ PYTHON = str(ROOT / ".venv" / "bin" / "python")
 BINDINGS = ROOT / "bindings" / "python"
 SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
+EMBEDDED = ROOT / ".build-embedded"
 SHOWN_LINES = 60
 
 
@@ -204,9 +205,8 @@ def all_parts() -> list[Part]:
         Part("dlopen-checked", "dlopen by a stranger, checked library", gate("dlopen.sh", CHECKED)),
         Part("api-shipped", "the table of functions, shipped library", gate("api.sh", SHIPPED)),
         Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
-        Part(
-            "install", "CMake build and install", gate("install.sh", ROOT / ".build-embedded", ROOT / "examples" / "c" / "minimal.c"), timeout_s=600
-        ),
+        Part("cmake", "CMake: build, and what it says when something is missing", gate("cmake.sh", EMBEDDED), timeout_s=600),
+        Part("install", "installed, and found by hosts", [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)], timeout_s=600),
         *hosts(),
         bindings("headend", "Python: the head-end", None, "tests/headend"),
         bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),

@@ -1,11 +1,11 @@
 #!/bin/sh
-# install.sh SCRATCH EXAMPLE.c: CMake builds the library with SwiftPM's folder SCRATCH and installs it; a program is built against what was installed, by
-# pkg-config alone, in a moved tree; and what CMake says where something is missing.
+# cmake.sh SCRATCH: CMake builds the library with SwiftPM's folder SCRATCH, and builds it again; what CMake says where something is missing.
+# What is installed, and how hosts find it, is for Tests/install/run.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 root=$(cd "$here/../.." && pwd)
-scratch=$1 example=$2
+scratch=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -15,15 +15,6 @@ claim "it leaves libusher.so" test -f "$work/build/libusher.so"
 before=$(stat -Lc %Y.%i "$work/build/libusher.so")
 claim "cmake builds again" timeout 900 cmake --build "$work/build"
 same "a second build leaves the library as it was" "$before" "$(stat -Lc %Y.%i "$work/build/libusher.so")"
-claim "cmake installs" cmake --install "$work/build" --prefix "$work/first"
-mv "$work/first" "$work/moved"
-export PKG_CONFIG_PATH="$work/moved/lib/pkgconfig"
-version=$(sed -n 's/^#define USHER_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' "$root/include/usher/base.h" | paste -sd.)
-same "usher.pc has the header's version" "$version" "$(pkg-config --modversion usher)"
-build() { "$1" $2 -Wall -Wextra -Werror "$example" $(pkg-config --cflags --libs usher) -o "$work/example"; }
-claim "an example is built with pkg-config's flags" build "${CC:-cc}" -std=c99
-run() { LD_LIBRARY_PATH="$work/moved/lib" timeout 20 "$work/example" >"$work/said" 2>&1 || [ $? = 2 ]; grep -q '^usage: ' "$work/said"; }
-claim "it starts" run
 
 says_once() { # WHAT PATTERN: cmake fails and one line of its words matches
   words=$(cmake -S "$root" -B "$work/none-$1" -G Ninja 2>&1 >/dev/null) && { echo "cmake did not fail"; return 1; }
