@@ -296,7 +296,7 @@ async def pictures(page: Page, folder: Path) -> None:
 async def docs(page: Page) -> None:
     """The picture of docs/headend.md."""
     with HeadEnd(clock="manual", port=8480) as he:
-        await page.open(he.page_url, 1440, 1010)
+        await page.open(he.page_url, 1320, 955)
         scene(he)
         await page.picture(DOCS_PICTURE)
 
