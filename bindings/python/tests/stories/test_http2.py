@@ -1,0 +1,97 @@
+"""A connection that dies without a word: HTTP/2, where one connection carries every request."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import usher
+from usher.testing.headend.fixtures import Authority
+
+HEADERS, DATA, SETTINGS = 1, 0, 4
+
+
+class SilentServer:
+    """Answers every request; but its first connection never says anything again after its first answer, and stays open."""
+
+    def __init__(self) -> None:
+        self.authority = Authority("localhost")
+        self._tls: ssl.SSLContext = self.authority.server_context()
+        self._tls.set_alpn_protocols(["h2"])
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://127.0.0.1:{self._socket.getsockname()[1]}"
+        self.connections = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                raw, _ = self._socket.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(raw, self.connections), daemon=True).start()
+
+    def _serve(self, raw: socket.socket, number: int) -> None:
+        answered = 0
+        with contextlib.suppress(OSError, EOFError), self._tls.wrap_socket(raw, server_side=True) as stream:
+            incoming = stream.makefile("rb")
+            self._read(incoming, 24)
+            stream.sendall(self._frame(SETTINGS, 0, 0))
+            while True:
+                head = self._read(incoming, 9)
+                kind, flags, where = head[3], head[4], struct.unpack("!I", head[5:])[0] & 0x7FFFFFFF
+                self._read(incoming, int.from_bytes(head[:3], "big"))
+                if kind == SETTINGS and not flags & 1:
+                    stream.sendall(self._frame(SETTINGS, 1, 0))
+                if kind in (HEADERS, DATA) and flags & 1 and not (number == 1 and answered):
+                    answered += 1
+                    body = json.dumps({"sessionToken": f"token-{number}-{where}", "heartbeat": 1}).encode()
+                    stream.sendall(self._frame(HEADERS, 4, where, b"\x88") + self._frame(DATA, 1, where, body))
+
+    @staticmethod
+    def _read(incoming: Any, count: int) -> bytes:
+        data: bytes = incoming.read(count)
+        if len(data) < count:
+            raise EOFError
+        return data
+
+    @staticmethod
+    def _frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+        return struct.pack("!I", len(payload))[1:] + bytes([kind, flags]) + struct.pack("!I", stream) + payload
+
+
+@pytest.fixture
+def silent() -> Iterator[SilentServer]:
+    server = SilentServer()
+    yield server
+    server.close()
+
+
+def test_heartbeat_overADeadConnection_isTriedAgainOverAFreshOne(lib: Any, silent: SilentServer) -> None:
+    kept_alive = threading.Event()
+    errors: list[usher.UsherError] = []
+
+    def look(event: usher.Event) -> None:
+        if event.error is not None:
+            errors.append(event.error)
+        if event.type is usher.EventType.KEPT_ALIVE:
+            kept_alive.set()
+
+    with usher.Context(ca_file=silent.authority.ca_file, proxy="") as context:
+        context.add_observer(look)
+        delegate = usher.SSPDelegate(context, license_url=silent.url, ssm_url=silent.url, keep_alive_timeout_ms=200)
+        playback = usher.Player(context).play("token", delegate=delegate)
+        assert kept_alive.wait(10)
+        assert not errors
+        assert silent.connections == 2
+        playback.close()
