@@ -1,0 +1,176 @@
+/*
+ * completions.c - answers of every kind and time: twice, late, after close and free, from other threads, of the wrong kind, never asked for, bad values.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static usher_completion asked;
+static int tokens, payloads, renewals, missed;
+
+static void keep(usher_completion completion, int *counter) {
+  __atomic_store_n(&asked, completion, __ATOMIC_SEQ_CST);
+  add(counter, 1);
+}
+static void on_token(usher_completion completion, usher_playback *p, uint64_t tag, void *user_data) {
+  (void)p, (void)tag, (void)user_data;
+  keep(completion, &tokens);
+}
+static void on_payload(usher_completion completion, usher_playback *p, const char *key_system, uint64_t tag, void *user_data) {
+  (void)p, (void)tag, (void)user_data;
+  if (strcmp(key_system, USHER_KEY_SYSTEM_FAIRPLAY) == 0) keep(completion, &payloads);
+}
+static void on_renewed(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
+  (void)p, (void)tag, (void)user_data;
+  if (r->error.status == USHER_OK && r->type == USHER_LICENSE_RENEWAL) add(&renewals, 1);
+}
+static void on_event(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->type == USHER_EVENT_HEARTBEAT_ERROR) add(&missed, 1);
+}
+
+static void *answer_token(void *result) {
+  *(int32_t *)result = usher_complete_token(asked, content_token());
+  return NULL;
+}
+static int32_t from_other_thread(void) {
+  pthread_t thread;
+  int32_t status = 1;
+  pthread_create(&thread, NULL, answer_token, &status);
+  pthread_join(thread, NULL);
+  return status;
+}
+
+static void garbage(void) {
+  static const usher_completion ids[] = {0, 1, 2, 3, 255, 4096, UINT32_MAX, (usher_completion)UINT32_MAX + 1, INT64_MAX, UINT64_MAX, UINT64_MAX - 1};
+  int index, wrong = 0;
+  uint64_t random = 88172645463325252u;
+  for (index = 0; index < (int)(sizeof ids / sizeof *ids); index++) {
+    wrong += usher_complete_token(ids[index], "x") != USHER_E_INVALID_COMPLETION;
+    wrong += usher_complete_payload(ids[index], (const uint8_t *)"x", 1) != USHER_E_INVALID_COMPLETION;
+    wrong += usher_complete_token(ids[index], NULL) != USHER_E_INVALID_COMPLETION;
+    wrong += usher_complete_payload(ids[index], NULL, 0) != USHER_E_INVALID_COMPLETION;
+  }
+  for (index = 0; index < 10000; index++) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    wrong += usher_complete_token(random, "x") != USHER_E_INVALID_COMPLETION;
+  }
+  tell(wrong == 0, "ids that nobody was given are refused (%d were not)", wrong);
+}
+
+static usher_playback *play_without_token(usher_player *player, usher_delegate *delegate) {
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback = NULL;
+  item.delegate = delegate;
+  usher_player_play(player, &item, &playback);
+  return playback;
+}
+static usher_delegate *asking_delegate(usher_context *context, uint32_t token_timeout_ms) {
+  usher_ssp_options options = USHER_SSP_OPTIONS_INIT;
+  usher_delegate *delegate = NULL;
+  options.license_url = license_url();
+  options.ssm_url = ssm_url();
+  options.token_timeout_ms = token_timeout_ms;
+  usher_ssp_delegate_new(context, &options, &delegate);
+  usher_delegate_set_token_callback(delegate, on_token, NULL, NULL);
+  return delegate;
+}
+
+static void token_story(void) {
+  static char huge[65 * 1024 + 1];
+  usher_context *context = new_context(USHER_CALLBACKS_THREADED);
+  usher_delegate *delegate = asking_delegate(context, 0), *hasty = asking_delegate(context, 100);
+  usher_player *player = new_player(context);
+  usher_playback *playback = play_without_token(player, delegate);
+  usher_completion old;
+  int before;
+  memset(huge, 'x', sizeof huge - 1);
+  tell(reaches(&tokens, 1, 5000), "the token is asked for");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"x", 1), "a payload where a token was asked for");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked + 1, "x"), "the next id");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, ""), "an empty token");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, "a\r\nb: c"), "a token with CR LF");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, huge), "a token of 65 kB");
+  tell(requests("setup") == 0, "nothing was sent yet");
+  answers(USHER_OK, from_other_thread(), "the question stayed open, and is answered from another thread");
+  answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "a second time");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with it");
+  usher_playback_free(playback);
+
+  playback = play_without_token(player, delegate);
+  reaches(&tokens, 2, 5000);
+  answers(USHER_OK, usher_complete_token(asked, NULL), "there is no token");
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "the set-up fails for that");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a token after all");
+  usher_playback_free(playback);
+
+  playback = play_without_token(player, hasty);
+  reaches(&tokens, 3, 5000);
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "no token in time");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a late token");
+  usher_playback_free(playback);
+
+  playback = play_without_token(player, delegate);
+  reaches(&tokens, 4, 5000);
+  old = asked;
+  usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "closed while a token is asked for");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(old, content_token()), "its token after close");
+  usher_playback_free(playback);
+
+  playback = play_without_token(player, delegate);
+  reaches(&tokens, 5, 5000);
+  old = asked;
+  usher_playback_free(playback);
+  before = get(&tokens);
+  playback = play_without_token(player, delegate);
+  reaches(&tokens, before + 1, 5000);
+  tell(asked != old, "ids are not used again");
+  usher_complete_token(old, content_token());
+  answers(USHER_OK, usher_complete_token(asked, content_token()), "an old id does not disturb the new question");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0), "which is answered");
+  before = get(&tokens);
+  usher_playback_free(playback);
+  playback = play_without_token(player, delegate);
+  reaches(&tokens, before + 1, 5000);
+  usher_context_free(context);
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a token after context_free");
+  nothing_held("tokens");
+}
+
+static void payload_story(void) {
+  usher_context *context = new_context(USHER_CALLBACKS_THREADED);
+  usher_delegate *delegate = new_delegate(context, enforced_url());
+  usher_player *player = new_player(context);
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_playback *playback = NULL;
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
+  item.delegate = delegate;
+  item.content_token = content_token();
+  item.payload = on_payload;
+  item.renewed = on_renewed;
+  usher_context_add_observer(context, on_event, NULL, NULL, NULL);
+  usher_player_play(player, &item, &playback);
+  answers(USHER_OK, usher_playback_get_license(playback, &request, NULL), "a licence, to nowhere");
+  tell(reaches(&payloads, 1, 8000), "a fresh payload is asked for");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a token where a payload was asked for");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", 0), "a payload of no bytes");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", (size_t)2 << 20), "a payload of 2 MiB");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", SIZE_MAX), "a payload of all the bytes there are");
+  answers(USHER_OK, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "the question stayed open");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "a second time");
+  tell(reaches(&renewals, 1, 8000), "the renewed licence comes");
+  tell(reaches(&payloads, 2, 8000), "the next payload is asked for");
+  answers(USHER_OK, usher_complete_payload(asked, NULL, 0), "there is none");
+  tell(reaches(&missed, 1, 8000), "the renewal fails for that");
+  usher_context_free(context);
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"late", 4), "a payload after context_free");
+  nothing_held("payloads");
+}
+
+int main(void) {
+  garbage();
+  token_story();
+  payload_story();
+  return failed != 0;
+}
