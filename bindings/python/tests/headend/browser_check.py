@@ -179,14 +179,22 @@ async def checks(page: Page) -> None:
 
         for number in range(400):
             he.sessions.set_up(account=f"home-{number % 100}", device=f"box-{number}", content_ids=("news",), limit=4)
-        await page.until("document.querySelectorAll('#sessions [data-state=active]').length === 400")
+        await page.until("document.querySelector('#sessions-count').innerText.startsWith('400 held')")
+        assert await page.run("document.querySelectorAll('#sessions .row').length") == 60
+        await page.run("document.querySelector('.sessions .scroll').scrollTop = 1e6")
+        await page.until("document.querySelectorAll('#sessions .row').length === 120")
         took = await page.run(
             "new Promise(done => { const began = performance.now(); document.querySelector('#search').value = 'box-7';"
             " document.querySelector('#search').oninput(); requestAnimationFrame(() => setTimeout(() => done(performance.now() - began))); })"
         )
         assert await page.run("document.querySelectorAll('#sessions .row').length") == 11, "box-7 and box-70 … box-79"
         assert took < 500, took
-        ok(f"400 sessions are filtered at once ({took:.0f} ms)")
+        ok(f"of 400 sessions the list draws what is looked at, and filters at once ({took:.0f} ms)")
+        await page.run("document.querySelector('#search').value = 'nothing like it'; document.querySelector('#search').oninput()")
+        await page.until("document.querySelector('#sessions-empty').innerText.includes('No session matches')")
+        await page.run("document.querySelector('#sessions-empty button').click()")
+        await page.until("document.querySelectorAll('#sessions .row').length === 60")
+        ok("a filter that matches nothing says so and is lifted")
 
         he.stop()
         await page.until("document.body.dataset.link === 'lost' && !document.querySelector('#notice').hidden")
@@ -266,7 +274,7 @@ async def pictures(page: Page, folder: Path) -> None:
         scene(he)
         await page.picture(folder / "light.png")
         for name, width, height, scheme in (
-            ("dark", 1440, 1000, "dark"), ("wide", 1920, 1080, "dark"), ("middle", 1000, 1200, "light"), ("narrow", 390, 1700, "light"),
+            ("dark", 1440, 1000, "dark"), ("wide", 1920, 1080, "dark"), ("middle", 1000, 1200, "light"), ("narrow", 390, 2900, "light"),
         ):
             await page.look(width, height, scheme)
             await page.picture(folder / f"{name}.png")

@@ -7,12 +7,13 @@ SCRIPT = r"""
 (() => {
 // ---- What is known -------------------------------------------------------------------------------------------------
 
-const MOST = { active: 1000, ended: 300, requests: 300, accounts: 200, fullCards: 12, slots: 6 };
+const MOST = { active: 1000, ended: 300, requests: 300, fullCards: 12, slots: 6 };
+const STEP = { accounts: 48, sessions: 60, requests: 60 };
 const known = {
   he: null, manual: false, began: 0, totals: {}, faults: [],
   accounts: new Map(), sessions: new Map(), requests: new Map(), held: new Set(),
 };
-const shown = { text: "", account: null, state: "all", errors: false };
+const shown = { text: "", account: null, state: "all", errors: false, ...STEP };
 let heard = { now: 0, at: 0 };
 
 const clockNow = () => known.manual || !live() ? heard.now : heard.now + performance.now() - heard.at;
@@ -205,7 +206,7 @@ function drawAccounts() {
   const counts = [many(all.length, "account"), `${many(known.totals.active, "session")} held`, ...(full ? [`${full} at the limit`] : [])];
   put($("accounts-count"), all.length ? counts.join(", ") : "");
   document.querySelector(".accounts").classList.toggle("dense", dense);
-  const items = list.slice(0, MOST.accounts);
+  const items = list.slice(0, shown.accounts);
   const bySlot = new Map();
   for (const session of known.sessions.values()) {
     if (session.state !== "active") continue;
@@ -216,9 +217,8 @@ function drawAccounts() {
   const fill = (card, account) => fillAccount(card, account, bySlot.get(account.name) ?? []);
   children($("accounts"), items, account => account.name, buildAccount, fill);
   for (const card of $("accounts").children) card.classList.toggle("chosen", card.item.name === shown.account);
-  const left = list.length - items.length;
   const begin = ["No account has asked for a session. Point a player at ", make("code", "", ssmAddress()), " and it appears here."];
-  empty("accounts-empty", all.length === 0, left > 0, begin, [`and ${many(left, "account")} more`]);
+  empty("accounts-empty", all.length === 0, false, begin, []);
   const scope = $("scope");
   scope.hidden = shown.account === null;
   named(scope, `Only ${shown.account} \u00d7`);
@@ -232,7 +232,7 @@ function buildAccount() {
   const card = make("article", "card");
   card.name_ = make("button", "who name");
   card.name_.type = "button";
-  card.name_.onclick = () => choose(shown.account === card.item.name ? null : card.item.name);
+  card.name_.onclick = () => choose({ account: shown.account === card.item.name ? null : card.item.name });
   card.ratio = make("span", "ratio");
   card.slots = make("div", "slots");
   card.said = make("span", "name");
@@ -287,14 +287,23 @@ function drawSessions() {
     && (shown.state === "all" || (shown.state === "active") === (s.state === "active"))
     && matches(s.account, s.device, s.token, STATE_WORDS[s.state], ...s.contents));
   const over = chosen.filter(s => s.state !== "active").sort((a, b) => b.ended_ms - a.ended_ms);
-  children($("sessions"), [...chosen.filter(s => s.state === "active"), ...over], s => s.id, buildSession, fillSession);
+  const list = [...chosen.filter(s => s.state === "active"), ...over];
+  children($("sessions"), list.slice(0, shown.sessions), s => s.id, buildSession, fillSession);
   const counted = ["active", ...["torn_down", "expired", "killed"].filter(state => totals[state])];
   put($("sessions-count"), all.length ? counted.map(state => `${totals[state].toLocaleString("en")} ${STATE_WORDS[state]}`).join(", ") : "");
   const total = totals.active + totals.torn_down + totals.expired + totals.killed;
-  const hidden = total - all.length;
+  const hidden = list.length > shown.sessions ? 0 : total - all.length;
   const none = all.length ? ["No session matches. ", clearer()] : ["No session yet."];
   empty("sessions-empty", chosen.length === 0, hidden > 0, none, [`${many(hidden, "older session")} not shown`]);
 }
+
+// Only rows in sight say how time passes and have a bar that moves.
+const inSight = new IntersectionObserver(entries => {
+  for (const { target, isIntersecting } of entries) {
+    target.inSight = isIntersecting;
+    if (target.isConnected) lease(target); else inSight.unobserve(target);
+  }
+});
 
 function buildSession(session) {
   const row = make("div", "row");
@@ -307,6 +316,7 @@ function buildSession(session) {
   const lease = cell("lease", make("div", "words", row.since, row.left), track);
   row.append(cell("state", make("i"), row.state), row.account, row.device, row.content, row.period, lease, row.token);
   if (clockNow() - session.created_ms < 2000 && !known.manual) row.classList.add("fresh");
+  inSight.observe(row);
   return row;
 }
 
@@ -328,13 +338,15 @@ function share(session) { return `scaleX(${Math.max(0, Math.min(1, (session.expi
 function lease(row) {
   const session = row.item;
   if (!session) return;
-  for (const animation of row.bar.getAnimations()) animation.cancel();
+  row.shrinking?.cancel();
+  row.shrinking = null;
+  if (session.state !== "active") return sayLease(row);
+  if (!row.inSight) return;
   sayLease(row);
-  if (session.state !== "active") return;
   row.bar.style.transition = known.manual ? "transform .35s" : "";
   if (known.manual || !live() || calm.matches) return;
   const duration = Math.max(0, session.expires_ms - clockNow());
-  row.bar.animate([{ transform: share(session) }, { transform: "scaleX(0)" }], { duration, fill: "forwards" });
+  row.shrinking = row.bar.animate([{ transform: share(session) }, { transform: "scaleX(0)" }], { duration, fill: "forwards" });
 }
 
 function sayLease(row) {
@@ -344,7 +356,7 @@ function sayLease(row) {
   if (session.state === "active") {
     put(row.since, `${span(now - session.kept_ms)} ago`);
     put(row.left, `${late ? "late, " : ""}${span(session.expires_ms - now)} left`);
-    row.bar.style.transform = share(session);
+    if (!row.shrinking) row.bar.style.transform = share(session);
   } else {
     put(row.since, `at ${stamp(session.ended_ms, false)}`);
     put(row.left, many(session.beats, "keep-alive"));
@@ -359,7 +371,7 @@ function drawRequests() {
   const all = [...known.requests.values()].sort((a, b) => b.number - a.number);
   const chosen = all.filter(r => (shown.account === null || r.account === shown.account) && (!shown.errors || wrong(r))
     && matches(r.account, r.route, r.key_system, r.line, r.given, r.fault, String(r.code ?? r.status ?? ""), ...r.sent));
-  children($("requests"), chosen, r => r.number, buildRequest, fillRequest);
+  children($("requests"), chosen.slice(0, shown.requests), r => r.number, buildRequest, fillRequest);
   const errors = all.filter(wrong).length, total = known.totals.requests, forgotten = total - all.length;
   const among = forgotten > 0 ? ` among the last ${all.length}` : "";
   put($("requests-count"), total ? many(total, "request") + (errors ? `, ${many(errors, "error")}${among}` : "") : "");
@@ -445,7 +457,7 @@ function empty(id, none, some, words, more) {
 // What moves with time: words that say how long ago, and the clock.
 function sayTimes() {
   drawClock();
-  for (const row of $("sessions").children) if (row.item?.state === "active") sayLease(row);
+  for (const row of $("sessions").children) if (row.inSight && row.item?.state === "active") sayLease(row);
   for (const card of $("accounts").children) if (card.item?.refused) sayAccount(card);
 }
 
@@ -506,21 +518,34 @@ $("address").onclick = async () => {
   } catch { toast("The browser does not let it be copied", true); }
 };
 
-function choose(account) { shown.account = account; draw(); }
-function press(group, button) { for (const other of group.children) other.setAttribute("aria-pressed", String(other === button)); }
-function showAll() {
-  Object.assign(shown, { text: "", account: null, state: "all", errors: false });
-  $("search").value = "";
-  for (const group of document.querySelectorAll(".switch")) press(group, group.firstElementChild);
+/* Shows what is chosen, from its beginning. */
+function choose(choice) {
+  Object.assign(shown, STEP, choice);
+  for (const box of document.querySelectorAll(".scroll")) box.scrollTop = 0;
   draw();
 }
+
+// Long lists are drawn as far as they are looked at: more of a list comes when its end comes near.
+for (const [list, box] of [["accounts", $("accounts")], ["sessions", $("sessions").parentNode], ["requests", $("requests").parentNode]]) {
+  box.addEventListener("scroll", () => {
+    if (box.scrollTop + 2 * box.clientHeight < box.scrollHeight || $(list).children.length < shown[list]) return;
+    shown[list] += STEP[list];
+    draw();
+  }, { passive: true });
+}
+
+function press(group, button) { for (const other of group.children) other.setAttribute("aria-pressed", String(other === button)); }
+function showAll() {
+  $("search").value = "";
+  for (const group of document.querySelectorAll(".switch")) press(group, group.firstElementChild);
+  choose({ text: "", account: null, state: "all", errors: false });
+}
 for (const button of document.querySelectorAll(".switch button")) button.onclick = () => {
-  if (button.dataset.state) shown.state = button.dataset.state; else shown.errors = button.dataset.errors === "true";
   press(button.parentNode, button);
-  draw();
+  choose(button.dataset.state ? { state: button.dataset.state } : { errors: button.dataset.errors === "true" });
 };
-$("search").oninput = () => { shown.text = $("search").value.trim().toLowerCase(); draw(); };
-$("scope").onclick = () => choose(null);
+$("search").oninput = () => choose({ text: $("search").value.trim().toLowerCase() });
+$("scope").onclick = () => choose({ account: null });
 
 // The form: a route, a kind of fault, and what that kind takes.
 

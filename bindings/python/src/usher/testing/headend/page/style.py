@@ -125,14 +125,13 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 .dense .card { gap: 3px; padding: 6px 9px 3px; }
 .dense .slots { height: 8px; gap: 3px; } .dense .slot { font-size: 0; padding: 0; border-radius: 4px; }
 
-.scroll { overflow: auto; max-height: 44vh; border-top: 1px solid var(--line); border-radius: 0 0 12px 12px; }
+.scroll { overflow: auto; contain: content; max-height: 44vh; border-top: 1px solid var(--line); border-radius: 0 0 12px 12px; }
 .requests .scroll { max-height: max(300px, 52vh); }
 .row { display: grid; align-items: center; gap: 0 14px; padding: 6px 14px; border-bottom: 1px solid var(--line); min-height: 42px; }
 .row > * { min-width: 0; }
 .row:last-child { border-bottom: 0; }
 .row.columns { position: sticky; top: 0; background: var(--panel); z-index: 1; min-height: 0 !important; padding-block: 5px; font-size: 11.5px;
   color: var(--soft); border-bottom: 1px solid var(--line) !important; }
-[role=rowgroup] .row { content-visibility: auto; contain-intrinsic-size: auto 42px; }
 .sessions .row { grid-template-columns: 92px minmax(70px, 1.1fr) minmax(70px, 1fr) minmax(80px, 1.2fr) 52px minmax(158px, 1.5fr) 84px; }
 .state span::first-letter { text-transform: uppercase; }
 .state span { display: inline-block; }
@@ -157,7 +156,6 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 
 .requests .row { grid-template-columns: 104px minmax(104px, .8fr) minmax(70px, .9fr) minmax(130px, 1.5fr) minmax(150px, 1.1fr); min-height: 36px;
   padding-block: 4px; border-inline-start: 3px solid transparent; }
-[role=rowgroup]#requests .row { contain-intrinsic-size: auto 36px; }
 .requests .route { display: flex; gap: 6px; align-items: baseline; white-space: nowrap; }
 .route small, .answer small { color: var(--soft); font-size: 12px; }
 .time-of { color: var(--soft); font: 12px/1.5 var(--mono); white-space: nowrap; }
