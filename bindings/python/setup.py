@@ -1,0 +1,73 @@
+"""Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout with scripts/build-library, which needs Swift 6.
+
+An editable install builds nothing: it runs with the library that USHER_LIBRARY names. USHER_PREBUILT, in the environment of the build, names a
+library to bundle instead of building one. The wheel fits any Python 3 of the platform, since ctypes loads the library; libcurl and json-c are the
+system's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+from setuptools.errors import SetupError
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "build-library"
+NAME = "libusher.so.0"
+
+
+def built_library(folder: Path) -> Path:
+    """The library to bundle, built into `folder` where none is given."""
+    prebuilt = os.environ.get("USHER_PREBUILT")
+    if prebuilt:
+        return Path(prebuilt)
+    if not SCRIPT.is_file():
+        raise SetupError("usher builds its library from a checkout, and this is none: install a wheel, or set USHER_PREBUILT to a libusher.so")
+    try:
+        subprocess.run([str(SCRIPT), "shipped", str(folder)], check=True)
+    except subprocess.CalledProcessError:
+        raise SetupError("building libusher.so failed: see above") from None
+    return folder / NAME
+
+
+class BuildWithLibrary(build_py):
+    """build_py, and the library beside the modules."""
+
+    def run(self) -> None:
+        if not self.editable_mode:
+            shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left would be packed too
+        super().run()
+        if self.editable_mode:
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(self.build_lib, "usher", NAME)
+            shutil.copyfile(built_library(Path(folder)), target)
+            target.chmod(0o755)
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        bundled = [] if self.editable_mode else [str(Path(self.build_lib, "usher", NAME))]
+        return [*super().get_outputs(include_bytecode), *bundled]
+
+
+class PlatformWheel(bdist_wheel):
+    """A wheel of this platform, for every Python 3."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return ("py3", "none", super().get_tag()[2])
+
+
+class Binary(Distribution):
+    """Has a library of this platform in it."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel}, distclass=Binary)
