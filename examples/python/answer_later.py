@@ -1,0 +1,58 @@
+"""Plays an encrypted clip under a session; what the library asks for is answered later, from another thread, while asyncio waits.
+
+Usage:
+    pip install usher av
+    python answer_later.py CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID        (key id: 32 hex digits)
+"""
+
+import asyncio
+import hashlib
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import av
+
+import usher
+
+
+def decode(clip: str, key: bytes, stop: threading.Event) -> str:
+    """Decodes the pictures at the clip's own pace; a hash of what was seen. On a thread of its own."""
+    digest, count, start = hashlib.sha256(), 0, time.monotonic()
+    with av.open(clip, options={"decryption_key": key.hex()}) as container:
+        for frame in container.decode(video=0):
+            for plane in frame.planes:
+                data = memoryview(plane)
+                for row in range(plane.height):  # without the padding at the end of each row
+                    digest.update(data[row * plane.line_size : row * plane.line_size + plane.width])
+            count += 1
+            if stop.wait(max(0.0, start + (frame.time or 0.0) - time.monotonic())):
+                break
+    return f"{count} frames, sha256 {digest.hexdigest()}"
+
+
+async def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: str) -> None:
+    pool, stop, challenge = ThreadPoolExecutor(1), threading.Event(), usher.clear_key_request([bytes.fromhex(key_id)])
+
+    def later(request, answer):
+        print(f"{type(request).__name__}: answered later")
+        pool.submit(lambda: (time.sleep(0.05), request.answer(answer)))  # here: ask the operator's portal, or the CDM
+        return usher.LATER
+
+    def on_event(event: usher.aio.Event) -> None:
+        print(f"{event.time_ms / 1000:6.3f} s  {event.type.name} {event.error or ''}")
+        if event.must_stop:
+            stop.set()
+
+    async with usher.aio.Context() as context:
+        context.add_observer(on_event)
+        delegate = usher.aio.SSPDelegate(context, license_url=license_url, ssm_url=ssm_url, token_callback=lambda request: later(request, token))
+        playing = usher.aio.Player(context).play(delegate=delegate, payload=lambda request: later(request, challenge))
+        async with await playing as playback:
+            licence = await playback.get_license(usher.KeySystem.CLEARKEY, challenge)
+            print(await asyncio.to_thread(decode, clip, licence.clear_keys()[bytes.fromhex(key_id)], stop))
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(*sys.argv[1:])) if len(sys.argv) == 6 else __doc__)
