@@ -205,8 +205,10 @@ class Runner:
     def stacks(self, pid: int) -> str:
         if not shutil.which("gdb"):
             return ""
-        asked = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 12"], capture_output=True, text=True, timeout=60)
-        return "\n" + "\n".join(line for line in asked.stdout.splitlines() if line.startswith(("#", "Thread")))
+        asked = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"], capture_output=True, text=True, timeout=60)
+        threads = re.split(r"^(?=Thread )", asked.stdout, flags=re.M)
+        ours = [thread for thread in threads if str(ROOT / "Tests") in thread or "usher_" in thread]
+        return "\n" + "".join(re.sub(r"^(#.{150}).*$", r"\1", thread, flags=re.M) for thread in ours)
 
     def end_of(self, program: Program, passed: int, failures: list[str], seconds: float) -> None:
         self.passed += passed
