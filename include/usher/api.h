@@ -1,4 +1,4 @@
-/*
+/** @file
  * api.h - the whole API as a table of functions, for hosts that dlopen() the library (also with RTLD_LOCAL) and link nothing of it.
  *
  *   void *library = dlopen("libusher.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -27,7 +27,11 @@ extern "C" {
 
 /** Every function by its name without "usher_"; the contracts stand at the functions. Only grows: look at struct_size before using a newer one. */
 typedef struct usher_api {
+  /** Size of this struct in the library. */
   size_t struct_size;
+  /** @name Functions
+   * @{ */
+  /** The function of this name with "usher_" before it. */
   const char *(*version)(void);
   const char *(*status_name)(int32_t status);
   const char *(*status_message)(int32_t status);
@@ -67,6 +71,7 @@ typedef struct usher_api {
   int32_t (*context_jump)(usher_context *context, uint64_t ms);
   int32_t (*context_settle)(usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
   int32_t (*context_pending)(usher_context *context, usher_pending *out);
+  /** @} */
 } usher_api;
 
 /** The type of usher_get_api(), for dlsym(). */

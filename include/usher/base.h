@@ -1,4 +1,4 @@
-/*
+/** @file
  * base.h - the words every other header uses: export macro, handles, version, completion ids.
  * Include <usher/usher.h>; it says what the library is.
  *
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
+/** Marks what the library exports. */
 #define USHER_API __attribute__((visibility("default")))
 #else
 #define USHER_API
@@ -20,8 +21,11 @@
 extern "C" {
 #endif
 
+/** First number of the version of these headers. */
 #define USHER_VERSION_MAJOR 0
+/** Second number. */
 #define USHER_VERSION_MINOR 1
+/** Third number. */
 #define USHER_VERSION_PATCH 0
 
 /** "none" for a time or a count whose 0 already means "the default". */
@@ -44,6 +48,8 @@ typedef uint64_t usher_completion;
 /**
  * Last call for a `user_data`: no callback that was given it runs now or later. Runs exactly once, on a callback thread of the context, or on the
  * calling thread where the function that took the `user_data` failed or the context is already gone.
+ *
+ * @param user_data  as the function was given it.
  */
 typedef void (*usher_destroy_fn)(void *user_data);
 

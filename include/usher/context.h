@@ -1,4 +1,4 @@
-/*
+/** @file
  * context.h - one independent instance of the library.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -23,27 +23,37 @@ extern "C" {
 /** Callbacks run only inside usher_context_pump(), on the thread that calls it. */
 #define USHER_CALLBACKS_PUMPED 1
 
+/** The library itself has a problem. */
 #define USHER_LOG_ERROR 1
+/** Events that are errors. */
 #define USHER_LOG_WARNING 2
+/** Events. */
 #define USHER_LOG_INFO 3
+/** Each request, with its HTTP status and how long it took. */
 #define USHER_LOG_DEBUG 4
 
 /**
- * Log sink. `line` is one line of UTF-8 without newline or secrets and lives until return. Threads: a callback thread. May call: everything but blocking
- * functions. Last call: before `destroy`.
+ * Log sink. Threads: a callback thread. May call: everything but blocking functions. Last call: before `log_destroy`.
+ *
+ * @param level      USHER_LOG_...
+ * @param line       one line of UTF-8 without newline or secrets; lives until return.
+ * @param user_data  the options' `log_user_data`.
  */
 typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
 
 /** Everything a context can be told at its start. 0 or NULL: the default. Strings are copied. */
 typedef struct usher_context_options {
+  /** USHER_CONTEXT_OPTIONS_INIT sets it. */
   size_t struct_size;
   /** USHER_CLOCK_... Default: USHER_CLOCK_SYSTEM. */
   int32_t clock;
   /** Highest USHER_LOG_... level told to `log`. Default: USHER_LOG_INFO. */
   int32_t log_level;
-  /** Default: none. */
+  /** Told what happens. Default: none. */
   usher_log_fn log;
+  /** Given to `log`. */
   void *log_user_data;
+  /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
   /** Most threads that run callbacks at once. Default 16. While fewer than that block, no keep-alive waits for a callback. */
   uint32_t callback_threads_max;
@@ -61,8 +71,9 @@ typedef struct usher_context_options {
   const char *ca_file;
   /** Public key pin as libcurl's CURLOPT_PINNEDPUBLICKEY takes it ("sha256//..."). Default: none. */
   const char *pinned_public_key;
-  /** PEM files of a client certificate and its key. Default: none. */
+  /** PEM file of a client certificate. Default: none. */
   const char *client_certificate_file;
+  /** PEM file of its key. Default: none. */
   const char *client_key_file;
   /** Proxy URL. Default: as the environment says (http_proxy, https_proxy, no_proxy); "" for none. */
   const char *proxy;
@@ -70,9 +81,11 @@ typedef struct usher_context_options {
   const char *user_agent;
   /** USHER_CALLBACKS_...: on whose threads callbacks run. Default: USHER_CALLBACKS_THREADED. */
   int32_t callbacks;
+  /** 0. */
   int32_t reserved;
 } usher_context_options;
 
+/** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
@@ -90,6 +103,7 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  * Closes every playback of the context as usher_playback_close(USHER_CLOSE_DEFAULT) does, in parallel, and waits until all are closed. From now on the
  * context starts nothing new. Idempotent: a second call waits again.
  *
+ * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock (on the manual clock another thread has to move it). 0: the default, 6000 (a reply and a
  *                    teardown at their caps).
  * @param out_open    number of playbacks still not closed at return. May be NULL.
@@ -105,6 +119,7 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  * callback (of whichever context) it returns at once and the rest happens in the background (pumped mode: before that pump returns). In pumped mode, the
  * callbacks still due run inside this function. NULL is a no-op.
  *
+ * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes, asynchronous there. Since: 0.1
  */
@@ -115,6 +130,7 @@ USHER_API int32_t usher_context_free(usher_context *context);
  * meanwhile wait for the next pump. Sessions are kept alive by the I/O thread however seldom this is called. Blocking functions called from the
  * thread that pumped last answer USHER_E_WOULD_DEADLOCK, since what they wait for may need that thread.
  *
+ * @param context  one in pumped mode.
  * @param out_ran  how many ran. May be NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE in threaded mode or while another thread pumps; USHER_E_WOULD_DEADLOCK inside a callback.
  * Threads: any, one at a time; usually the host's main thread. In callbacks: no. Since: 0.1
@@ -125,7 +141,8 @@ USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
  * The file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio ... Watch it for reading; do not read from it, write to
  * it or close it. It lives until usher_context_free(): remove it from your loop before.
  *
- * @param out_fd  the descriptor; -1 on failure. Not NULL.
+ * @param context  one in pumped mode.
+ * @param out_fd   the descriptor; -1 on failure. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_STATE in threaded mode.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -134,6 +151,7 @@ USHER_API int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
 /**
  * Adds an observer; it is told every event of the context from now on.
  *
+ * @param context    whose events.
  * @param fn         not NULL.
  * @param user_data  given to every call.
  * @param destroy    last call for `user_data`; also called when this function fails. May be NULL.
@@ -145,6 +163,8 @@ USHER_API int32_t usher_context_add_observer(usher_context *context, usher_event
 
 /**
  * Removes an observer. Events already on their way may still reach it until its `destroy` runs.
+ * @param context  to which it was added.
+ * @param id       of usher_context_add_observer().
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for an unknown id.
  * Threads: any. In callbacks: yes, also from the observer itself. Since: 0.1
  */
@@ -153,6 +173,8 @@ USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t
 /**
  * Sets, replaces (or with NULL clears) the delegate that serves playbacks which name none: the context's DRM manager.
  * Playbacks already started keep theirs.
+ * @param context   whose playbacks.
+ * @param delegate  of the same context, or NULL. The context keeps it alive; the handle may be freed.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for a delegate of another context.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

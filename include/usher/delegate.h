@@ -1,4 +1,4 @@
-/*
+/** @file
  * delegate.h - licence delegates: how licences are asked for. This release has the SSP delegate with SSM v1.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -13,36 +13,56 @@ extern "C" {
 #endif
 
 /* ssm_append_version */
+/** Adds the version unless the URL ends with one. */
 #define USHER_APPEND_AUTO 0
+/** Adds it. */
 #define USHER_APPEND_ALWAYS 1
+/** The URL is whole. */
 #define USHER_APPEND_NEVER 2
 
 /* heartbeat_missing */
+/** A set-up error. */
 #define USHER_HEARTBEAT_MISSING_ERROR 0
+/** A session without keep-alives. */
 #define USHER_HEARTBEAT_MISSING_NO_TIMER 1
 
 /* heartbeat_start */
+/** The first period begins when set-up was answered. */
 #define USHER_HEARTBEAT_START_SETUP 0
+/** The first period begins when the first licence came. */
 #define USHER_HEARTBEAT_START_LICENSE 1
 
 /* keep_alive */
+/** As the first licence reply says. */
 #define USHER_KEEP_ALIVE_AUTO 0
+/** By heartbeats. */
 #define USHER_KEEP_ALIVE_HEARTBEAT 1
+/** By licence renewals. */
 #define USHER_KEEP_ALIVE_RENEWAL 2
 
 /* resetup_on_extra_license */
+/** Set up again where there is a token callback to ask. */
 #define USHER_RESETUP_CALLBACK_ONLY 0
+/** Set up again. */
 #define USHER_RESETUP_ALWAYS 1
+/** The session is used again. */
 #define USHER_RESETUP_NEVER 2
 
 /* wire_format */
+/** JSON for Widevine. */
 #define USHER_WIRE_AUTO 0
+/** Octets both ways. */
 #define USHER_WIRE_RAW 1
 
 /**
  * Token callback (OTVSSPTokenCallback.token()): asks for a fresh content token, because a further licence request came, or none was given at the start.
  * Answer with usher_complete_token(), now or later, within the delegate's `token_timeout_ms`.
  * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: before `destroy`.
+ *
+ * @param completion  the question, for usher_complete_token().
+ * @param playback    which playback needs it; may be freed already. Not owned.
+ * @param tag         the `tag` of the playback's options.
+ * @param user_data   as usher_delegate_set_token_callback() was given it.
  */
 typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 
@@ -51,6 +71,7 @@ typedef void (*usher_token_fn)(usher_completion completion, usher_playback *play
  * joined path. Headers: "Name: value" lines separated by '\n'; CR and NUL are refused.
  */
 typedef struct usher_ssp_options {
+  /** USHER_SSP_OPTIONS_INIT sets it. */
   size_t struct_size;
   /** Licence server. Required. */
   const char *license_url;
@@ -65,10 +86,13 @@ typedef struct usher_ssp_options {
   int32_t ssm_append_version;
   /** Default "v1". */
   const char *ssm_api_version;
-  /** Whole URLs for single endpoints, where they do not follow from the above. Default: none. */
+  /** Whole URL for set-up, where it does not follow from the above; all or none of this and the next two. Default: none. */
   const char *setup_url;
+  /** Whole URL for heartbeats. Default: none. */
   const char *heartbeat_url;
+  /** Whole URL for teardown. Default: none. */
   const char *teardown_url;
+  /** Whole URL for renewals of Widevine licences. Default: none. */
   const char *renewal_url;
   /** Name of the header that carries the tokens. Default "nv-authorizations". */
   const char *token_header;
@@ -92,8 +116,9 @@ typedef struct usher_ssp_options {
   int32_t heartbeat_start;
   /** 1: a numeric string is a period too ("60"). Default 0. */
   int32_t lenient_numbers;
-  /** Bounds put on the period, ms. Defaults 50 and 86400000 (a day). */
+  /** Least period, ms; a shorter one is made this. Default 50. */
   uint32_t period_min_ms;
+  /** Most, ms. Default 86400000 (a day). */
   uint32_t period_max_ms;
   /** 1: a period in a keep-alive reply replaces the one of set-up. Default 0. */
   int32_t period_updates;
@@ -118,6 +143,7 @@ typedef struct usher_ssp_options {
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 
+/** All defaults; `license_url` is still to be set. */
 #define USHER_SSP_OPTIONS_INIT \
   { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
@@ -135,7 +161,10 @@ USHER_API int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp
 /**
  * Sets, replaces (or with fn NULL clears) the token callback (OTVSSPLicenseDelegate.setToken).
  *
- * @param destroy  last call for `user_data`: when replaced, when the delegate is gone, or when this function fails. May be NULL.
+ * @param delegate   whose playbacks ask it.
+ * @param fn         NULL clears it; `user_data` is then let go of at once.
+ * @param user_data  given to every call.
+ * @param destroy    last call for `user_data`: when replaced, when the delegate is gone, or when this function fails. May be NULL.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -143,6 +172,7 @@ USHER_API int32_t usher_delegate_set_token_callback(usher_delegate *delegate, us
 
 /**
  * Frees the handle. The delegate itself lives on while playbacks or the context use it. NULL is a no-op.
+ * @param delegate  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,4 +1,4 @@
-/*
+/** @file
  * error.h - status values, origins, operations, and the detail of an error.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -76,12 +76,19 @@ extern "C" {
 
 /* ---- during what --------------------------------------------------------------------------------------------------------- */
 
+/** Nothing in particular. */
 #define USHER_OPERATION_NONE 0
+/** Setting a session up. */
 #define USHER_OPERATION_SETUP 1
+/** A heartbeat. */
 #define USHER_OPERATION_HEARTBEAT 2
+/** Tearing a session down. */
 #define USHER_OPERATION_TEARDOWN 3
+/** A licence request that is no renewal. */
 #define USHER_OPERATION_LICENSE 4
+/** A licence renewal, the host's or an enforced one. */
 #define USHER_OPERATION_RENEWAL 5
+/** A certificate request. */
 #define USHER_OPERATION_CERTIFICATE 6
 
 /** What went wrong, in full. Numbers mean different things at different origins: licence servers reuse the SSM's codes. */
@@ -116,6 +123,7 @@ typedef struct usher_explanation {
 
 /**
  * The name of a status, e.g. "USHER_E_LIMIT".
+ * @param status  USHER_OK or USHER_E_...
  * @return static storage; "USHER_E_UNKNOWN" for a value that is none.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -123,6 +131,7 @@ USHER_API const char *usher_status_name(int32_t status);
 
 /**
  * One line about a status, e.g. "the account plays as many streams as it may".
+ * @param status  USHER_OK or USHER_E_...
  * @return static storage, never NULL.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -130,6 +139,7 @@ USHER_API const char *usher_status_message(int32_t status);
 
 /**
  * The server that answered, in words, e.g. "session manager"; "the library" for USHER_ORIGIN_LOCAL.
+ * @param origin  USHER_ORIGIN_...
  * @return static storage; "unknown" for a value that is none.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -137,6 +147,7 @@ USHER_API const char *usher_origin_name(int32_t origin);
 
 /**
  * What was being done, in a word, e.g. "set-up"; "none" for USHER_OPERATION_NONE.
+ * @param operation  USHER_OPERATION_...
  * @return static storage; "unknown" for a value that is none.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,4 +1,4 @@
-/*
+/** @file
  * event.h - what the library tells the host.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -69,11 +69,15 @@ typedef struct usher_event {
 /**
  * Observer. Threads: a callback thread; in order for one playback, in parallel for different ones. May call: everything but blocking functions. Last
  * call: before `destroy` of its `user_data`.
+ *
+ * @param event      lives until return.
+ * @param user_data  as usher_context_add_observer() was given it.
  */
 typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 
 /**
  * The name of an event type, e.g. "SESSION_STARTED".
+ * @param type  USHER_EVENT_...
  * @return static storage; "UNKNOWN" for a value that is none.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,4 +1,4 @@
-/*
+/** @file
  * license.h - licence and certificate requests, with a completion or blocking.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -14,24 +14,34 @@ extern "C" {
 #endif
 
 /* Key systems by their DASH ContentProtection identifiers; upper or lower case, with or without "urn:uuid:". */
+/** FairPlay Streaming. */
 #define USHER_KEY_SYSTEM_FAIRPLAY "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
+/** Widevine. */
 #define USHER_KEY_SYSTEM_WIDEVINE "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
+/** PlayReady. */
 #define USHER_KEY_SYSTEM_PLAYREADY "9a04f079-9840-4286-ab92-e65be0885f95"
+/** W3C Clear Key. */
 #define USHER_KEY_SYSTEM_CLEARKEY "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
 
 /* type */
+/** A licence for new keys. */
 #define USHER_LICENSE_REQUEST 0
+/** A licence that goes on with one there is. */
 #define USHER_LICENSE_RENEWAL 1
 
 /* renew_type */
+/** There is no session, or nothing keeps it alive. */
 #define USHER_RENEW_NONE 0
+/** Heartbeats keep it alive. */
 #define USHER_RENEW_HEARTBEAT 1
+/** Licence renewals of the library keep it alive. */
 #define USHER_RENEW_ENFORCED 2
 /** The CDM itself asks for renewals (Widevine). */
 #define USHER_RENEW_CDM 3
 
 /** What the CDM asks for. Copied before return. */
 typedef struct usher_license_request {
+  /** USHER_LICENSE_REQUEST_INIT sets it. */
   size_t struct_size;
   /** USHER_KEY_SYSTEM_... Required. */
   const char *key_system;
@@ -41,9 +51,11 @@ typedef struct usher_license_request {
   uint32_t timeout_ms;
   /** The CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON. 1 byte to 1 MiB. Required. */
   const uint8_t *payload;
+  /** Its length in bytes. */
   size_t payload_size;
 } usher_license_request;
 
+/** All defaults; `key_system` and `payload` are still to be set. */
 #define USHER_LICENSE_REQUEST_INIT { sizeof(usher_license_request), NULL, 0, 0, NULL, 0 }
 
 /** An answer. In a completion all its pointers live until return; from usher_response_get() until the response is freed. */
@@ -52,6 +64,7 @@ typedef struct usher_response_info {
   size_t struct_size;
   /** What the CDM needs: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on error. */
   const uint8_t *data;
+  /** Its length in bytes; 0 on error. */
   size_t data_size;
   /** Keep-alive period of the session, ms; 0: none. */
   uint64_t period_ms;
@@ -63,11 +76,17 @@ typedef struct usher_response_info {
   usher_error error;
 } usher_response_info;
 
+/** For usher_response_get() to fill. */
 #define USHER_RESPONSE_INFO_INIT { sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0 } }
 
 /**
  * Completion of a licence or certificate request: exactly once per request that was accepted.
  * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: the only one.
+ *
+ * @param playback   which asked; may be freed already. Not owned.
+ * @param response   the answer; lives until return.
+ * @param tag        the `tag` of the playback's options.
+ * @param user_data  as the function that asked was given it.
  */
 typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
 
@@ -75,11 +94,13 @@ typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_
  * Asks for a licence. With an SSM session that is still being set up, waits for it; the request carries content token and session token, a renewal the
  * session token alone.
  *
+ * @param playback   for which.
  * @param request    copied before return. Not NULL.
  * @param fn         told the answer, exactly once: USHER_OK with data, or one of USHER_E_CLOSED, USHER_E_REPLACED, USHER_E_TIMEOUT, why set-up failed
  *                   (e.g. USHER_E_LIMIT) or USHER_E_SESSION if the session ended later (the request was then not sent), USHER_E_STATE (no URL for this kind of
  *                   request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT.
  *                   Not NULL.
+ * @param user_data  given to `fn`.
  * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED; other than USHER_OK: `fn` is not called.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -89,9 +110,10 @@ USHER_API int32_t usher_playback_request_license(usher_playback *playback, const
 /**
  * Asks for a licence and waits for it.
  *
- * @param request  copied. Not NULL. Its timeout_ms bounds the wait.
- * @param out      on every answer of the servers or the library, also an error, a response to free with usher_response_free(); NULL when the call itself
- *                 was refused. May be NULL.
+ * @param playback  for which.
+ * @param request   copied. Not NULL. Its timeout_ms bounds the wait.
+ * @param out       on every answer of the servers or the library, also an error, a response to free with usher_response_free(); NULL when the call itself
+ *                  was refused. May be NULL.
  * @return USHER_OK, or the error's status as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
  */
@@ -100,6 +122,7 @@ USHER_API int32_t usher_playback_get_license(usher_playback *playback, const ush
 /**
  * Gets the delegate's certificate: fetched once, then from memory; a failure is not remembered.
  *
+ * @param playback    whose delegate's.
  * @param timeout_ms  longest wait on the context's clock. 0: 10000.
  * @param out         as usher_playback_get_license(). `data` is the certificate as the server sent it (DER).
  * @return USHER_OK, USHER_E_STATE without a certificate URL, or the error's status; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
@@ -109,7 +132,10 @@ USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint3
 
 /**
  * Asks for the delegate's certificate.
- * @param fn  told the answer, exactly once. Not NULL.
+ * @param playback   whose delegate's.
+ * @param fn         told the answer, exactly once. Not NULL.
+ * @param user_data  given to `fn`.
+ * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
  * @return as usher_playback_request_license(); USHER_E_STATE without a certificate URL.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -117,7 +143,8 @@ USHER_API int32_t usher_playback_request_certificate(usher_playback *playback, u
 
 /**
  * Reads a response.
- * @param out  filled; set its struct_size first. Its pointers live until usher_response_free(). Not NULL.
+ * @param response  of usher_playback_get_license() or usher_playback_get_certificate().
+ * @param out       filled; set its struct_size first. Its pointers live until usher_response_free(). Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -125,6 +152,7 @@ USHER_API int32_t usher_response_get(usher_response *response, usher_response_in
 
 /**
  * Frees a response and wipes its data. NULL is a no-op.
+ * @param response  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,4 +1,4 @@
-/*
+/** @file
  * playback.h - one play of one item (OTVAVPlayerItem): its session, and how it ends.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -24,6 +24,7 @@ extern "C" {
 #define USHER_SESSION_NONE 0
 /** Waiting for its turn on the player, or being set up. */
 #define USHER_SESSION_PENDING 1
+/** It was set up and is kept alive. */
 #define USHER_SESSION_ACTIVE 2
 /** A keep-alive is overdue or failing; the session may be gone. */
 #define USHER_SESSION_DOUBTFUL 3
@@ -38,7 +39,8 @@ extern "C" {
  * is a success and does nothing. Returns at once; with `sync_setup_teardown` waits until closed, at most `teardown_timeout_ms`, and answers USHER_OK
  * also when that ran out (it goes on in the background). The end is told as USHER_EVENT_PLAYBACK_CLOSED.
  *
- * @param mode  USHER_CLOSE_...
+ * @param playback  the playback to close.
+ * @param mode      USHER_CLOSE_...
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes (never waits there). Since: 0.1
  */
@@ -46,6 +48,7 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 
 /**
  * Frees the handle; closes with USHER_CLOSE_DEFAULT if not closed yet, without waiting. NULL is a no-op.
+ * @param playback  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -54,6 +57,7 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
 /**
  * Waits until set-up has ended. Of a session that failed later it says why.
  *
+ * @param playback    whose set-up.
  * @param timeout_ms  longest wait on the context's clock. 0: the delegate's `setup_timeout_ms`.
  * @return USHER_OK: the session is active, or there is none to set up. USHER_E_TIMEOUT: still pending. Otherwise why set-up failed or the playback ended:
  *         USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT,
@@ -64,6 +68,7 @@ USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t
 
 /**
  * Waits until a playback is closed (USHER_EVENT_PLAYBACK_CLOSED). Does not close it.
+ * @param playback    whose end.
  * @param timeout_ms  longest wait on the context's clock; USHER_OFF: no limit.
  * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
@@ -72,6 +77,7 @@ USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t 
 
 /**
  * Says how its session stands.
+ * @param playback   whose session.
  * @param out_state  USHER_SESSION_... Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1

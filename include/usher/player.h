@@ -1,4 +1,4 @@
-/*
+/** @file
  * player.h - one screen of the host (OTVAVPlayer).
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -18,12 +18,17 @@ extern "C" {
  * usher_complete_payload(), now or later, within the delegate's `payload_timeout_ms`.
  * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: before `destroy`.
  *
+ * @param completion  the question, for usher_complete_payload().
+ * @param playback    whose licence; may be freed already. Not owned.
  * @param key_system  USHER_KEY_SYSTEM_... of the playback's licence; lives until return.
+ * @param tag         the `tag` of the playback's options.
+ * @param user_data   the `user_data` of the playback's options.
  */
 typedef void (*usher_payload_fn)(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
 
 /** One item to play. 0 or NULL: the default. Copied before return. */
 typedef struct usher_playback_options {
+  /** USHER_PLAYBACK_OPTIONS_INIT sets it. */
   size_t struct_size;
   /** How its licences are asked for. Default: the context's delegate. */
   usher_delegate *delegate;
@@ -32,6 +37,7 @@ typedef struct usher_playback_options {
   const char *content_token;
   /** The content's identifier: bytes. Default: none. */
   const uint8_t *content_id;
+  /** Its length in bytes. */
   size_t content_id_size;
   /** Yours; comes back in every event and callback. */
   uint64_t tag;
@@ -45,11 +51,13 @@ typedef struct usher_playback_options {
   usher_destroy_fn destroy;
 } usher_playback_options;
 
+/** All defaults. */
 #define USHER_PLAYBACK_OPTIONS_INIT { sizeof(usher_playback_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL }
 
 /**
  * Makes a player.
- * @param out  on USHER_OK a handle to free with usher_player_free(); NULL on failure. Not NULL.
+ * @param context  whose playbacks it plays.
+ * @param out      on USHER_OK a handle to free with usher_player_free(); NULL on failure. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -72,7 +80,8 @@ USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_o
 
 /**
  * Stops what the player plays: closes its playback (and one still waiting for its turn) as usher_playback_close() does, but never waits.
- * @param mode  USHER_CLOSE_...
+ * @param player  the screen.
+ * @param mode    USHER_CLOSE_...
  * @return USHER_OK (also when nothing plays), USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -80,6 +89,7 @@ USHER_API int32_t usher_player_stop(usher_player *player, int32_t mode);
 
 /**
  * Frees a player: stops it with USHER_CLOSE_DEFAULT, without waiting. Handles of its playbacks stay yours to free. NULL is a no-op.
+ * @param player  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,4 +1,4 @@
-/*
+/** @file
  * testing.h - virtual time: for contexts made with USHER_CLOCK_MANUAL.
  *
  * Time stands still until you move it, so a test of an hour takes milliseconds and never sleeps. Requests are real: move your server's clock
@@ -25,6 +25,7 @@ extern "C" {
 
 /** What a context has under way. */
 typedef struct usher_pending {
+  /** USHER_PENDING_INIT sets it. */
   size_t struct_size;
   /** Requests sent and not answered. */
   uint32_t transfers;
@@ -32,6 +33,7 @@ typedef struct usher_pending {
   uint32_t callbacks;
   /** Requests waiting for a place at their origin. */
   uint32_t queued;
+  /** 0. */
   uint32_t reserved;
   /** Until the next timer, milliseconds; UINT64_MAX without one. */
   uint64_t next_timer_ms;
@@ -39,12 +41,16 @@ typedef struct usher_pending {
   uint64_t now_ms;
 } usher_pending;
 
+/** For usher_context_pending() to fill. */
 #define USHER_PENDING_INIT { sizeof(usher_pending), 0, 0, 0, 0, 0, 0 }
 
 /**
  * Moves the clock on by `ms`, stopping at every timer on the way in order. At each stop, and at the end, waits until nothing is under way, but at
  * most `settle_ms` of real time (0: does not wait).
  *
+ * @param context    one on the manual clock.
+ * @param ms         by how much.
+ * @param settle_ms  longest wait at each stop.
  * @return USHER_OK; USHER_E_TIMEOUT if at some stop something was still under way (time was moved all the same); USHER_E_STATE on the system clock;
  *         USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Units: milliseconds. Since: 0.1
@@ -53,6 +59,8 @@ USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uin
 
 /**
  * Moves the clock on by `ms` at one blow, as when the machine slept: every timer on the way is due at the end, and knows it is late.
+ * @param context  one on the manual clock.
+ * @param ms       by how much.
  * @return USHER_OK, USHER_E_STATE on the system clock, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Units: milliseconds. Since: 0.1
  */
@@ -62,6 +70,9 @@ USHER_API int32_t usher_context_jump(usher_context *context, uint64_t ms);
  * Waits until no more than `transfers` requests and `callbacks` callbacks are under way: those your server or your test holds on purpose. Works on
  * both clocks.
  *
+ * @param context     on either clock.
+ * @param transfers   how many requests may stay under way.
+ * @param callbacks   how many callbacks may stay queued or running.
  * @param timeout_ms  longest wait in real milliseconds, whatever the context's clock.
  * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
@@ -70,7 +81,8 @@ USHER_API int32_t usher_context_settle(usher_context *context, uint32_t transfer
 
 /**
  * Says what is under way.
- * @param out  filled; set its struct_size first. Not NULL.
+ * @param context  on either clock.
+ * @param out      filled; set its struct_size first. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
  */

@@ -1,4 +1,4 @@
-/*
+/** @file
  * usher.h - licences and concurrent-stream sessions for any video player.
  *
  * WHAT IT IS
