@@ -1,5 +1,86 @@
-"""Fixtures of the whole suite: the reference head-end."""
+"""Fixtures of the whole suite: the reference head-end, and a list of what the tests called of the library."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 pytest_plugins = ["usher.testing.pytest_plugin"]
+
+HERE = Path(__file__).resolve().parent
+LAST = "test_every_function.py"
+
+
+class Calls:
+    """Which test called which function of the library, and was answered well. ctypes tells of each call through ``errcheck``."""
+
+    def __init__(self) -> None:
+        self.tests_of: dict[str, set[str]] = {}
+        self.is_whole_suite = False
+        self._running: pytest.Item | None = None
+        self._is_traced = False
+
+    def begin(self, item: pytest.Item) -> None:
+        self._running = item
+        if not self._is_traced and "usher._ffi" in sys.modules:
+            self._is_traced = True
+            self._trace()
+
+    def _trace(self) -> None:
+        from usher import _abi, _ffi
+
+        for name in _abi.PROTOTYPES:
+            function = getattr(_ffi.lib, name)
+            function.errcheck = self._traced(name, function.errcheck)
+
+    def _traced(self, name: str, before: Any) -> Any:
+        def note(result: Any, function: Any, arguments: Any) -> Any:
+            item = self._running
+            went_well = result == 0 if type(result) is int and name != "usher_get_api" else bool(result)
+            if went_well and item is not None and item.get_closest_marker("sweep") is None:
+                self.tests_of.setdefault(name, set()).add(item.nodeid)
+            return result if before is None else before(result, function, arguments)
+
+        return note
+
+
+CALLS = pytest.StashKey[Calls]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[CALLS] = Calls()
+    config.addinivalue_line("markers", "sweep: calls every function of the header in a loop, so it counts as a test of none")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What looks at the calls of all others comes last."""
+    items.sort(key=lambda item: item.path.name == LAST)
+    wanted = {path for path in HERE.rglob("test_*.py") if "headend" not in path.relative_to(HERE).parts}
+    named = any("::" in argument for argument in config.args)
+    config.stash[CALLS].is_whole_suite = wanted <= {item.path for item in items} and not named
+
+
+def pytest_deselected(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        if "headend" not in item.path.relative_to(HERE).parts:
+            item.config.stash[CALLS].is_whole_suite = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[CALLS].begin(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    item.config.stash[CALLS].begin(item)
+
+
+@pytest.fixture
+def calls(request: pytest.FixtureRequest) -> Calls:
+    """What the tests before this one called."""
+    return request.config.stash[CALLS]

@@ -51,6 +51,7 @@ HANDLES = [_abi.ContextHandle, _abi.DelegateHandle, _abi.PlayerHandle, _abi.Play
 BY_HANDLE = [name for name, (_, arguments) in _abi.PROTOTYPES.items() if arguments and arguments[0] in HANDLES]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", BY_HANDLE)
 @pytest.mark.parametrize("value", [1, 0xDEADBEEF, 2**64 - 1, 2**63])
 def test_function_withAForeignHandle_answersInvalidHandle(lib: Any, name: str, value: int) -> None:
@@ -58,12 +59,14 @@ def test_function_withAForeignHandle_answersInvalidHandle(lib: Any, name: str, v
     assert status(getattr(lib, name), kind(value), *dummies(lib, name, None)) is usher.Status.INVALID_HANDLE
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", BY_HANDLE)
 def test_function_withNull_isNoCrash(lib: Any, name: str) -> None:
     found = status(getattr(lib, name), _abi.PROTOTYPES[name][1][0](), *dummies(lib, name, None))
     assert found is (usher.Status.OK if name.endswith("_free") else usher.Status.INVALID_HANDLE)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", BY_HANDLE)
 def test_function_withAHandleOfAnotherKind_answersInvalidHandle(stage: Stage, lib: Any, name: str) -> None:
     kind = _abi.PROTOTYPES[name][1][0]
