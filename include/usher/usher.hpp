@@ -219,17 +219,17 @@ inline usher_explanation explain(const error_detail &e) noexcept {
   return words;
 }
 
-namespace detail {
+namespace words {
 class status_category final : public std::error_category {
  public:
   const char *name() const noexcept override { return "usher"; }
   std::string message(int value) const override { return usher_status_message(value); }
 };
-} // namespace detail
+} // namespace words
 
 /** The category of statuses as std::error_code. */
 inline const std::error_category &category() noexcept {
-  static const detail::status_category it;
+  static const words::status_category it;
   return it;
 }
 inline std::error_code make_error_code(status s) noexcept { return {static_cast<int>(s), category()}; }

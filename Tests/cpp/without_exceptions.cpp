@@ -1,0 +1,40 @@
+/*
+ * without_exceptions.cpp - usher.hpp with USHER_NO_EXCEPTIONS: everything answers a result<T>.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define USHER_NO_EXCEPTIONS 1
+#include "support.h"
+
+#include <stdexcept>
+#include <usher/usher.hpp>
+
+int main() {
+  auto made = usher::context::make();
+  tell(made.ok(), "a context is made");
+  usher::context context = std::move(made).value();
+  auto none = context.new_ssp_delegate({});
+  tell(!none && none.status() == usher::status::invalid_argument && !none.error().message.empty(), "a delegate without a URL: %s", none.error().message.c_str());
+  tell(none.code() == usher::status::invalid_argument, "as an error code");
+  usher::ssp_options server;
+  server.license_url = license_url();
+  server.ssm_url = ssm_url();
+  auto delegate = context.new_ssp_delegate(server);
+  tell(delegate.ok() && context.set_delegate(delegate.value()).ok(), "a delegate");
+  auto player = context.new_player();
+  tell(context.add_observer([](const usher::event &) { throw std::runtime_error("kept"); }).ok(), "an observer that throws all the same");
+  usher::playback_options item;
+  item.content_token = content_token();
+  auto playback = player.value().play(item);
+  auto licence = playback.value().get_license({usher::key_system::widevine, "challenge"});
+  tell(licence.ok() && licence.value().data().size() == 36, "a licence");
+  fault(R"({"route":"license","fault":{"kind":"status","status":503}})");
+  auto failed_one = playback.value().get_license({usher::key_system::widevine, "challenge"});
+  tell(!failed_one && failed_one.error().http_status == 503, "an error in full: %s", failed_one.error().message.c_str());
+  tell(usher::attempt([&] { return playback.value().close(); }).ok(), "attempt() is the call itself");
+  auto open = context.close();
+  tell(open.ok() && open.value() == 0, "closed");
+  tell(context.take_exception() != nullptr, "the exception was kept");
+  nothing_held("without exceptions");
+  return failed != 0;
+}
