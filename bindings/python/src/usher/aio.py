@@ -7,12 +7,13 @@
             async for event in context.events():
                 ...                               # decode; stop when an event says must_stop
 
-It stands on a pumped context and ``loop.add_reader``: no thread is started but the library's I/O thread, which keeps sessions alive however busy the
-loop is. Everything here belongs to the thread of the loop the Context was made in; only the answer() and fail() of a kept request may be called from
-any thread. Nothing blocks the loop, with the one exception told at Context.close().
+It stands on a pumped context and ``loop.add_reader``: no thread is started but the library's I/O thread, which keeps sessions alive however busy
+the loop is. Everything here belongs to the thread of the loop the Context was made in; only the answer() and fail() of a kept request may be called
+from any thread. Nothing blocks the loop, with the one exception told at Context.close().
 
-**Time-outs.** Nothing but get_license() has one of its own; use ``asyncio.timeout()`` or ``wait_for()``. **Cancelling** a task that awaits ends the
-waiting, not what was waited for: a licence that comes later is dropped, a closing goes on. Raises what the blocking form raises.
+**Time-outs.** get_license() and what closes have their own; for the others use ``asyncio.timeout()`` or ``wait_for()``. On a manual clock what closes
+waits without limit, since the test moves time. **Cancelling** a task that awaits ends the waiting, not what was waited for: a licence that comes later
+is dropped, a closing goes on. Raises what the blocking form raises.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["Context", "Event", "EventStream", "PayloadRequest", "Playback", "Player", "SSPDelegate", "TokenRequest"]
 
 T = TypeVar("T")
+_CLOSE_MS = 6000
+"""As long as usher_context_close() waits by default."""
+_TEARDOWN_MS = 3000
+"""`teardown_timeout_ms` by default."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +107,7 @@ class Context:
         self._observers: list[EventCallback] = []
         self._delegate: SSPDelegate | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._closing: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[int] | None = None
         self.blocking = _context.Context(callbacks="pumped", **options)
         self.blocking.add_observer(self._told)
         self.blocking.pump()  # from now on calls that would wait are refused on this thread
@@ -136,15 +141,21 @@ class Context:
         self.blocking.set_delegate(None if delegate is None else delegate.blocking)
         self._delegate = delegate
 
-    async def close(self) -> None:
+    async def close(self, timeout_ms: int = 0) -> int:
         """Closes every playback in parallel, waits until all have told PLAYBACK_CLOSED, then frees the context and ends all event streams.
 
-        Cancelled: goes on in the background. Again: waits for the same end. A teardown that the server just then leaves unanswered or that is being
-        tried again holds the loop up at the very end, at most 6 seconds.
+        Cancelled: goes on in the background. Again: waits for the same end. Where a server leaves teardowns unanswered until the time runs out,
+        freeing gives them 6 seconds more, and holds the loop up meanwhile.
+
+        Args:
+            timeout_ms: longest wait, milliseconds of real time; 0: 6000.
+
+        Returns:
+            The number of playbacks not closed in time.
         """
         if self._closing is None:
-            self._closing = self._loop.create_task(self._close())
-        await asyncio.shield(self._closing)
+            self._closing = self._loop.create_task(self._close((timeout_ms or _CLOSE_MS) / 1000))
+        return await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Self:
         return self
@@ -154,12 +165,15 @@ class Context:
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    async def _close(self) -> None:
+    async def _close(self, timeout_s: float) -> int:
+        deadline = self._loop.time() + timeout_s
+        still_open = 0
         try:
             with contextlib.suppress(WouldDeadlockError, InvalidHandleError):
                 self.blocking.shutdown(1)
-            while self._open:
-                await asyncio.wait([play.closed for play in self._open])
+            await self._wait_closed([play.closed for play in self._open], timeout_s)
+            still_open = len(self._open)
+            await self._let_teardowns_end(deadline)
         finally:
             self._loop.remove_reader(self._pump_fd)
             try:
@@ -173,6 +187,23 @@ class Context:
                     task.cancel()
                 for stream in list(self._streams):
                     stream.close()
+        return still_open
+
+    async def _wait_closed(self, closed: list[asyncio.Future[None]], timeout_s: float | None) -> None:
+        """Waits at most so long; on a manual clock without limit."""
+        if closed:
+            await asyncio.wait(closed, timeout=None if self.blocking._manual else timeout_s)
+
+    async def _let_teardowns_end(self, deadline: float) -> None:
+        """Freeing waits for teardowns that are tried again, so wait here, where the loop goes on. A manual clock is moved by freeing itself."""
+        while not self.blocking._manual and self._loop.time() < deadline:
+            try:
+                pending = self.blocking.pending()
+            except (InvalidHandleError, WouldDeadlockError):
+                return
+            if not pending.transfers and not pending.queued and pending.next_timer_ms is None:
+                return
+            await asyncio.sleep(0.02)
 
     def _pump(self) -> None:
         try:
@@ -190,6 +221,8 @@ class Context:
                 play.set_up(None)
             elif told.type is EventType.SETUP_ERROR:
                 play.set_up(told.error)
+            elif told.type in (EventType.HEARTBEAT_ERROR, EventType.RECOVERED):
+                play.failure = told.error
             elif told.type is EventType.PLAYBACK_CLOSED:
                 self._ended(play, told.error)
         for stream in list(self._streams):
@@ -292,6 +325,7 @@ class SSPDelegate:
             raise InvalidArgumentError("sync_setup_teardown would block the event loop: await wait_session()", status=Status.INVALID_ARGUMENT)
         self.context = context
         self._has_sessions = bool(options.get("ssm_url") or options.get("setup_url"))
+        self._teardown_ms = options.get("teardown_timeout_ms") or _TEARDOWN_MS
         self.blocking = _delegate.SSPDelegate(context.blocking, **options)
         if token_callback is not None:
             self.set_token_callback(token_callback)
@@ -368,23 +402,28 @@ class Player:
             renewed=None if renewed is None else tell,
         )
         used = delegate or context._delegate
-        play.has_session = used is not None and used._has_sessions
+        if used is not None:
+            play.has_session, play.teardown_ms = used._has_sessions, used._teardown_ms
         context._open.add(play)
         playback = self._playback = Playback(self, inner, play)
         return playback
 
     async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes what it plays and waits until that is closed. Nothing playing: does nothing. Raises InvalidHandleError, InvalidArgumentError."""
+        """Closes what it plays and waits for that as Playback.close(). Nothing playing: does nothing.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError.
+        """
         self._blocking.stop(mode)
         if self._playback is not None:
-            await self._playback.wait_closed()
+            await self._playback._until_closed()
 
     async def close(self) -> None:
-        """Stops and frees it, and waits until what it played is closed. Again: waits for the same end."""
+        """Stops and frees it, and waits for what it played as Playback.close(). Again: does nothing."""
         self._blocking.close()
         playback, self._playback = self._playback, None
         if playback is not None:
-            await playback.wait_closed()
+            await playback._until_closed()
 
     async def __aenter__(self) -> Self:
         return self
@@ -416,7 +455,7 @@ class Playback:
         return self._blocking.session_state
 
     async def wait_session(self) -> None:
-        """Waits until set-up has ended: returns when there is a session, or when there is none to set up.
+        """Waits until set-up has ended: returns when there is a session, or when there is none to set up. Of a session that failed later says why.
 
         Raises:
             Why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError, TLSError, ProtocolError,
@@ -426,13 +465,16 @@ class Playback:
         if not play.closed.done():
             if not play.has_session:  # no event tells of it
                 return
-            if self.session_state is SessionState.PENDING or not play.is_set_up:
+            state = self.session_state
+            if state is SessionState.PENDING or not play.is_set_up:
                 waiter: asyncio.Future[None] = self.context._loop.create_future()
                 play.waiters.add(waiter)
                 try:
                     return await waiter
                 finally:
                     play.waiters.discard(waiter)
+            if state is SessionState.FAILED and play.failure is not None:
+                raise _again(play.failure)
         if play.error is not None:
             raise _again(play.error)
 
@@ -455,12 +497,20 @@ class Playback:
         return await answer
 
     async def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes it and waits until it is closed (the event PLAYBACK_CLOSED). Cancelled: closing goes on. Raises InvalidArgumentError."""
+        """Closes it and waits until it is closed (the event PLAYBACK_CLOSED), at most the delegate's `teardown_timeout_ms` of real time; returns also
+        when that ran out, as a sync delegate does. What is not done by then goes on, as it does when the waiting is cancelled.
+
+        Raises:
+            InvalidArgumentError for a mode that is none.
+        """
         self._blocking.close(mode)
-        await self.wait_closed()
+        await self._until_closed()
+
+    async def _until_closed(self) -> None:
+        await self.context._wait_closed([self._play.closed], self._play.teardown_ms / 1000)
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed; does not close it."""
+        """Waits until it is closed, however long that takes; does not close it."""
         await asyncio.shield(self._play.closed)
 
     def free(self) -> None:
@@ -488,13 +538,15 @@ class _Play:
         self.has_session = True
         self.is_set_up = False
         self.error: UsherError | None = None
+        self.failure: UsherError | None = None
+        self.teardown_ms = _TEARDOWN_MS
 
     def playback(self) -> Playback | None:
         return None if self.reference is None else self.reference()
 
     def set_up(self, error: UsherError | None) -> None:
         """Set-up ended."""
-        self.is_set_up, self.error = True, error
+        self.is_set_up, self.error, self.failure = True, error, None
         for waiter in list(self.waiters):
             _resolve(waiter, None if error is None else _again(error))
 

@@ -221,6 +221,17 @@ async def test_waitSession_overTheLimit_isALimitError(stage: AioStage) -> None:
 
 
 @story
+async def test_waitSession_ofASessionThatWasKilled_saysWhy(stage: AioStage) -> None:
+    playback = await stage.play()
+    await playback.wait_session()
+    stage.headend.kill_account("account-1")
+    await stage.advance(60_000)
+    with pytest.raises(usher.RefusedError) as caught:
+        await playback.wait_session()
+    assert caught.value.operation is usher.Operation.HEARTBEAT
+
+
+@story
 async def test_waitSession_withoutASessionManager_returns(stage: AioStage) -> None:
     token = stage.headend.content_token(session_control=False)
     playback = await stage.player.play(token, delegate=stage.delegate(ssm_url=None))
@@ -508,6 +519,57 @@ async def test_event_ofADroppedPlayback_hasNoObjectsAndItIsClosedAllTheSame(stag
     assert stage.types() == ["SESSION_ENDED", "PLAYBACK_CLOSED"]
     assert stage.events[0].playback is None
     assert not stage.context._open
+
+
+# ---- servers that do not answer, in real time -----------------------------------------------------------------------------------
+
+
+def test_playbackClose_onAMuteServer_returnsAfterTheCap(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
+    headend = headend_factory(clock="system")
+
+    async def play() -> tuple[float, list[str]]:
+        stage = AioStage(headend, clock="system")
+        async with stage.context:
+            playback = await stage.play(delegate=stage.delegate(teardown_timeout_ms=200))
+            await playback.wait_session()
+            headend.faults.add("teardown", Fault.stall())
+            began = time.monotonic()
+            await playback.close()
+            took, types = time.monotonic() - began, stage.types()
+            headend.release()
+            await playback.wait_closed()
+            return took, types
+
+    took, types = asyncio.run(play())
+    assert 0.2 <= took < 2
+    assert types == ["SESSION_STARTED"]
+    assert headend.journal.routes() == ["setup", "teardown"]
+
+
+def test_contextClose_withATeardownTriedAgain_doesNotHoldTheLoopUp(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
+    headend = headend_factory(clock="system")
+
+    async def play() -> tuple[int, float]:
+        stage, gaps = AioStage(headend, clock="system"), [0.0]
+        await (await stage.play()).wait_session()
+        headend.faults.add("teardown", Fault.status(503))
+
+        async def tick() -> None:
+            while True:
+                before = time.monotonic()
+                await asyncio.sleep(0.005)
+                gaps.append(time.monotonic() - before)
+
+        ticking = asyncio.create_task(tick())
+        still_open = await stage.context.close()
+        ticking.cancel()
+        return still_open, max(gaps)
+
+    still_open, longest = asyncio.run(play())
+    assert still_open == 0
+    assert longest < 0.4, "the second try came after half a second"
+    assert headend.journal.routes() == ["setup", "teardown", "teardown"]
+    assert not headend.sessions.active()
 
 
 # ---- loops -----------------------------------------------------------------------------------------------------------------------
