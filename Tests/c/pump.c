@@ -47,7 +47,7 @@ static int32_t pump_elsewhere(void) {
   return status;
 }
 static void *close_elsewhere(void *result) {
-  *(int32_t *)result = usher_context_close(context, 0, NULL);
+  __atomic_store_n((int32_t *)result, usher_context_close(context, 0, NULL), __ATOMIC_SEQ_CST);
   return NULL;
 }
 static void *pump_slowly(void *unused) {
