@@ -12,8 +12,8 @@ the loop is. Everything here belongs to the thread of the loop the Context was m
 from any thread. Nothing blocks the loop, with the one exception told at Context.close().
 
 **Time-outs.** get_license() and what closes have their own; for the others use ``asyncio.timeout()`` or ``wait_for()``. On a manual clock what closes
-waits without limit, since the test moves time. **Cancelling** a task that awaits ends the waiting, not what was waited for: a licence that comes later
-is dropped, a closing goes on. Raises what the blocking form raises.
+waits without limit, since the test moves time. **Cancelling** a task that awaits ends the waiting, not what was waited for: a licence that comes
+later is dropped, a closing goes on. Raises what the blocking form raises.
 """
 
 from __future__ import annotations
