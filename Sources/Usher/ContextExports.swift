@@ -7,7 +7,7 @@ internal import UsherEngine
 @_cdecl("usher_context_new") @implementation
 public func usher_context_new(_ options: UnsafePointer<usher_context_options>!, _ out: UnsafeMutablePointer<OpaquePointer?>!) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(owing: options?.pointee.log_destroy, options?.pointee.log_user_data) { () throws(UsherError) in
     let destroy = try logDestroy(options)
     let engine: Engine
     do throws(UsherError) {
@@ -18,6 +18,7 @@ public func usher_context_new(_ options: UnsafePointer<usher_context_options>!, 
       throw error
     }
     let logReference = HostReference(executor: engine.executor, lane: 0, destroy: destroy)
+    logReference.accept()
     if let options, let log = options.pointee.log {
       let user = options.pointee.log_user_data
       engine.setLog { level, line in
@@ -93,11 +94,12 @@ public func usher_context_add_observer(
   _ context: OpaquePointer!, _ fn: usher_event_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!,
   _ out_id: UnsafeMutablePointer<UInt64>!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(owing: destroy, user_data) { () throws(UsherError) in
     let object = try ownedContext(context, user_data, destroy)
     let reference = hostReference(object.engine, user_data, destroy)
     guard let fn else { throw UsherError(.invalidArgument) }
     try object.refuseIfClosing()
+    reference.accept()
     let id = object.newID()
     object.addObserverID(id)
     let user = user_data

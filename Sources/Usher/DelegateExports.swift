@@ -11,7 +11,7 @@ public func usher_ssp_delegate_new(_ context: OpaquePointer!, _ options: UnsafeP
     guard let out else { throw UsherError(.invalidArgument) }
     let delegate = try sspDelegate(options, insecure: object.allowsInsecureHTTP)
     try object.refuseIfClosing()
-    out.pointee = OpaquePointer(bitPattern: object.give(DelegateObject(context: object, delegate: delegate)))
+    out.pointee = OpaquePointer(bitPattern: try object.give(DelegateObject(context: object, delegate: delegate)))
   }
 }
 
@@ -20,11 +20,15 @@ public func usher_ssp_delegate_new(_ context: OpaquePointer!, _ options: UnsafeP
 public func usher_delegate_set_token_callback(
   _ delegate: OpaquePointer!, _ fn: usher_token_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(owing: destroy, user_data) { () throws(UsherError) in
     let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
     let engine = object.context.engine
     let reference = hostReference(engine, user_data, destroy)
-    guard let fn else { return engine.setTokenCallback(object.delegate, nil) }
+    guard let fn else {
+      reference.accept()
+      return engine.setTokenCallback(object.delegate, nil)
+    }
+    reference.accept()
     let user = user_data
     engine.setTokenCallback(object.delegate) { ask, host in
       _ = reference

@@ -1,3 +1,4 @@
+internal import CUsher
 internal import Synchronization
 internal import CPlatform
 internal import UsherCore
@@ -65,8 +66,16 @@ private let forkGuard: Int32 = up_at_fork_child { isForked.store(true, ordering:
 func guardAgainstFork() { _ = forkGuard }
 
 /// The only error mapping: what an export throws becomes its status.
-func report(_ body: () throws(UsherError) -> Void) -> Int32 {
-  if isForked.load(ordering: .acquiring) { return Status.forked.rawValue }
+/// - Parameters:
+///   - destroy: owed for `user` also where nothing else may be touched.
+func report(
+  owing destroy: @autoclosure () -> usher_destroy_fn? = nil, _ user: @autoclosure () -> UnsafeMutableRawPointer? = nil,
+  _ body: () throws(UsherError) -> Void
+) -> Int32 {
+  if isForked.load(ordering: .acquiring) {
+    destroy()?(user())
+    return Status.forked.rawValue
+  }
   do {
     try body()
     return Status.ok.rawValue

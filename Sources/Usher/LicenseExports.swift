@@ -32,12 +32,13 @@ public func usher_playback_request_license(
   _ playback: OpaquePointer!, _ request: UnsafePointer<usher_license_request>!, _ fn: usher_license_fn!, _ user_data: UnsafeMutableRawPointer!,
   _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(owing: destroy, user_data) { () throws(UsherError) in
     let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
     let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
     let request = try Request(request)
     guard let fn else { throw UsherError(.invalidArgument) }
     if object.shared.isEnded { throw UsherError(.closed) }
+    reference.accept()
     object.engine.requestLicense(
       object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout, isBlocking: false,
       complete: completion(playback, object.tag, fn, user_data, reference))
@@ -68,11 +69,12 @@ public func usher_playback_get_license(
 public func usher_playback_request_certificate(
   _ playback: OpaquePointer!, _ fn: usher_license_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report { () throws(UsherError) in
+  report(owing: destroy, user_data) { () throws(UsherError) in
     let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
     let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
     guard let fn else { throw UsherError(.invalidArgument) }
     try refuseWithoutCertificate(object)
+    reference.accept()
     object.engine.requestCertificate(
       object.id, timeout: certificateTimeout, isBlocking: false, complete: completion(playback, object.tag, fn, user_data, reference))
   }
@@ -112,7 +114,7 @@ private func completion(
 }
 
 private func handOut(_ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?) throws(UsherError) {
-  if let out { out.pointee = OpaquePointer(bitPattern: context.give(ResponseObject(context: context, answer: answer))) }
+  if let out { out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer))) }
   if answer.error.status != .ok { throw answer.error }
 }
 

@@ -11,6 +11,7 @@ final class ContextObject: HandleObject {
   private var children: Set<UInt> = []
   private var defaultDelegate: SSPDelegate?
   private var closing = false
+  private var isFreed = false
   private var observerIDs: Set<UInt64> = []
   private let counter = Atomic<UInt64>(1)
 
@@ -22,17 +23,24 @@ final class ContextObject: HandleObject {
   /// A number used once in this context.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-  /// Gives a handle that ends with the context.
-  func give(_ object: HandleObject) -> UInt {
+  /// Gives a handle that ends with the context; none once the context has ended, or nobody would end it.
+  func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
-    monitor.locked { _ = children.insert(handle) }
-    return handle
+    let isAccepted = monitor.locked { () -> Bool in
+      if isFreed { return false }
+      children.insert(handle)
+      return true
+    }
+    if isAccepted { return handle }
+    _ = handles.release(handle)
+    throw UsherError(.invalidHandle)
   }
 
   func forget(_ handle: UInt) { monitor.locked { _ = children.remove(handle) } }
 
   func takeChildren() -> [UInt] {
     monitor.locked {
+      isFreed = true
       defer { children = [] }
       return Array(children)
     }

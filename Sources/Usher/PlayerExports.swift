@@ -12,7 +12,7 @@ public func usher_player_new(_ context: OpaquePointer!, _ out: UnsafeMutablePoin
     try object.refuseIfClosing()
     let player = PlayerObject(context: object, id: object.newID())
     object.engine.addPlayer(player.id)
-    out.pointee = OpaquePointer(bitPattern: object.give(player))
+    out.pointee = OpaquePointer(bitPattern: try object.give(player))
   }
 }
 
@@ -22,7 +22,7 @@ public func usher_player_play(
   _ player: OpaquePointer!, _ options: UnsafePointer<usher_playback_options>!, _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report { () throws(UsherError) in
+  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
     let given = try Usher.options(options)
     let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
     let context = screen.context
@@ -35,7 +35,8 @@ public func usher_player_play(
     let contentToken = try token(given.content_token)
     guard given.content_id != nil || given.content_id_size == 0 else { throw UsherError(.invalidArgument) }
     let playback = PlaybackObject(context: context, id: id, delegate: delegate, shared: PlaybackShared(), tag: given.tag)
-    let handle = context.give(playback)
+    let handle = try context.give(playback)
+    reference.accept()
     let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
     context.engine.play(
       playback.id, on: screen.id, host: host, delegate: delegate, shared: playback.shared, callbacks: callbacks(given, reference), contentToken: contentToken)

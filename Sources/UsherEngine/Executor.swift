@@ -13,14 +13,14 @@ package protocol CallbackExecutor: AnyObject {
 /// Callback threads, made as callbacks block, up to a cap.
 final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
-    var jobs: [() -> Void] = []
+    var jobs = Fifo<() -> Void>()
     var isScheduled = false
   }
   private let monitor = Monitor()
   private let cap: Int
   private let onChange: () -> Void
   private var lanes: [UInt64: Lane] = [:]
-  private var ready: [UInt64] = []
+  private var ready = Fifo<UInt64>()
   private var threads = 0
   private var idle = 0
   private var jobCount = 0
@@ -85,9 +85,8 @@ final class ThreadedExecutor: CallbackExecutor {
   private func next() -> (UInt64, () -> Void)? {
     monitor.locked {
       while true {
-        if !ready.isEmpty {
-          let lane = ready.removeFirst()
-          if let queue = lanes[lane], !queue.jobs.isEmpty { return (lane, queue.jobs.removeFirst()) }
+        if let lane = ready.popFirst() {
+          if let job = lanes[lane]?.jobs.popFirst() { return (lane, job) }
           continue
         }
         if isEnding {

@@ -65,8 +65,7 @@ package final class PumpedExecutor: CallbackExecutor {
   }
 
   private func run(_ taken: [() -> Void]) {
-    var rest = taken[...]
-    while let job = rest.popFirst() {
+    for job in taken {
       withCallbackMark(job)
       monitor.locked { running -= 1 }
       onChange()

@@ -9,8 +9,8 @@ struct RequestQueue {
   }
   private final class Lane {
     var underWay = 0
-    var urgent: [Waiting] = []
-    var others: [Waiting] = []
+    var urgent = Fifo<Waiting>()
+    var others = Fifo<Waiting>()
   }
   private var lanes: [[UInt8]: Lane] = [:]
   private let bound: Int
@@ -33,25 +33,19 @@ struct RequestQueue {
   /// A request ended or stalled: its place goes to who waits.
   mutating func free(_ origin: [UInt8]) -> Waiting? {
     guard let lane = lanes[origin] else { return nil }
-    if lane.urgent.isEmpty && lane.others.isEmpty {
+    guard let next = lane.urgent.popFirst() ?? lane.others.popFirst() else {
       lane.underWay = max(0, lane.underWay - 1)
       if lane.underWay == 0 { lanes.removeValue(forKey: origin) }
       return nil
     }
     waitingCount -= 1
-    return lane.urgent.isEmpty ? lane.others.removeFirst() : lane.urgent.removeFirst()
+    return next
   }
 
   /// One that waits is wanted no more.
   mutating func withdraw(_ id: TransferID, _ origin: [UInt8]) -> Bool {
     guard let lane = lanes[origin] else { return false }
-    if let index = lane.urgent.firstIndex(where: { $0.id == id }) {
-      lane.urgent.remove(at: index)
-    } else if let index = lane.others.firstIndex(where: { $0.id == id }) {
-      lane.others.remove(at: index)
-    } else {
-      return false
-    }
+    guard lane.urgent.remove(where: { $0.id == id }) || lane.others.remove(where: { $0.id == id }) else { return false }
     waitingCount -= 1
     return true
   }

@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$1
 most_bytes=600000
-glibc_floor=2.36 # the newest GLIBC_ version it may need
+glibc_floor=2.34 # the newest GLIBC_ version it may need
 dynamic=$(readelf -dW "$library")
 segments=$(readelf -lW "$library")
 tag() { printf '%s\n' "$dynamic" | sed -n "s/.*($1).*\[\(.*\)\].*/\1/p"; }
