@@ -57,6 +57,32 @@ static void *pump_slowly(void *unused) {
   return NULL;
 }
 
+static usher_playback *waited;
+static int waited_for;
+static void *wait_closed(void *result) {
+  __atomic_store_n((int32_t *)result, usher_playback_wait_closed(waited, 50), __ATOMIC_SEQ_CST);
+  add(&waited_for, 1);
+  return NULL;
+}
+/* A playback that is closed already, its callbacks not pumped: a wait of 50 ms takes 50 ms. */
+static void waits_have_an_end(void) {
+  static int32_t status;
+  pthread_t thread;
+  int tries;
+  context = new_context(USHER_CALLBACKS_PUMPED);
+  waited = play(new_player(context), new_delegate(context, license_url()));
+  usher_playback_wait_session(waited, 0);
+  usher_playback_close(waited, USHER_CLOSE_DEFAULT);
+  for (tries = 0; held() != 0 && tries < 250; tries++) sleep_ms(20);
+  sleep_ms(50);
+  pthread_create(&thread, NULL, wait_closed, &status);
+  tell(reaches(&waited_for, 1, 3000), "wait_closed of 50 ms ends while nobody pumps");
+  usher_context_pump(context, NULL);
+  pthread_join(thread, NULL);
+  usher_context_free(context);
+  nothing_held("waits");
+}
+
 static void story(void) {
   usher_delegate *delegate;
   usher_player *player;
@@ -156,5 +182,6 @@ int main(void) {
   story();
   never_pumped();
   freed_inside();
+  waits_have_an_end();
   return failed != 0;
 }

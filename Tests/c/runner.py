@@ -207,7 +207,7 @@ class Runner:
             return ""
         asked = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"], capture_output=True, text=True, timeout=60)
         threads = re.split(r"^(?=Thread )", asked.stdout, flags=re.M)
-        ours = [thread for thread in threads if str(ROOT / "Tests") in thread or "usher_" in thread]
+        ours = [thread for thread in threads if "up_epoll_wait" not in thread]
         return "\n" + "".join(re.sub(r"^(#.{150}).*$", r"\1", thread, flags=re.M) for thread in ours)
 
     def end_of(self, program: Program, passed: int, failures: list[str], seconds: float) -> None:

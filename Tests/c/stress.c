@@ -39,13 +39,20 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
 #define RESPONSE ((usher_response *)pick(d, responses, SLOTS))
 
 static void keep(usher_completion completion) { __atomic_store_n(&completions[completion % SLOTS], completion, __ATOMIC_RELAXED); }
+/* By the place that took it. */
+static struct place {
+  const char *name;
+  int given, destroyed;
+} log_sink = {"context_new", 0, 0}, observer = {"add_observer", 0, 0}, token = {"set_token_callback", 0, 0}, item_of = {"player_play", 0, 0},
+  license = {"request_license", 0, 0}, certificate = {"request_certificate", 0, 0}, *const places[] = {&log_sink, &observer, &token, &item_of, &license, &certificate};
 static void on_destroy(void *user_data) {
-  (void)user_data;
+  add(&((struct place *)user_data)->destroyed, 1);
   add(&destroyed, 1);
 }
-static void *user(void) {
+static void *user(struct place *place) {
   add(&given, 1);
-  return &given;
+  add(&place->given, 1);
+  return place;
 }
 static void step(struct dice *d, int in_callback);
 static void in_callback(void *user_data, uint64_t seed) {
@@ -82,7 +89,7 @@ static void make_context(struct dice *d, uint32_t slot) {
   options.callback_threads_max = 1 + roll(d, 8);
   options.log_level = USHER_LOG_DEBUG;
   options.log = on_log;
-  options.log_user_data = user();
+  options.log_user_data = user(&log_sink);
   options.log_destroy = on_destroy;
   usher_context_new(&options, &context);
   if (!__atomic_compare_exchange_n(&contexts[slot], &none, (void *)context, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) usher_context_free(context); /* another was quicker */
@@ -123,7 +130,7 @@ static void step(struct dice *d, int inside) {
     case 5: case 6: case 7: usher_context_pump(CONTEXT, &number); break;
     case 8: usher_context_pump_fd(CONTEXT, &fd); break;
     case 9:
-      usher_context_add_observer(CONTEXT, on_event, user(), on_destroy, &id);
+      usher_context_add_observer(CONTEXT, on_event, user(&observer), on_destroy, &id);
       __atomic_store_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
       break;
     case 10: case 11: usher_context_remove_observer(CONTEXT, __atomic_load_n(&observers[roll(d, SLOTS)], __ATOMIC_RELAXED)); break;
@@ -138,7 +145,7 @@ static void step(struct dice *d, int inside) {
       usher_ssp_delegate_new(CONTEXT, &ssp, &delegate);
       put(d, delegates, SLOTS, delegate);
       break;
-    case 15: usher_delegate_set_token_callback(DELEGATE, roll(d, 4) ? on_token : NULL, user(), on_destroy); break;
+    case 15: usher_delegate_set_token_callback(DELEGATE, roll(d, 4) ? on_token : NULL, user(&token), on_destroy); break;
     case 16: usher_delegate_free(DELEGATE); break;
     case 17: case 18: usher_complete_token(completion + roll(d, 2), roll(d, 4) ? content_token() : NULL); break;
     case 19: case 20: usher_complete_payload(completion, (const uint8_t *)"fresh", roll(d, 6)); break;
@@ -152,7 +159,7 @@ static void step(struct dice *d, int inside) {
       item.payload = roll(d, 2) ? on_payload : NULL;
       item.renewed = roll(d, 2) ? on_license : NULL;
       item.tag = roll(d, 100);
-      item.user_data = user();
+      item.user_data = user(&item_of);
       item.destroy = on_destroy;
       usher_player_play(PLAYER, &item, &playback);
       put(d, playbacks, SLOTS, playback);
@@ -164,7 +171,7 @@ static void step(struct dice *d, int inside) {
     case 32: usher_playback_wait_session(PLAYBACK, 1 + roll(d, 20)); break;
     case 33: usher_playback_wait_closed(PLAYBACK, 1 + roll(d, 20)); break;
     case 34: usher_playback_session_state(PLAYBACK, &state); break;
-    case 35: case 36: usher_playback_request_license(PLAYBACK, &request, on_license, user(), on_destroy); break;
+    case 35: case 36: usher_playback_request_license(PLAYBACK, &request, on_license, user(&license), on_destroy); break;
     case 37: case 38:
       usher_playback_get_license(PLAYBACK, &request, roll(d, 4) ? &response : NULL);
       put(d, responses, SLOTS, response);
@@ -173,7 +180,7 @@ static void step(struct dice *d, int inside) {
       usher_playback_get_certificate(PLAYBACK, 1 + roll(d, 50), &response);
       put(d, responses, SLOTS, response);
       break;
-    case 40: usher_playback_request_certificate(PLAYBACK, on_license, user(), on_destroy); break;
+    case 40: usher_playback_request_certificate(PLAYBACK, on_license, user(&certificate), on_destroy); break;
     case 41: usher_response_get(RESPONSE, &info); break; /* its pointers may be freed by others: not looked at */
     case 42: usher_response_free(RESPONSE); break;
     case 43: usher_context_advance(CONTEXT, roll(d, 500), roll(d, 2) * 5); break;
@@ -221,7 +228,9 @@ int main(void) {
   tell(total > 0 && (never == 0 || patience() > 1), "%d calls; %d kinds were never made", total, never);
   reaches(&destroyed, get(&given), 8000);
   sleep_ms(50);
-  tell(get(&given) == get(&destroyed), "%d user_data given, %d destroyed", get(&given), get(&destroyed));
+  for (index = 0; index < (int)(sizeof places / sizeof *places); index++)
+    tell(get(&places[index]->given) == get(&places[index]->destroyed), "%s: %d user_data given, %d destroyed", places[index]->name, get(&places[index]->given),
+         get(&places[index]->destroyed));
   nothing_held("stress");
   return failed != 0;
 }
