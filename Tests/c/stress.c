@@ -140,7 +140,6 @@ static void step(struct dice *d, int inside) {
       ssp.ssm_url = roll(d, 8) ? ssm_url() : NULL;
       ssp.certificate_url = roll(d, 4) ? certificate_url() : NULL;
       ssp.sync_setup_teardown = roll(d, 12) == 0;
-      ssp.setup_timeout_ms = ssp.teardown_timeout_ms = 500;
       ssp.token_timeout_ms = ssp.payload_timeout_ms = 1 + roll(d, 200);
       usher_ssp_delegate_new(CONTEXT, &ssp, &delegate);
       put(d, delegates, SLOTS, delegate);

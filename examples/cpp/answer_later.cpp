@@ -18,7 +18,6 @@ class worker {
     std::lock_guard<std::mutex> hold(lock_);
     queue_.push_back(std::move(work)), due_.notify_one();
   }
-
  private:
   void run() {
     for (std::unique_lock<std::mutex> hold(lock_);;) {
