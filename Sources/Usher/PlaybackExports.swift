@@ -7,8 +7,9 @@ internal import UsherEngine
 public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    object.engine.closePlayback(object.id, try ending(mode))
-    if object.delegate.isSync && !mustNotWait(object.engine) { _ = object.engine.waitForClose(object.id, object.delegate.policy.teardownTimeout) }
+    let ending = try ending(mode)
+    guard object.delegate.isSync && !mustNotWait(object.engine) else { return object.engine.closePlayback(object.id, ending) }
+    object.engine.closeAndWait(object.id, ending, object.delegate.policy.teardownTimeout)
   }
 }
 

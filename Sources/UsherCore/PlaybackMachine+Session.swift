@@ -20,7 +20,10 @@ extension PlaybackMachine {
       case .failed(let error):
         result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
         result += pump(now: now)
-      case .teardownFailed(let error): result.append(.report(.teardownError(error)))
+      case .teardownFailed(var error):
+        // Where a session is only replaced, playback goes on with the next one.
+        if isRestarting { error.mustStop = false }
+        result.append(.report(.teardownError(error)))
       case .released: if !isRestarting { result.append(.released) }
       case .ended(let left, let orphanPossible): result += sessionEnded(left: left, orphanPossible: orphanPossible)
       }

@@ -1,3 +1,4 @@
+internal import Synchronization
 package import UsherCore
 
 extension Engine {
@@ -107,8 +108,7 @@ extension Engine {
         var error = UsherError(status == .replaced ? .replaced : .ok)
         error.orphanPossible = orphanPossible
         emit(.playbackClosed, entry, error: error)
-        // Behind the event in the playback's lane: who waited finds its observers told.
-        for wait in entry.closeWaits { call(entry.id) { wait.end(.ok) } }
+        for wait in entry.closeWaits { endCloseWait(wait, entry.id) }
         entry.closeWaits = []
         entry.callbacks = PlaybackCallbacks()
         checkClosed()
@@ -238,19 +238,38 @@ extension Engine {
     return wait.wait()
   }
 
+  /// Behind the event in the playback's lane, so that who waited finds its observers told. In pumped mode they are told when the host pumps, which is
+  /// not waited for.
+  private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
+    if pump == nil { call(id) { wait.end(.ok) } } else { wait.end(.ok) }
+  }
+
   /// Any thread but a callback's: waits until a playback is closed.
   package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
     let wait = Wait<Status>()
     submit {
-      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.call(id) { wait.end(.ok) } }
-      entry.closeWaits.append(wait)
       self.bound(wait, timeout)
+      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.endCloseWait(wait, id) }
+      entry.closeWaits.append(wait)
     }
     return wait.wait()
   }
 
+  /// Any thread but a callback's: closes a playback and waits until it is closed.
+  package func closeAndWait(_ id: PlaybackID, _ ending: SSMSession.Ending, _ timeout: Milliseconds) {
+    let wait = Wait<Status>()
+    submit {
+      self.bound(wait, timeout)
+      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.endCloseWait(wait, id) }
+      entry.closeWaits.append(wait)
+      self.close(entry, ending, .closed)
+    }
+    _ = wait.wait()
+  }
+
   /// Any thread: begins closing everything.
   package func beginClosing() {
+    _ = closingBegan.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .relaxed)
     submit {
       guard !self.isClosing else { return }
       self.isClosing = true

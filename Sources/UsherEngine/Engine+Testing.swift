@@ -1,3 +1,4 @@
+internal import Synchronization
 package import UsherCore
 
 extension Engine {
@@ -59,13 +60,16 @@ extension Engine {
   /// Waits until all playbacks are closed, for who frees the context. On the manual clock nobody else moves time any more, so it moves it.
   package func finishClosing(within timeout: Milliseconds) {
     guard options.isManualClock else {
-      _ = close(within: timeout)
+      // One cap for the whole of closing, also where the host waited for a part of it before.
+      let began = closingBegan.load(ordering: .relaxed)
+      let passed = began == 0 ? 0 : Milliseconds(max(0, monotonicMilliseconds() &- began))
+      _ = close(within: timeout.since(passed))
       return
     }
     beginClosing()
     let end = sync { self.clock.now.adding(timeout) }
     while true {
-      _ = settle(transfers: 0, callbacks: 0, within: 200)
+      _ = settle(transfers: 0, callbacks: pump == nil ? 0 : .max, within: 1000)
       let isDone = sync { () -> Bool in
         guard !self.isAllClosed, let next = self.timers.next(), next <= end else { return true }
         self.clock.set(next)

@@ -63,6 +63,8 @@ package final class Engine {
   /// Counts the slots given back, so that a set-up knows whether one was while it was on its way.
   var slotsGivenBack: UInt64 = 0
   var isClosing = false
+  /// Real time of the first wish to close; 0: none yet.
+  let closingBegan = Atomic<Int64>(0)
   var closeWaits: [Wait<Status>] = []
   /// The reply whose licence the machine is about to hand out.
   var currentLicense: Secret?

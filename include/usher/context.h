@@ -116,7 +116,8 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  * Frees a context: closes what is still open, with the default time; on the manual clock it moves that itself. Callbacks that are due run before it returns.
  * Handles of its players, playbacks and delegates
  * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run. In a
- * callback (of whichever context) it returns at once and the rest happens in the background (pumped mode: before that pump returns). In pumped mode, the
+ * callback (of whichever context) it returns at once and the rest happens in the background (pumped mode: before that pump returns; in another
+ * context's callback, before this function does). In pumped mode, the
  * callbacks still due run inside this function. NULL is a no-op.
  *
  * @param context  stale from now on.
@@ -127,8 +128,9 @@ USHER_API int32_t usher_context_free(usher_context *context);
 
 /**
  * Runs the callbacks that are due on the calling thread: a context made with USHER_CALLBACKS_PUMPED runs them nowhere else. Those that become due
- * meanwhile wait for the next pump. Sessions are kept alive by the I/O thread however seldom this is called. Blocking functions called from the
- * thread that pumped last answer USHER_E_WOULD_DEADLOCK, since what they wait for may need that thread.
+ * meanwhile wait for the next pump. Sessions are kept alive by the I/O thread however seldom this is called. Functions that wait for servers or
+ * for the host, called from the thread that pumped last, answer USHER_E_WOULD_DEADLOCK, since what they wait for may need that thread; those of
+ * testing.h do not.
  *
  * @param context  one in pumped mode.
  * @param out_ran  how many ran. May be NULL.

@@ -106,6 +106,7 @@ class Stage:
         self.held_callbacks = 0
         self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
+        self._playbacks: list[usher.Playback] = []
         headend.add_key(KID, KEY)
 
     # ---- shorthands --------------------------------------------------------------------------------------------------
@@ -128,7 +129,9 @@ class Stage:
         if "delegate" not in options:
             names = ("key_system", "sync_setup_teardown", "token_callback", "setup_timeout_ms", "teardown_timeout_ms")
             options["delegate"] = self.delegate(**{name: options.pop(name) for name in names if name in options})
-        return (player or self.player).play(token if token is not None else self.headend.content_token(), **options)
+        playback = (player or self.player).play(token if token is not None else self.headend.content_token(), **options)
+        self._playbacks.append(playback)  # the garbage collector closes one that nobody keeps
+        return playback
 
     def clear_keys(self, playback: usher.Playback, **options: Any) -> dict[bytes, bytes]:
         return playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]), **options).clear_keys()
@@ -157,7 +160,12 @@ class Stage:
                     self.context.settle(allowed, self.held_callbacks, 0)
                 else:
                     self.context.settle(allowed, self.held_callbacks, 20)
-                return
+                # Exactly as many: one the library gave up is held until the head-end notices that its client is gone.
+                if self.context.pending().transfers == self.headend.held + getattr(self.headend.clock, "waiting", 0):
+                    return
+                threading.Event().wait(0.001)
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"the head-end holds {self.headend.held} requests, the library has {self.context.pending()}")
             except usher.UsherTimeoutError:
                 if time.monotonic() > deadline:
                     raise AssertionError(

@@ -279,10 +279,10 @@ def test_playback_leftByWith_isTornDown(stage: Stage) -> None:
 
 def test_objects_dropped_areFreed(stage: Stage) -> None:
     player = usher.Player(stage.context)
-    stage.play(player=player)
+    playback = player.play(stage.headend.content_token(), delegate=stage.delegate())
     stage.settle()
     stage.events.clear()
-    del player
+    del player, playback
     gc.collect()
     stage.settle()
     assert stage.routes() == ["setup", "teardown"]
