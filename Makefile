@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test build clean packages
+.PHONY: help demo test sanitize build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -26,6 +26,7 @@ help:
 	@echo
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
+	@echo '  make sanitize  the C and C++ hosts under valgrind and ThreadSanitizer (minutes)'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -37,6 +38,9 @@ demo: build .venv/ready
 test: build $(checked) .venv/ready
 	@$(python) scripts/test.py $(PARTS)
 
+sanitize: build $(checked) .venv/ready
+	@scripts/sanitize
+
 build: $(shipped) $(player)
 
 # ---- set-up ------------------------------------------------------------------------------------------------------------------
@@ -44,7 +48,7 @@ build: $(shipped) $(player)
 packages:
 	@scripts/install-packages
 
-.venv/ready: bindings/python/pyproject.toml | packages
+.venv/ready: bindings/python/pyproject.toml bindings/python/setup.py | packages
 	@echo 'usher: making .venv'
 	@$(PYTHON) -m venv --clear .venv
 	@$(bounded) 900 .venv/bin/pip install --quiet --disable-pip-version-check --editable 'bindings/python[dev]'
@@ -68,6 +72,6 @@ $(player): $(examples) $(shipped) | packages
 # -------------------------------------------------------------------------------------------------------------------------------
 
 clean:
-	rm -rf build .build .build-embedded .venv bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
+	rm -rf build .build .build-embedded .venv bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
 	  bindings/python/.ruff_cache bindings/python/.pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -215,6 +215,8 @@ def all_parts() -> list[Part]:
         Part(
             "ruff", "Python: lint (ruff)", [PYTHON, "-m", "ruff", "check", "--config", "pyproject.toml", ".", *scripts], count_exit, folder=BINDINGS
         ),
+        Part("manual", "the manual: headers documented, docs as the library says", [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)]),
+        Part("wheel", "the Python wheel in a clean environment", [PYTHON, str(ROOT / "scripts" / "check-wheel"), "--python", PYTHON, "--library", str(SHIPPED)]),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
         Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")]),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
