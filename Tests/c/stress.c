@@ -98,7 +98,7 @@ static void make_context(struct dice *d, uint32_t slot) {
 static void step(struct dice *d, int inside) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
-  usher_license_request request = a_request(roll(d, 2) ? USHER_KEY_SYSTEM_WIDEVINE : USHER_KEY_SYSTEM_FAIRPLAY);
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   usher_pending pending = USHER_PENDING_INIT;
   usher_explanation words;
@@ -136,7 +136,7 @@ static void step(struct dice *d, int inside) {
     case 10: case 11: usher_context_remove_observer(CONTEXT, __atomic_load_n(&observers[roll(d, SLOTS)], __ATOMIC_RELAXED)); break;
     case 12: usher_context_set_delegate(CONTEXT, DELEGATE); break;
     case 13: case 14:
-      ssp.license_url = roll(d, 2) ? license_url() : enforced_url();
+      ssp.license_url = enforced_url(); /* one key system: a reply read as another's would hide the newest token */
       ssp.ssm_url = roll(d, 8) ? ssm_url() : NULL;
       ssp.certificate_url = roll(d, 4) ? certificate_url() : NULL;
       ssp.sync_setup_teardown = roll(d, 12) == 0;
