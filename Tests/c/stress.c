@@ -8,6 +8,8 @@
 
 #define THREADS 8
 #define SLOTS 12
+/* The context on the manual clock. Its playbacks have no session: time that jumps past a reply under way loses that reply, and the token in it. */
+#define MANUAL 3
 
 /* Handles that anybody may use, free or find stale. */
 static void *volatile contexts[4], *volatile delegates[SLOTS], *volatile players[SLOTS], *volatile playbacks[SLOTS], *volatile responses[SLOTS];
@@ -85,7 +87,7 @@ static void make_context(struct dice *d, uint32_t slot) {
   usher_context *context = NULL;
   void *none = NULL;
   options.callbacks = roll(d, 3) == 0 ? USHER_CALLBACKS_PUMPED : USHER_CALLBACKS_THREADED;
-  options.clock = roll(d, 6) == 0 ? USHER_CLOCK_MANUAL : USHER_CLOCK_SYSTEM;
+  options.clock = slot == MANUAL ? USHER_CLOCK_MANUAL : USHER_CLOCK_SYSTEM;
   options.callback_threads_max = 1 + roll(d, 8);
   options.log_level = USHER_LOG_DEBUG;
   options.log = on_log;
@@ -137,11 +139,12 @@ static void step(struct dice *d, int inside) {
     case 12: usher_context_set_delegate(CONTEXT, DELEGATE); break;
     case 13: case 14:
       ssp.license_url = enforced_url(); /* one key system: a reply read as another's would hide the newest token */
-      ssp.ssm_url = roll(d, 8) ? ssm_url() : NULL;
+      slot = roll(d, 5);
+      ssp.ssm_url = roll(d, 8) && slot != MANUAL ? ssm_url() : NULL;
       ssp.certificate_url = roll(d, 4) ? certificate_url() : NULL;
       ssp.sync_setup_teardown = roll(d, 12) == 0;
       ssp.token_timeout_ms = ssp.payload_timeout_ms = 1 + roll(d, 200);
-      usher_ssp_delegate_new(CONTEXT, &ssp, &delegate);
+      usher_ssp_delegate_new((usher_context *)(slot < 4 ? contexts[slot] : players[0]), &ssp, &delegate);
       put(d, delegates, SLOTS, delegate);
       break;
     case 15: usher_delegate_set_token_callback(DELEGATE, roll(d, 4) ? on_token : NULL, user(&token), on_destroy); break;
