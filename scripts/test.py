@@ -193,6 +193,7 @@ def all_parts() -> list[Part]:
     without_headend = ("tests", "--ignore", "tests/headend")
     scripts = [str(file) for folder in ("scripts", "Tests") for file in sorted((ROOT / folder).rglob("*.py"))]
     found = {"MYPYPATH": str(ROOT / "scripts")}
+    check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
         Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
         Part("headers", "headers alone: C99, C++11", gate("headers.sh")),
@@ -216,7 +217,7 @@ def all_parts() -> list[Part]:
             "ruff", "Python: lint (ruff)", [PYTHON, "-m", "ruff", "check", "--config", "pyproject.toml", ".", *scripts], count_exit, folder=BINDINGS
         ),
         Part("manual", "the manual: headers documented, docs as the library says", [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)]),
-        Part("wheel", "the Python wheel in a clean environment", [PYTHON, str(ROOT / "scripts" / "check-wheel"), "--python", PYTHON, "--library", str(SHIPPED)]),
+        Part("wheel", "the Python wheel in a clean environment", [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)]),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
         Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")]),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),

@@ -1,7 +1,7 @@
-"""Builds and runs test programs against a head-end of their own and counts their claims. Used by Tests/c/run and Tests/cpp/run; standard library only.
+"""Builds and runs test programs against a head-end of their own and counts their claims. For Tests/c/run and Tests/cpp/run; standard library only.
 
-Each program gets an account of its own, a time limit, and prints "ok - ..." / "not ok - ..." lines. After it, the head-end must hold no session of that
-account. The last line is the sum: "N passed, N failed".
+Each program gets an account of its own, a time limit, and prints "ok - ..." / "not ok - ..." lines. After it, the head-end must hold no session of
+that account. The last line is the sum: "N passed, N failed".
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Runner:
         """The program, or why there is none."""
         cxx = program.source.suffix == ".cpp"
         command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
-        command += shlex.split(self.arguments.flags) + ["-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c")]
+        command += [*shlex.split(self.arguments.flags), "-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c")]
         libraries = list(program.libraries)
         if program.needs:
             asked = subprocess.run(["pkg-config", "--cflags", "--libs", program.needs], capture_output=True, text=True)
@@ -167,7 +167,9 @@ class Runner:
         started = time.monotonic()
         failures: list[str] = []
         with log.open("wb") as output:
-            child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            child = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
             try:
                 code = child.wait(program.timeout_s * self.arguments.patience)
                 if code:
