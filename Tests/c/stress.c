@@ -134,7 +134,7 @@ static void step(struct dice *d, int inside) {
     case 9:
       usher_context_add_observer(CONTEXT, on_event, user(&observer), on_destroy, &id);
       id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
-      for (slot = 0; slot < 4; slot++) usher_context_remove_observer((usher_context *)contexts[slot], id); /* they do not pile up */
+      for (slot = 0; slot < 4; slot++) usher_context_remove_observer((usher_context *)__atomic_load_n(&contexts[slot], __ATOMIC_RELAXED), id); /* they do not pile up */
       break;
     case 10: case 11: usher_context_remove_observer(CONTEXT, __atomic_load_n(&observers[roll(d, SLOTS)], __ATOMIC_RELAXED)); break;
     case 12: usher_context_set_delegate(CONTEXT, DELEGATE); break;
@@ -145,7 +145,7 @@ static void step(struct dice *d, int inside) {
       ssp.certificate_url = roll(d, 4) ? certificate_url() : NULL;
       ssp.sync_setup_teardown = roll(d, 12) == 0;
       ssp.token_timeout_ms = ssp.payload_timeout_ms = 1 + roll(d, 200);
-      usher_ssp_delegate_new((usher_context *)(slot < 4 ? contexts[slot] : players[0]), &ssp, &delegate);
+      usher_ssp_delegate_new((usher_context *)__atomic_load_n(slot < 4 ? &contexts[slot] : &players[0], __ATOMIC_RELAXED), &ssp, &delegate);
       put(d, delegates, SLOTS, delegate);
       break;
     case 15: usher_delegate_set_token_callback(DELEGATE, roll(d, 4) ? on_token : NULL, user(&token), on_destroy); break;
@@ -223,7 +223,7 @@ int main(void) {
   } while (stuck > 0 && now_s() < until);
   add(&stop, 1);
   while (get(&ended) < THREADS) { /* who waits on a manual clock needs it moved */
-    for (index = 0; index < 4; index++) usher_context_advance((usher_context *)contexts[index], 1000, 0);
+    for (index = 0; index < 4; index++) usher_context_advance((usher_context *)__atomic_load_n(&contexts[index], __ATOMIC_RELAXED), 1000, 0);
     sleep_ms(2);
   }
   for (index = 0; index < THREADS; index++) pthread_join(threads[index], NULL);
