@@ -99,7 +99,7 @@ private func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
 }
 
 private func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
-  guard let endpoint = Endpoint(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
+  guard let endpoint = Endpoint.checked(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
   return endpoint
 }
 

@@ -3,7 +3,8 @@ package import UsherCore
 
 extension Endpoint {
   /// nil unless it is an absolute https URL of a host, or an http one of a loopback host (or of any, if `insecure`).
-  package convenience init?(_ text: URLText, insecure: Bool) {
+  /// (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
+  package static func checked(_ text: URLText, insecure: Bool) -> Endpoint? {
     let url = text.bytes + [0]
     guard url.count <= 8193 else { return nil }
     var https: Int32 = 0
@@ -12,10 +13,10 @@ extension Endpoint {
     let result = url.withUnsafeBytes { uc_url_check($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port) }
     guard result == 0 else { return nil }
     let name = host.prefix { $0 != 0 }.map { lowercased(UInt8(bitPattern: $0)) }
-    let isLoopback = https == 0 && Self.isLoopback(name)
+    let isLoopback = https == 0 && isLoopback(name)
     guard !name.isEmpty, https != 0 || insecure || isLoopback else { return nil }
     let number = [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
-    self.init(url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback)
+    return Endpoint(url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback)
   }
 
   private static func isLoopback(_ host: [UInt8]) -> Bool {

@@ -78,7 +78,7 @@ extension Engine {
     guard let job = entry.jobs.removeValue(forKey: license) else { return }
     timers.cancel(job.timer)
     emit(.license, entry)
-    job.complete(
+    job.end(
       Answer(data: currentLicense, period: entry.machine.session.period, renewType: renewType(entry), isRenewal: job.isRenewal, error: UsherError(.ok)))
   }
 
@@ -98,7 +98,7 @@ extension Engine {
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
     // A failed renewal of the library's own is told as a heartbeat error, if it comes to that.
     if !job.isByLibrary && !entry.machine.isClosing { emit(.licenseError, entry, error: error) }
-    job.complete(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
+    job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
   }
 
   func licenseTimedOut(_ playback: PlaybackID, _ license: LicenseID) {

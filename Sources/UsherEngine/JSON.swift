@@ -5,11 +5,12 @@ internal import UsherCore
 final class JSONDocument {
   private let raw: OpaquePointer
 
-  /// nil unless the bytes are one JSON value, at most 32 deep.
-  init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+  private init(raw: OpaquePointer) { self.raw = raw }
+
+  /// nil unless the bytes are one JSON value, at most 32 deep. (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
+  static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
-    guard let object = uj_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32) else { return nil }
-    raw = object
+    return uj_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map { JSONDocument(raw: $0) }
   }
 
   deinit { uj_free(raw) }
@@ -44,7 +45,7 @@ struct JSONValue {
 
   /// A number written as a string.
   var numberInText: Double? {
-    withString { text in JSONDocument(text)?.root.number } ?? nil
+    withString { text in JSONDocument.parse(text)?.root.number } ?? nil
   }
 
   func withString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
@@ -58,5 +59,5 @@ struct JSONValue {
 
 /// Whether a text is one JSON object.
 package func isJSONObject(_ bytes: [UInt8]) -> Bool {
-  bytes.withUnsafeBufferPointer { JSONDocument($0)?.root.isObject ?? false }
+  bytes.withUnsafeBufferPointer { JSONDocument.parse($0)?.root.isObject ?? false }
 }

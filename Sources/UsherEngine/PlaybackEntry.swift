@@ -65,7 +65,7 @@ final class LicenseJob {
   let payload: Secret
   let isByLibrary: Bool
   /// Told once. Runs on the I/O thread and must only hand over.
-  let complete: (Answer) -> Void
+  private var complete: ((Answer) -> Void)?
   var timer: UInt64?
 
   init(keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, complete: @escaping (Answer) -> Void) {
@@ -75,6 +75,12 @@ final class LicenseJob {
     self.payload = payload
     self.isByLibrary = isByLibrary
     self.complete = complete
+  }
+
+  /// Tells who asked, and lets go of what it holds.
+  func end(_ answer: Answer) {
+    complete?(answer)
+    complete = nil
   }
 }
 

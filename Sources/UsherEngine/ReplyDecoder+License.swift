@@ -37,7 +37,7 @@ extension ReplyDecoder {
 
   /// JSON with `CkcMessage`, or the CKC itself.
   private static func fairPlay(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ secrets: [Secret]) -> LicenseDecoding {
-    guard let document = JSONDocument(body), document.root.isObject else {
+    guard let document = JSONDocument.parse(body), document.root.isObject else {
       return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
     guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
@@ -48,7 +48,7 @@ extension ReplyDecoder {
 
   /// JSON with `license`: an array of base64 in licence replies, one string in renewals. Anything but JSON is the licence itself.
   private static func widevine(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ secrets: [Secret]) -> LicenseDecoding {
-    guard let document = JSONDocument(body), document.root.isObject else {
+    guard let document = JSONDocument.parse(body), document.root.isObject else {
       return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
     if let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
@@ -65,13 +65,13 @@ extension ReplyDecoder {
     guard firstLetter(body) == 0x3C else { return .failure(unreadable(response, "the answer is not XML")) }
     var found = SessionFields()
     if let text = CustomData.text(in: body) {
-      text.withBytes { if let document = JSONDocument($0) { found = fields(document.root) } }
+      text.withBytes { if let document = JSONDocument.parse($0) { found = fields(document.root) } }
     }
     return .success(LicenseReply(data: response.body, fields: found))
   }
 
   private static func clearKey(_ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ secrets: [Secret]) -> LicenseDecoding {
-    guard let document = JSONDocument(body) else { return .failure(unreadable(response, "the answer is not JSON")) }
+    guard let document = JSONDocument.parse(body) else { return .failure(unreadable(response, "the answer is not JSON")) }
     guard let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
       return .failure(spokenDenial(document.root, response, hiding: secrets) ?? unreadable(response, "the answer is not a Clear Key licence"))
     }

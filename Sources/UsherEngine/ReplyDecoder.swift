@@ -10,7 +10,7 @@ enum ReplyDecoder {
       if let failure = denial(response, hiding: secrets) { return .failure(failure) }
       return response.body.withBytes { body in
         guard call != .teardown, !isBlank(body) else { return .success(SessionFields()) }
-        guard let document = JSONDocument(body) else {
+        guard let document = JSONDocument.parse(body) else {
           return .failure(unreadable(response, "the answer is not JSON"))
         }
         let found = fields(document.root)
@@ -29,7 +29,7 @@ enum ReplyDecoder {
     var failure = WireFailure(
       .http, httpStatus: response.status, retryAfter: response.retryAfter, mayHaveTakenEffect: response.status == 502 || response.status == 504)
     response.body.withBytes { body in
-      guard let document = JSONDocument(body) else { return }
+      guard let document = JSONDocument.parse(body) else { return }
       if let code = document.root.member("errorCode")?.integer, code != 0 {
         failure.serviceCode = code
         failure.status = .refused
