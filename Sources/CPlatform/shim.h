@@ -147,7 +147,6 @@ static inline int up_epoll_wait(int epoll, up_ready *out, int timeout_ms) {
 }
 static inline void up_close(int fd) { close(fd); }
 
-static inline void up_wipe(void *p, size_t n) { explicit_bzero(p, n); }
 /* Fills `p` with random bytes of the kernel; what getrandom() cannot give yet is waited for. */
 static inline void up_random(void *p, size_t n) {
   uint8_t *at = (uint8_t *)p;
@@ -161,7 +160,6 @@ static inline void up_random(void *p, size_t n) {
     n -= (size_t)got;
   }
 }
-static inline size_t up_strlen(const char *s) { return strlen(s); }
 static inline size_t up_strnlen(const char *s, size_t most) { return strnlen(s, most); }
 
 #endif

@@ -9,7 +9,7 @@ public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> I
     let object = try borrow(playback, as: PlaybackObject.self)
     let ending = try ending(mode)
     guard object.delegate.isSync && !mustNotWait(object.engine) else { return object.engine.closePlayback(object.id, ending) }
-    object.engine.closeAndWait(object.id, ending, object.delegate.policy.teardownTimeout)
+    _ = object.engine.waitForClose(object.id, object.delegate.policy.teardownTimeout, closing: ending)
   }
 }
 

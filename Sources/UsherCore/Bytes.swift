@@ -34,5 +34,3 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   for byte in bytes where byte == 0 || byte == 0x0A || byte == 0x0D { return false }
   return true
 }
-
-package let hexDigits: StaticString = "0123456789abcdef"

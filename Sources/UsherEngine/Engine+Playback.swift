@@ -245,26 +245,16 @@ extension Engine {
   }
 
   /// Any thread but a callback's: waits until a playback is closed.
-  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
+  /// - Parameter ending: closes it first, in the same breath.
+  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?, closing ending: SSMSession.Ending? = nil) -> Status {
     let wait = Wait<Status>()
     submit {
       self.bound(wait, timeout)
       guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.endCloseWait(wait, id) }
       entry.closeWaits.append(wait)
+      if let ending { self.close(entry, ending, .closed) }
     }
     return wait.wait()
-  }
-
-  /// Any thread but a callback's: closes a playback and waits until it is closed.
-  package func closeAndWait(_ id: PlaybackID, _ ending: SSMSession.Ending, _ timeout: Milliseconds) {
-    let wait = Wait<Status>()
-    submit {
-      self.bound(wait, timeout)
-      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.endCloseWait(wait, id) }
-      entry.closeWaits.append(wait)
-      self.close(entry, ending, .closed)
-    }
-    _ = wait.wait()
   }
 
   /// Any thread: begins closing everything.
