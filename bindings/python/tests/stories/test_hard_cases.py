@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import usher
-from conftest import KID, Stage, StageFactory
+from stage import KID, Stage, StageFactory
 from usher.testing.headend import Fault, HeadEnd
 
 E = usher.EventType
