@@ -1,14 +1,15 @@
 # usher: `make demo` shows it, `make test` tests it. Each does all its own set-up; what is there already is not made again.
-# What is made: .venv (Python), build/ (libraries, examples, logs), .build and .build-embedded (SwiftPM's own).
+# What is made: .venv and .venv-bench (Python), build/ (libraries, examples, logs), .build and .build-embedded (SwiftPM's own).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test sanitize build clean packages
+.PHONY: help demo test sanitize bench build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
 PARTS  ?=
+QUICK  ?=
 export SWIFT_BACKTRACE = enable=no
 unexport USHER_LIBRARY USHER_EMBEDDED USHER_SCRATCH
 
@@ -16,9 +17,11 @@ python   := .venv/bin/python
 shipped  := build/shipped/libusher.so
 checked  := build/checked/libusher.so
 player   := build/examples/usher-player
+bench    := build/bench/beats_usher
 # Folders too: their dates change when a file comes or goes.
 core     := $(shell find Sources include) Package.swift scripts/build-library
 examples := $(shell find examples/c include)
+benches  := $(shell find benchmarks/c include)
 bounded  := timeout --kill-after=10
 
 help:
@@ -27,6 +30,7 @@ help:
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
 	@echo '  make sanitize  the C and C++ hosts under valgrind and ThreadSanitizer (minutes)'
+	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -41,6 +45,15 @@ test: build $(checked) .venv/ready
 sanitize: build $(checked) .venv/ready
 	@scripts/sanitize
 
+# Quick: only whether they run, with what the tests have; what it writes is thrown away with build/.
+ifeq ($(QUICK),)
+bench: $(shipped) $(bench) .venv-bench/ready
+	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --out benchmarks $(PARTS)
+else
+bench: $(shipped) $(bench) .venv/ready
+	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --out build/bench/out --quick $(PARTS)
+endif
+
 build: $(shipped) $(player)
 
 # ---- set-up ------------------------------------------------------------------------------------------------------------------
@@ -52,6 +65,12 @@ packages:
 	@echo 'usher: making .venv'
 	@$(PYTHON) -m venv --clear .venv
 	@$(bounded) 900 .venv/bin/pip install --quiet --disable-pip-version-check --editable 'bindings/python[dev]'
+	@touch $@
+
+.venv-bench/ready: benchmarks/requirements.txt | packages
+	@echo 'usher: making .venv-bench'
+	@$(PYTHON) -m venv --clear .venv-bench
+	@$(bounded) 900 .venv-bench/bin/pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
 	@touch $@
 
 # A library that came out as it was keeps its date, so what is linked with it is not made again: hence the stamp beside it.
@@ -69,9 +88,16 @@ $(player): $(examples) $(shipped) | packages
 	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
 	@touch $@
 
+$(bench): $(benches) $(shipped) | packages
+	@echo 'usher: building the benchmarks'
+	@mkdir -p $(@D)
+	@{ cmake -S benchmarks/c -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) -DUSHER_INCLUDE_DIR=$(abspath include) && \
+	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
+	@touch $@
+
 # -------------------------------------------------------------------------------------------------------------------------------
 
 clean:
-	rm -rf build .build .build-embedded .venv bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
+	rm -rf build .build .build-embedded .venv .venv-bench bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
 	  bindings/python/.ruff_cache bindings/python/.pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,35 @@
+/*
+ * beats_easy.c - heartbeats as a plain C program sends them: libcurl's easy interface, one after another over one kept connection, json-c for the reply.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "request.h"
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+  const bench_options options = bench_read(argc, argv);
+  if (options.in_flight > 1) bench_fail("--in-flight", "this one sends one after another");
+  bench_body body = { NULL, 0, 0 };
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  CURL *easy = request_handle(&options, &body);
+  char **tokens = calloc((size_t)options.sessions, sizeof *tokens);
+  if (!tokens) bench_fail("calloc", "no memory");
+  for (int i = 0; i < options.sessions; i++) tokens[i] = request_setup(easy, &options, &body);
+  request_route(easy, &options, "heartbeat");
+  bench_clock start = bench_now();
+  for (int round = -options.warm_up; round < options.rounds; round++) {
+    if (round == 0) start = bench_now();
+    for (int i = 0; i < options.sessions; i++) {
+      struct curl_slist *headers = request_headers(tokens[i]);
+      curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+      request_answered(easy, curl_easy_perform(easy), &body, &tokens[i]);
+      curl_slist_free_all(headers);
+    }
+  }
+  bench_print(start, bench_now(), (int64_t)options.rounds * options.sessions, 0);
+  for (int i = 0; i < options.sessions; i++) free(tokens[i]);
+  free(tokens);
+  free(body.bytes);
+  curl_easy_cleanup(easy);
+  curl_global_cleanup();
+  return 0;
+}

@@ -1,0 +1,136 @@
+/*
+ * beats_multi.c - heartbeats by a bare event loop: libcurl's multi interface with its socket functions over epoll, json-c for the reply. At most
+ * `--in-flight` at once (default: all sessions), each on an easy handle that is used again.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "request.h"
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct slot {
+  CURL *easy;
+  bench_body body;
+  struct curl_slist *headers;
+  int session;
+} slot;
+
+typedef struct loop {
+  CURLM *multi;
+  int epoll;
+  int64_t due_ms; /* when libcurl wants to be called; -1: no wish */
+  char **tokens;
+  int next, ended, sessions;
+} loop;
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *known) {
+  loop *me = data;
+  (void)easy;
+  if (what == CURL_POLL_REMOVE) {
+    epoll_ctl(me->epoll, EPOLL_CTL_DEL, fd, NULL);
+    curl_multi_assign(me->multi, fd, NULL);
+    return 0;
+  }
+  struct epoll_event event = { 0 };
+  event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+  event.data.fd = fd;
+  epoll_ctl(me->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
+  if (!known) curl_multi_assign(me->multi, fd, me);
+  return 0;
+}
+
+static int on_timer(CURLM *multi, long milliseconds, void *data) {
+  (void)multi;
+  ((loop *)data)->due_ms = milliseconds < 0 ? -1 : now_ms() + milliseconds;
+  return 0;
+}
+
+static void send_next(loop *me, slot *on) {
+  on->session = me->next++;
+  on->headers = request_headers(me->tokens[on->session]);
+  curl_easy_setopt(on->easy, CURLOPT_HTTPHEADER, on->headers);
+  if (curl_multi_add_handle(me->multi, on->easy) != CURLM_OK) bench_fail("curl_multi_add_handle", "refused");
+}
+
+static void collect(loop *me) {
+  CURLMsg *message;
+  int left;
+  while ((message = curl_multi_info_read(me->multi, &left)) != NULL) {
+    slot *on = NULL;
+    const CURLcode code = message->data.result;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&on);
+    curl_multi_remove_handle(me->multi, on->easy);
+    request_answered(on->easy, code, &on->body, &me->tokens[on->session]);
+    curl_slist_free_all(on->headers);
+    me->ended++;
+    if (me->next < me->sessions) send_next(me, on);
+  }
+}
+
+static void one_round(loop *me, slot *slots, int in_flight) {
+  struct epoll_event ready[64];
+  int left;
+  me->next = me->ended = 0;
+  for (int i = 0; i < in_flight; i++) send_next(me, &slots[i]);
+  while (me->ended < me->sessions) {
+    int64_t wait = me->due_ms < 0 ? 10000 : me->due_ms - now_ms();
+    const int count = epoll_wait(me->epoll, ready, 64, wait < 0 ? 0 : (int)wait);
+    for (int i = 0; i < count; i++) {
+      const int flags = (ready[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) | (ready[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
+        | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+      curl_multi_socket_action(me->multi, ready[i].data.fd, flags, &left);
+    }
+    if (me->due_ms >= 0 && me->due_ms <= now_ms()) {
+      me->due_ms = -1;
+      curl_multi_socket_action(me->multi, CURL_SOCKET_TIMEOUT, 0, &left);
+    }
+    collect(me);
+  }
+}
+
+int main(int argc, char **argv) {
+  const bench_options options = bench_read(argc, argv);
+  const int in_flight = options.in_flight && options.in_flight < options.sessions ? options.in_flight : options.sessions;
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  loop me = { curl_multi_init(), epoll_create1(EPOLL_CLOEXEC), -1, calloc((size_t)options.sessions, sizeof(char *)), 0, 0, options.sessions };
+  slot *slots = calloc((size_t)in_flight, sizeof *slots);
+  if (!me.multi || me.epoll < 0 || !me.tokens || !slots) bench_fail("the loop", "cannot be made");
+  curl_multi_setopt(me.multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+  curl_multi_setopt(me.multi, CURLMOPT_SOCKETDATA, &me);
+  curl_multi_setopt(me.multi, CURLMOPT_TIMERFUNCTION, on_timer);
+  curl_multi_setopt(me.multi, CURLMOPT_TIMERDATA, &me);
+  bench_body body = { NULL, 0, 0 };
+  CURL *first = request_handle(&options, &body);
+  for (int i = 0; i < options.sessions; i++) me.tokens[i] = request_setup(first, &options, &body);
+  curl_easy_cleanup(first);
+  for (int i = 0; i < in_flight; i++) {
+    slots[i].easy = request_handle(&options, &slots[i].body);
+    curl_easy_setopt(slots[i].easy, CURLOPT_PRIVATE, &slots[i]);
+    request_route(slots[i].easy, &options, "heartbeat");
+  }
+  bench_clock start = bench_now();
+  for (int round = -options.warm_up; round < options.rounds; round++) {
+    if (round == 0) start = bench_now();
+    one_round(&me, slots, in_flight);
+  }
+  bench_print(start, bench_now(), (int64_t)options.rounds * options.sessions, 0);
+  for (int i = 0; i < in_flight; i++) {
+    curl_easy_cleanup(slots[i].easy);
+    free(slots[i].body.bytes);
+  }
+  curl_multi_cleanup(me.multi);
+  for (int i = 0; i < options.sessions; i++) free(me.tokens[i]);
+  free(me.tokens);
+  free(slots);
+  free(body.bytes);
+  close(me.epoll);
+  curl_global_cleanup();
+  return 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * beats_usher.c - heartbeats by libusher: as many playbacks as sessions, all due at once, on the manual clock.
+ * Variant 0: nobody observes. 1: an observer on callback threads, told each KEPT_ALIVE. 2: the same, pumped.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "host.h"
+#include <stdatomic.h>
+
+static atomic_long told;
+
+static void on_event(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->type == USHER_EVENT_KEPT_ALIVE) atomic_fetch_add(&told, 1);
+}
+
+/** One period: every session beats once. */
+static void one_round(const host *me, int variant, uint64_t period) {
+  if (variant != 2) {
+    host_check(usher_context_advance(me->context, period, 60000), "usher_context_advance");
+    return;
+  }
+  host_check(usher_context_advance(me->context, period, 0), "usher_context_advance");
+  host_check(usher_context_settle(me->context, 0, UINT32_MAX, 60000), "usher_context_settle");
+  host_check(usher_context_pump(me->context, NULL), "usher_context_pump");
+}
+
+int main(int argc, char **argv) {
+  const bench_options options = bench_read(argc, argv);
+  host me;
+  usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  context.clock = USHER_CLOCK_MANUAL;
+  if (options.variant == 2) context.callbacks = USHER_CALLBACKS_PUMPED;
+  host_open(&me, &options, context, ssp);
+  host_play(&me, options.sessions);
+  if (options.variant) host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
+  usher_pending pending = USHER_PENDING_INIT;
+  host_check(usher_context_pending(me.context, &pending), "usher_context_pending");
+  const uint64_t period = pending.next_timer_ms;
+  bench_clock start = bench_now();
+  for (int round = -options.warm_up; round < options.rounds; round++) {
+    if (round == 0) start = bench_now();
+    one_round(&me, options.variant, period);
+  }
+  const bench_clock end = bench_now();
+  const long beats = (long)options.rounds * options.sessions;
+  if (options.variant && atomic_load(&told) < beats) bench_fail("the observer", "not told of every beat");
+  if (host_active(&me) != options.sessions) bench_fail("the sessions", "not all active at the end");
+  bench_print(start, end, beats, 0);
+  host_close(&me);
+  return 0;
+}

@@ -1,0 +1,79 @@
+/* bench.c - see bench.h. SPDX-License-Identifier: Apache-2.0 */
+#include "bench.h"
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bench_options bench_read(int argc, char **argv) {
+  bench_options options = { NULL, NULL, 1, 0, 1, 1, 0, 0 };
+  struct { const char *name; int *number; const char **text; } known[] = {
+    { "--base", NULL, &options.base },           { "--ca", NULL, &options.ca },
+    { "--sessions", &options.sessions, NULL },   { "--in-flight", &options.in_flight, NULL },
+    { "--rounds", &options.rounds, NULL },       { "--warm-up", &options.warm_up, NULL },
+    { "--variant", &options.variant, NULL },     { "--seconds", &options.seconds, NULL },
+  };
+  const size_t count = sizeof known / sizeof *known;
+  for (int i = 1; i < argc; i += 2) {
+    size_t k = 0;
+    while (k < count && strcmp(argv[i], known[k].name) != 0) k++;
+    if (k == count || i + 1 == argc) fprintf(stderr, "%s: no such option, or nothing after it\n", argv[i]), exit(2);
+    if (known[k].text) *known[k].text = argv[i + 1];
+    else *known[k].number = atoi(argv[i + 1]);
+  }
+  if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
+    fprintf(stderr, "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N] [--variant N]\n", argv[0]);
+    exit(2);
+  }
+  return options;
+}
+
+static int64_t read_clock(clockid_t which) {
+  struct timespec now;
+  clock_gettime(which, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bench_clock bench_now(void) {
+  bench_clock now = { read_clock(CLOCK_PROCESS_CPUTIME_ID), read_clock(CLOCK_MONOTONIC) };
+  return now;
+}
+
+void bench_print(bench_clock start, bench_clock end, int64_t operations, int64_t extra_wall_ns) {
+  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 "}\n", operations, end.cpu_ns - start.cpu_ns,
+         end.wall_ns - start.wall_ns + extra_wall_ns);
+}
+
+void bench_fail(const char *what, const char *why) {
+  fprintf(stderr, "%s: %s\n", what, why);
+  exit(1);
+}
+
+size_t bench_append(char *bytes, size_t size, size_t count, void *data) {
+  bench_body *body = data;
+  const size_t more = size * count;
+  if (body->count + more > body->room) {
+    const size_t room = 2 * (body->count + more);
+    char *grown = realloc(body->bytes, room);
+    if (!grown) return 0;
+    body->bytes = grown;
+    body->room = room;
+  }
+  memcpy(body->bytes + body->count, bytes, more);
+  body->count += more;
+  return more;
+}
+
+char *bench_token(const bench_body *body) {
+  struct json_tokener *tokener = json_tokener_new();
+  struct json_object *reply = json_tokener_parse_ex(tokener, body->bytes, (int)body->count), *token = NULL;
+  if (!reply || !json_object_object_get_ex(reply, "sessionToken", &token) || !json_object_is_type(token, json_type_string)) {
+    bench_fail("the reply", "no sessionToken in it");
+  }
+  char *copy = strdup(json_object_get_string(token));
+  json_object_put(reply);
+  json_tokener_free(tokener);
+  return copy;
+}

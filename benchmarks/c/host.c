@@ -1,0 +1,55 @@
+/* host.c - see host.h. SPDX-License-Identifier: Apache-2.0 */
+#include "host.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+void host_check(int32_t status, const char *what) {
+  if (status != USHER_OK) bench_fail(what, usher_status_name(status));
+}
+
+void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp) {
+  char license[1024];
+  snprintf(license, sizeof license, "%.900s/licenses", options->base);
+  context.ca_file = options->ca;
+  if (options->in_flight) context.requests_per_origin_max = (uint32_t)options->in_flight;
+  ssp.license_url = license;
+  ssp.ssm_url = options->base;
+  ssp.jitter_permille = USHER_OFF;
+  host_check(usher_context_new(&context, &me->context), "usher_context_new");
+  host_check(usher_ssp_delegate_new(me->context, &ssp, &me->delegate), "usher_ssp_delegate_new");
+  host_check(usher_context_set_delegate(me->context, me->delegate), "usher_context_set_delegate");
+  me->players = calloc((size_t)options->sessions, sizeof *me->players);
+  me->playbacks = calloc((size_t)options->sessions, sizeof *me->playbacks);
+  me->count = 0;
+  if (!me->players || !me->playbacks) bench_fail("calloc", "no memory");
+}
+
+void host_play(host *me, int count) {
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  item.content_token = "content.token";
+  for (int i = me->count; i < me->count + count; i++) {
+    item.tag = (uint64_t)i;
+    host_check(usher_player_new(me->context, &me->players[i]), "usher_player_new");
+    host_check(usher_player_play(me->players[i], &item, &me->playbacks[i]), "usher_player_play");
+  }
+  host_check(usher_context_settle(me->context, 0, 0, 600000), "set-up: usher_context_settle");
+  me->count += count;
+  if (host_active(me) != me->count) bench_fail("set-up", "not every session is active");
+}
+
+int host_active(const host *me) {
+  int active = 0;
+  for (int i = 0; i < me->count; i++) {
+    int32_t state = 0;
+    host_check(usher_playback_session_state(me->playbacks[i], &state), "usher_playback_session_state");
+    active += state == USHER_SESSION_ACTIVE;
+  }
+  return active;
+}
+
+void host_close(host *me) {
+  for (int i = 0; i < me->count; i++) host_check(usher_playback_close(me->playbacks[i], USHER_CLOSE_LEAVE), "usher_playback_close");
+  host_check(usher_context_free(me->context), "usher_context_free");
+  free(me->players);
+  free(me->playbacks);
+}

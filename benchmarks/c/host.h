@@ -1,0 +1,34 @@
+/*
+ * host.h - a host of libusher with many playbacks, each with a session of its own.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef HOST_H
+#define HOST_H
+
+#include "bench.h"
+#include <usher/usher.h>
+
+typedef struct host {
+  usher_context *context;
+  usher_delegate *delegate;
+  usher_player **players;
+  usher_playback **playbacks;
+  int count;
+} host;
+
+/** Ends the program unless it is USHER_OK. */
+void host_check(int32_t status, const char *what);
+
+/** A context of that clock, an SSP delegate without jitter; `context` and `ssp` are changed only where the options ask for it. */
+void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp);
+
+/** Starts playbacks of that many players and waits until all their sessions are set up. */
+void host_play(host *me, int count);
+
+/** How many sessions are active. */
+int host_active(const host *me);
+
+/** Ends all of it; leaves the sessions at the server. */
+void host_close(host *me);
+
+#endif

@@ -1,0 +1,42 @@
+"""Heartbeats with requests: a kept-alive session per thread, as many threads as requests may be under way."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import peer
+import requests
+
+options = peer.read()
+local = threading.local()
+
+
+def post(route: str, token: str) -> str:
+    if not hasattr(local, "session"):
+        local.session = requests.Session()
+        local.session.trust_env = False
+        local.session.verify = options.ca or True
+    headers = {"nv-authorizations": token, "Content-Type": "application/json; charset=utf-8", "Accept": "application/json"}
+    reply = local.session.post(f"{options.base}/sessions/{route}", data=b"{}", headers=headers, timeout=10)
+    reply.raise_for_status()
+    found: str = reply.json()["sessionToken"]
+    return found
+
+
+def beat(index: int) -> None:
+    tokens[index] = post("heartbeat", tokens[index])
+
+
+tokens = [post("setup", "content.token") for _ in range(options.sessions)]
+watch = peer.Stopwatch()
+with ThreadPoolExecutor(options.in_flight) as pool:
+    for turn in range(-options.warm_up, options.rounds):
+        if turn == 0:
+            watch.start()
+        if options.in_flight == 1:
+            for index in range(options.sessions):
+                beat(index)
+        else:
+            list(pool.map(beat, range(options.sessions)))
+    watch.print(options.rounds * options.sessions)
