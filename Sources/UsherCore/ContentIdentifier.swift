@@ -1,0 +1,44 @@
+/// Which part of an `skd:` URL is the content identifier that goes into a FairPlay payload: packagers differ.
+package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
+  /// The JSON that stands there in base64; where it is none, the text.
+  case decodedJSON
+  /// What stands there in base64, whatever it is; where it is no base64, the text.
+  case decodedBase64
+  /// Up to the first slash, without a user and a port; percent-decoded.
+  case hostOnly
+  /// Query and all, as it stands.
+  case everythingAfterScheme
+  /// As it stands; all of the URL where it has no semicolon.
+  case afterLastSemicolon
+  case wholeURL
+
+  /// - Parameter isJSONObject: asked about what was decoded.
+  package func bytes(
+    of url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, isJSONObject: ([UInt8]) -> Bool
+  ) throws(AssetID.Refusal) -> [UInt8] {
+    guard url.count <= AssetID.mostBytes else { throw .tooLong }
+    let found: [UInt8]
+    switch self {
+    case .decodedJSON:
+      let asset = try AssetID(url, scheme: scheme)
+      if let decoded = asset.decoded, isJSONObject(decoded) { return decoded }
+      return asset.text
+    case .decodedBase64:
+      let asset = try AssetID(url, scheme: scheme)
+      return asset.decoded ?? asset.text
+    case .hostOnly: found = ContentIdentifier.host(url[AssetID.start(in: url, scheme: scheme)...])
+    case .everythingAfterScheme: found = Array(url[AssetID.start(in: url, scheme: scheme)...])
+    case .afterLastSemicolon: found = Array(url[(url.lastIndex(of: 0x3B).map { $0 + 1 } ?? 0)...])
+    case .wholeURL: found = Array(url)
+    }
+    guard !found.isEmpty else { throw .empty }
+    return found
+  }
+
+  private static func host(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8] {
+    var host = rest[..<(rest.firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? rest.endIndex)]
+    if let at = host.lastIndex(of: 0x40) { host = host[(at + 1)...] }
+    if let colon = host.lastIndex(of: 0x3A), host[(colon + 1)...].allSatisfy(isDigit) { host = host[..<colon] }
+    return PercentCoding.decode(host)
+  }
+}
