@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from usher.testing.headend import HeadEnd, KeySystem
+from usher.testing.headend import Api, HeadEnd, KeySystem
 
 AUTH = "nv-authorizations"
 
@@ -93,11 +93,13 @@ class Client:
         *,
         renew: bool = False,
         content_type: str = "application/octet-stream",
+        api: Api = "v1",
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         if not isinstance(body, bytes):
             body, content_type = json.dumps(body).encode(), "application/json"
-        url = self.he.license_url(key_system) + ("?renew=true" if renew else "")
-        return self.send("POST", url, token, body, {"Content-Type": content_type})
+        url = self.he.license_url(key_system, api) + ("?renew=true" if renew else "")
+        return self.send("POST", url, token, body, {"Content-Type": content_type, **(headers or {})})
 
     def control(self, method: str, name: str, body: Mapping[str, Any] | None = None) -> Answer:
         return self.send(method, f"{self.he.control_url}/{name}", body=b"" if body is None else json.dumps(body))

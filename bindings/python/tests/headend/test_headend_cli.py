@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -93,6 +94,25 @@ def test_cli_aWholeStory(tmp_path: Path) -> None:
     assert "\x1b" not in rest
 
 
+def test_cli_anySetting_canBeSet(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    options = ["--set", "v2.token_field=session.token", "--set", "v2.period_field=null", "--set", "heartbeat_key=heartBeat"]
+    options += ["--set", "session_token_lifetime_s=60", "--set", "grace=3", "--set", "strict_header=false", "--set", 'auth_headers=["x-token"]']
+    with running("--ready-file", str(ready_file), "--key", f"{'ab' * 16}:{'cd' * 16}", *options) as process:
+        started(process)
+        ready = json.loads(ready_file.read_text())
+        assert ready["grace"] == 3
+        headers = {"x-token": f"%20{ready['tokens']['account-1']}", "Content-Type": "application/json"}
+        request = urllib.request.Request(ready["license_urls_v2"]["clearkey"], b'{"kids": ["q6urq6urq6urq6urq6urqw"]}', headers)
+        with urllib.request.urlopen(request, timeout=5) as reply:
+            granted = json.loads(reply.read())
+        assert set(granted) == {"keys", "type", "session", "sessionDrmEnforced"}
+        _, claims, _ = granted["session"]["token"].split(".")
+        session = ask("GET", f"{ready['control_url']}/sessions")["sessions"][0]
+        assert session["created_by"] == "license"
+        assert json.loads(base64.urlsafe_b64decode(claims + "=="))["exp"] == session["created_ms"] // 1000 + 60
+
+
 def test_cli_tls_writesItsAuthority(tmp_path: Path) -> None:
     with running("--tls", "--ready-file", str(tmp_path / "ready")) as process:
         assert "https://127.0.0.1:" in started(process)
@@ -123,6 +143,17 @@ def test_cli_colours_onlyOnATerminal() -> None:
         (["--key-file", "/nonexistent/keys"], "No such file"),
         (["--ready-file", "/nonexistent/ready"], "No such file"),
         (["--limit", "-1"], "limit: -1"),
+        (["--set", "limit"], "'limit' is not NAME=VALUE"),
+        (["--set", "limit=2.5"], "limit: 2.5 does not fit; wanted: int"),
+        (["--set", "strict_header=1"], "strict_header: 1 does not fit; wanted: bool"),
+        (["--set", "tenant=7"], "tenant: 7 does not fit; wanted: str, NoneType"),
+        (["--set", "enforced=fairplay"], "enforced: 'fairplay' is not a JSON array"),
+        (["--set", 'enforced=["tv"]'], "enforced: unknown key system tv"),
+        (["--set", "ssm_required=maybe"], "ssm_required: unknown value 'maybe'"),
+        (["--set", "v2.tokenfield=a"], "v2.tokenfield: unknown setting; known are token_field"),
+        (["--set", "v2={}"], "v2: {} does not fit; wanted: its own settings by name"),
+        (["--set", "limit.more=1"], "limit.more: limit has no settings of its own"),
+        (["--set", "keys=[]"], "keys: unknown setting"),
     ],
 )
 def test_cli_badSettings_exit2WithOneLine(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,10 +17,11 @@ from __future__ import annotations
 from .checker import Violation, ViolationKind
 from .clock import Clock, ManualClock, SystemClock
 from .codes import CodeTable, Problem
-from .config import KEY_SYSTEMS, HeadEndConfig, KeySystem
+from .config import KEY_SYSTEMS, Api, HeadEndConfig, KeySystem
 from .faults import Fault, FaultScript, Scripted
 from .fixtures import ckc, playready_license, service_certificate, widevine_license
 from .journal import ROUTES, Entry, Journal, Outcome
+from .knobs import V2
 from .server import HeadEnd
 from .sessions import Account, Session, SessionState, SessionTable
 from .tokens import Authorization, TokenPart
@@ -29,6 +30,7 @@ __all__ = [
     "KEY_SYSTEMS",
     "ROUTES",
     "Account",
+    "Api",
     "Authorization",
     "Clock",
     "CodeTable",
@@ -48,6 +50,7 @@ __all__ = [
     "SessionTable",
     "SystemClock",
     "TokenPart",
+    "V2",
     "Violation",
     "ViolationKind",
     "ckc",

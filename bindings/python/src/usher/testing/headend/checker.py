@@ -42,11 +42,13 @@ def find(
 ) -> list[Violation]:
     """Mistakes in the order of the requests that show them.
 
+    A session that is left to expire is no mistake: with SSP V2 teardown is the client's choice.
+
     - ``after-teardown``: a session token of a session whose teardown had arrived; a teardown tried
       again after one that was not answered with success is none.
     - ``stale-token``: a session token older than the newest one that had reached the client.
     - ``late-beat``: a keep-alive later than period + tolerance after the one before it (for the
-      first: after the set-up reply).
+      first: after the reply that opened the session: set-up's, or with SSP V2 the first licence's).
     - ``space-after-comma``: a space next to a comma of the authorisation header.
     - ``content-token-on-keep-alive``: a heartbeat, renewal or teardown that carries a content token.
 
@@ -97,7 +99,8 @@ def find(
                 torn[session] = entry
         if entry.session is not None and entry.delivered and entry.issued is not None:
             under_way.setdefault(entry.session, []).append(entry)
-            if entry.route == "setup" and entry.outcome is Outcome.ANSWERED and entry.answered_ms is not None:
+            opened = entry.session_token is None
+            if opened and entry.outcome is Outcome.ANSWERED and entry.answered_ms is not None:
                 alive.setdefault(entry.session, entry.answered_ms)
     return found
 

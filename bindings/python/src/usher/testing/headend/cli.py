@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
+from . import overrides
 from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation
 from .server import HeadEnd
 from .sessions import SessionState
 
 _ABOUT = """\
 A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
-operator kills, and licences for FairPlay, Widevine, PlayReady and Clear Key. It counts concurrent
+operator kills, and licences of SSP V1 and V2 for FairPlay, Widevine, PlayReady and Clear Key. It counts concurrent
 streams, rotates tokens, expires what is not kept alive, and keeps a journal of every request.
 """
 
@@ -27,6 +28,7 @@ examples:
   usher-headend --limit 1 --period 10 --account alice --account bob
   usher-headend --key 00112233445566778899aabbccddeeff:ffeeddccbbaa99887766554433221100
   usher-headend --clock manual --rotation strict --ready-file /tmp/headend.json
+  usher-headend --enforced fairplay --set v2.token_field=session.token --set v2.period_field=null
 
 the page, for people: http://HOST:PORT/ shows sessions, requests, clock and faults live.
 
@@ -82,6 +84,10 @@ def parser() -> argparse.ArgumentParser:
     rules.add_argument(
         "--clock", choices=["system", "manual"], default="system", help="real time, or moved by /_control/advance"
     )
+    rules.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+        help="any other setting of HeadEndConfig, the value as JSON or text: v2.token_field=session.token; repeat for more",
+    )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
         "--key", type=_key, action="append", default=[], metavar="KID:KEY",
@@ -129,7 +135,7 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
     keys = dict(options.key)
     if options.key_file is not None:
         keys |= _read_keys(options.key_file)
-    return HeadEndConfig(
+    config = HeadEndConfig(
         tenant=options.tenant,
         host=options.host,
         port=options.port,
@@ -143,6 +149,7 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
         keys=keys,
         journal_limit=100_000,
     )
+    return overrides.apply(config, options.settings)
 
 
 def _key(text: str) -> tuple[bytes, bytes]:
@@ -179,6 +186,7 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
         "tenant_url": head_end.tenant_url,
         "ssm_url": head_end.ssm_url,
         "license_urls": {key_system: head_end.license_url(key_system) for key_system in KEY_SYSTEMS},
+        "license_urls_v2": {key_system: head_end.license_url(key_system, "v2") for key_system in KEY_SYSTEMS},
         "certificate_urls": {
             "fairplay": head_end.certificate_url("fairplay"),
             "widevine": head_end.certificate_url("widevine"),

@@ -22,6 +22,7 @@ class Problem(str, Enum):
     """What can be wrong with a request, before it has a number."""
 
     HEADER_FORMAT = "header-format"
+    HEADER_MISSING = "header-missing"
     TOKEN_MISSING = "token-missing"
     SESSION_TOKEN_MISSING = "session-token-missing"
     TOKEN_MALFORMED = "token-malformed"
@@ -62,6 +63,7 @@ class Refusal(Exception):
 
 _SSM: dict[Problem, int] = {
     Problem.HEADER_FORMAT: 1000,
+    Problem.HEADER_MISSING: 1000,
     Problem.TOKEN_MISSING: 1003,
     Problem.SESSION_TOKEN_MISSING: 1003,
     Problem.TOKEN_MALFORMED: 1006,
@@ -88,6 +90,7 @@ _SSM: dict[Problem, int] = {
 
 _LICENSE: dict[Problem, int] = {
     Problem.HEADER_FORMAT: 1004,
+    Problem.HEADER_MISSING: 3003,
     Problem.TOKEN_MISSING: 4001,
     Problem.SESSION_TOKEN_MISSING: 4000,
     Problem.TOKEN_MALFORMED: 3006,
@@ -114,6 +117,7 @@ _LICENSE: dict[Problem, int] = {
 
 _MESSAGES: dict[Problem, str] = {
     Problem.HEADER_FORMAT: "invalid authorisation header format",
+    Problem.HEADER_MISSING: "mandatory header missing",
     Problem.TOKEN_MISSING: "authorisation token missing",
     Problem.SESSION_TOKEN_MISSING: "session token missing",
     Problem.TOKEN_MALFORMED: "token is not a JSON web token",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .codes import CodeTable
+from .knobs import V2, Base64Form, one_of
 
 KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
 """The licence kinds served."""
@@ -22,8 +23,13 @@ SERVICE_OF: Mapping[KeySystem, str] = {
 }
 """The licence service segment of the URL per key system (source: SSP licence service URLs)."""
 
+HeartbeatKey = Literal["heartbeat", "heartBeat"]
+TeardownReply = Literal["json", "no-content", "text"]
+SsmRequired = Literal["token", "always", "never"]
+FairPlayReply = Literal["json", "raw"]
 Rotation = Literal["strict", "accept_previous", "none"]
-Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
+Api = Literal["v1", "v2"]
+"""Which licence API: with v2 the licence request sets the session up."""
 
 DEFAULT_TENANT = "TENANT1"
 DEFAULT_HMAC_KEY = b"usher reference head-end: fixture key, signs nothing real"
@@ -57,12 +63,14 @@ class HeadEndConfig:
         auth_headers: header names that may carry the tokens, compared without regard to case.
         strict_header: refuse spaces around commas and several authorisation header lines.
         ssm_required: when a licence needs a live session: ``token`` = when the content token has
-            session control on, ``always``, or ``never``.
+            session control on, ``always``, or ``never``. With SSP V2 the licence creates it; where it
+            needs none, the reply has no session token.
         require_session_control: refuse set-up (1008) for tokens without session control.
         anti_replay: refuse a licence for a content token whose ``jti`` was played (needs ``exp``).
         enforced: key systems whose licence replies enforce the session (DRM-enforced mode).
         fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.
         fairplay_base64: how ``CkcMessage`` is encoded.
+        v2: what licence replies of SSP V2 look like.
         keys: content keys by key id, 16 bytes each, for Clear Key licences.
         codes: which error code and status answer which problem.
         beat_tolerance_ms: lateness of a keep-alive that ``violations()`` forgives.
@@ -84,16 +92,17 @@ class HeadEndConfig:
     grace: float = 2.0
     token_rotation: Rotation = "accept_previous"
     session_token_lifetime_s: int = 86_400
-    heartbeat_key: Literal["heartbeat", "heartBeat"] = "heartbeat"
-    teardown_reply: Literal["json", "no-content", "text"] = "json"
+    heartbeat_key: HeartbeatKey = "heartbeat"
+    teardown_reply: TeardownReply = "json"
     auth_headers: tuple[str, ...] = ("nv-authorizations",)
     strict_header: bool = True
-    ssm_required: Literal["token", "always", "never"] = "token"
+    ssm_required: SsmRequired = "token"
     require_session_control: bool = False
     anti_replay: bool = True
     enforced: frozenset[KeySystem] = frozenset()
-    fairplay_reply: Literal["json", "raw"] = "json"
+    fairplay_reply: FairPlayReply = "json"
     fairplay_base64: Base64Form = "padded"
+    v2: V2 = field(default_factory=V2)
     keys: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
     codes: CodeTable = field(default_factory=CodeTable)
     beat_tolerance_ms: int = 250
@@ -114,10 +123,13 @@ class HeadEndConfig:
             raise ValueError(f"grace: {self.grace} is less than one period")
         if self.limit < 0:
             raise ValueError(f"limit: {self.limit} is negative")
-        if self.clock not in ("system", "manual"):
-            raise ValueError(f"clock: unknown value {self.clock!r}")
-        if self.token_rotation not in get_args(Rotation):
-            raise ValueError(f"token_rotation: unknown value {self.token_rotation!r}")
+        one_of("clock", self.clock, Literal["system", "manual"])
+        one_of("token_rotation", self.token_rotation, Rotation)
+        one_of("heartbeat_key", self.heartbeat_key, HeartbeatKey)
+        one_of("teardown_reply", self.teardown_reply, TeardownReply)
+        one_of("ssm_required", self.ssm_required, SsmRequired)
+        one_of("fairplay_reply", self.fairplay_reply, FairPlayReply)
+        one_of("fairplay_base64", self.fairplay_base64, Base64Form)
         if self.fairplay_reply == "raw" and "fairplay" in self.enforced:
             raise ValueError("fairplay_reply: a raw CKC cannot carry the session token of enforced mode")
 

@@ -123,7 +123,7 @@ class Dispatcher:
                 break
         delivery = fault.delivery if fault is not None else Delivery.WHOLE
         code, message = _error(reply)
-        arrives = answer.token is not None and reply.status < 300 and answer.token.encode() in reply.body
+        arrives = answer.token is not None and reply.status < 300 and _holds(reply, answer.token)
         if delivery in _SILENT:
             self._journal.amend(entry.number, outcome=Outcome.DROPPED)
         else:
@@ -184,6 +184,11 @@ def _name(route: Route | None, query: tuple[tuple[str, str], ...]) -> str:
 def _effects(answer: Answer) -> dict[str, Any]:
     found = {"account": answer.account, "session": answer.session, "issued": answer.issued}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _holds(reply: Reply, token: str) -> bool:
+    """Whether a token is still in the reply, in its body or in a header."""
+    return token.encode() in reply.body or any(token in value for _, value in reply.headers)
 
 
 def _error(reply: Reply) -> tuple[int | None, str | None]:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from .config import Base64Form
+from .knobs import Base64Form
 
 CKC_MAGIC = b"CKC1"
 WIDEVINE_MAGIC = b"WVL1"

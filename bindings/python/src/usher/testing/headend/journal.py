@@ -59,7 +59,7 @@ class Entry:
         body: the request body.
         authorization: the authorisation header, read but not judged.
         account: whom the tokens speak for, else None.
-        session: session id, from the session token or made by this set-up, else None.
+        session: session id, from the session token or made by this request, else None.
         status: HTTP status answered; None until then, and for good if no reply was sent.
         error_code: ``errorCode`` answered, None for none.
         error_message: ``message`` answered beside it, None for none.
@@ -102,6 +102,11 @@ class Entry:
     def session_token(self) -> TokenPart | None:
         """The session token sent with it, if any."""
         return self.authorization.session
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The value of ``nv-tenant-id``, None when it was not sent."""
+        return self.header("nv-tenant-id")
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by name without regard to case."""

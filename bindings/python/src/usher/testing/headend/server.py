@@ -15,15 +15,16 @@ from aiohttp import web
 from . import checker, control
 from .checker import Violation
 from .clock import Clock, ManualClock, SystemClock
-from .config import MAX_HEADER_BYTES, SERVICE_OF, HeadEndConfig, KeySystem
+from .config import MAX_HEADER_BYTES, SERVICE_OF, Api, HeadEndConfig, KeySystem
 from .dispatch import Dispatcher
 from .faults import FaultScript
 from .feed import Feed
 from .fixtures import Authority
 from .gate import Gate
 from .journal import Journal
+from .keystore import KeyStore
 from .routes import Router
-from .service import KeyStore, Service
+from .service import Service
 from .sessions import SessionTable
 
 _START_TIMEOUT_S = 10.0
@@ -218,9 +219,9 @@ class HeadEnd:
         """The page that shows it live; it is there when the control endpoints are."""
         return self.url + "/"
 
-    def license_url(self, key_system: KeySystem) -> str:
-        """The licence URL of a key system, SSP v1."""
-        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/licenses"
+    def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
+        """The licence URL of a key system; with ``v2`` the licence request sets the session up."""
+        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
 
     def certificate_url(self, key_system: KeySystem) -> str:
         """The certificate URL of ``fairplay`` or ``widevine``."""

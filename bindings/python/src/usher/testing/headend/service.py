@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,8 +10,9 @@ from .codes import Family, Problem, Refusal
 from .config import HeadEndConfig, KeySystem
 from .fixtures import certificate_der, service_certificate
 from .journal import Entry
+from .keystore import KeyStore
 from .replies import Reply, error_reply
-from .sessions import Session, SessionTable
+from .sessions import CreatedBy, Session, SessionTable
 from .tokens import TokenMint, TokenPart
 
 _DAY_MS = 24 * 3600 * 1000
@@ -65,36 +65,6 @@ class Route:
     renewal_name: str | None = None
 
 
-class KeyStore:
-    """The content keys of the head-end, 16 bytes by 16-byte key id. Any thread may use it."""
-
-    def __init__(self, keys: Mapping[bytes, bytes]) -> None:
-        self._lock = threading.Lock()
-        self._keys: dict[bytes, bytes] = {}
-        for kid, key in keys.items():
-            self.add(kid, key)
-
-    def add(self, kid: bytes, key: bytes) -> None:
-        """Adds or replaces a key.
-
-        Raises:
-            ValueError: id or key is not 16 bytes.
-        """
-        if len(kid) != 16 or len(key) != 16:
-            raise ValueError(f"key id and key are 16 bytes each, not {len(kid)} and {len(key)}")
-        with self._lock:
-            self._keys[kid] = key
-
-    def get(self, kid: bytes) -> bytes | None:
-        """The key, None when unknown."""
-        with self._lock:
-            return self._keys.get(kid)
-
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._keys)
-
-
 @dataclass(frozen=True, slots=True)
 class Grant:
     """What a licence request is entitled to.
@@ -103,11 +73,13 @@ class Grant:
         content: its content token, None on a renewal.
         session: its live session, None without one.
         renewal: whether it renews (``renew=true``).
+        needs_session: whether it must have a session and came without one (SSP V2 opens it then).
     """
 
     content: TokenPart | None
     session: Session | None
     renewal: bool
+    needs_session: bool = False
 
 
 class Service:
@@ -149,7 +121,7 @@ class Service:
                 raise Refusal(Problem.HEADER_FORMAT, "space at a comma of the authorisation header")
         if any(not part.raw for part in authorization.parts):
             raise Refusal(Problem.HEADER_FORMAT, "empty part in the authorisation header")
-        tenant = entry.header("nv-tenant-id")
+        tenant = entry.tenant_id
         if tenant is not None and tenant != self.config.tenant:
             raise Refusal(Problem.WRONG_TENANT, f"nv-tenant-id names {tenant!r}")
         return authorization.parts
@@ -207,8 +179,12 @@ class Service:
         self.mint.verify(content[0], self.clock.now_ms())
         return content[0]
 
-    def license_grant(self, entry: Entry) -> Grant:
-        """What the tokens of a licence request entitle it to."""
+    def license_grant(self, entry: Entry, *, opens: bool = False) -> Grant:
+        """What the tokens of a licence request entitle it to.
+
+        Args:
+            opens: a missing session is no fault, the licence will set it up (SSP V2).
+        """
         if entry.query_value("renew") == "true":
             return Grant(content=None, session=self.lone_session(entry), renewal=True)
         content = self.license_content(entry)
@@ -216,7 +192,8 @@ class Service:
         if token is None and entry.authorization.all("session"):
             raise Refusal(Problem.HEADER_FORMAT, "the session token is not the last part")
         required = self.config.ssm_required
-        if token is None and (required == "always" or (required == "token" and content.session_control)):
+        missing = token is None and (required == "always" or (required == "token" and content.session_control))
+        if missing and not opens:
             raise Refusal(Problem.SESSION_TOKEN_MISSING)
         session = self.live_session(token) if token is not None else None
         if session is not None:
@@ -225,7 +202,29 @@ class Service:
             if isinstance(account, str) and account != session.account:
                 raise Refusal(Problem.WRONG_ACCOUNT)
         self._check_replay(content)
-        return Grant(content=content, session=session, renewal=False)
+        return Grant(content=content, session=session, renewal=False, needs_session=missing)
+
+    def open_session(self, token: TokenPart, created_by: CreatedBy) -> Session:
+        """Takes a slot for the account of a content or device token.
+
+        Raises:
+            Refusal: the account is at its limit, the token has no session control where that is asked
+                for, or it names nobody.
+        """
+        if token.kind == "content" and self.config.require_session_control and not token.session_control:
+            raise Refusal(Problem.SESSION_CONTROL_DISABLED)
+        limit = token.max_sessions if token.max_sessions is not None else self.config.limit
+        account = token.account
+        if account is None:
+            raise Refusal(Problem.TOKEN_MALFORMED, "token names neither account nor device")
+        return self.sessions.set_up(
+            account=account, device=token.device, content_ids=token.content_ids, limit=limit, created_by=created_by
+        )
+
+    def period_field(self) -> int | float:
+        """The keep-alive period in s as replies tell it: a whole number where it is one."""
+        period = self.config.period_s
+        return int(period) if period == int(period) else period
 
     def play(self, grant: Grant) -> None:
         """Remembers that a content token was played."""

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
+from typing import Literal
 
 from .codes import Problem, Refusal
 from .config import Rotation
 from .listeners import Listeners
+
+CreatedBy = Literal["setup", "license"]
+"""What set a session up: the set-up call, or with SSP V2 the first licence request."""
 
 
 class SessionState(str, Enum):
@@ -43,6 +47,7 @@ class Session:
         tokens_issued: how many tokens it was given, the first included.
         beats: heartbeats and renewals accepted.
         licenses: first licences given under it.
+        created_by: see ``CreatedBy``.
     """
 
     id: str
@@ -58,6 +63,7 @@ class Session:
     tokens_issued: int = 1
     beats: int = 0
     licenses: int = 0
+    created_by: CreatedBy = "setup"
 
     @property
     def active(self) -> bool:
@@ -133,7 +139,15 @@ class SessionTable:
         self._expiries: list[tuple[int, str]] = []
         self.listeners: Listeners[Change | None] = Listeners()
 
-    def set_up(self, *, account: str, device: str | None, content_ids: tuple[str, ...], limit: int) -> Session:
+    def set_up(
+        self,
+        *,
+        account: str,
+        device: str | None,
+        content_ids: tuple[str, ...],
+        limit: int,
+        created_by: CreatedBy = "setup",
+    ) -> Session:
         """Takes a slot.
 
         Raises:
@@ -156,6 +170,7 @@ class SessionTable:
                 created_ms=now,
                 last_keepalive_ms=now,
                 expires_ms=now + self._lifetime_ms,
+                created_by=created_by,
             )
             book.held.add(session.id)
             self._counts[SessionState.ACTIVE] += 1

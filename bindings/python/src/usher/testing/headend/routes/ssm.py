@@ -16,20 +16,10 @@ from ..sessions import Session
 
 def set_up(service: Service, entry: Entry) -> Answer:
     """Takes a slot and answers the first session token and the period in s (source: SSM v1 setup)."""
-    token = service.account_token(entry)
-    if token.kind == "content" and service.config.require_session_control and not token.session_control:
-        raise Refusal(Problem.SESSION_CONTROL_DISABLED)
-    limit = token.max_sessions if token.max_sessions is not None else service.config.limit
-    account = token.account
-    if account is None:
-        raise Refusal(Problem.TOKEN_MALFORMED, "token names neither account nor device")
-    session = service.sessions.set_up(
-        account=account, device=token.device, content_ids=token.content_ids, limit=limit
-    )
-    period = service.config.period_s
+    session = service.open_session(service.account_token(entry), "setup")
     body = {
         "sessionToken": service.session_token(session),
-        service.config.heartbeat_key: int(period) if period == int(period) else period,
+        service.config.heartbeat_key: service.period_field(),
     }
     return _given(service, session, json_reply(body))
 

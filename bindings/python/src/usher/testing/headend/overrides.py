@@ -1,0 +1,65 @@
+"""Settings as ``NAME=VALUE`` text, for the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from .config import HeadEndConfig
+
+_Settings = TypeVar("_Settings")
+_UNSETTABLE = ("codes", "keys", "hmac_key", "clock", "host", "port", "tls")
+
+
+def apply(config: HeadEndConfig, assignments: Iterable[str]) -> HeadEndConfig:
+    """A copy of a config with some settings changed.
+
+    Args:
+        config: the settings to begin with.
+        assignments: ``NAME=VALUE`` each; a name may be a path such as ``v2.token_field``. The value is
+            JSON, or else taken as text.
+
+    Raises:
+        ValueError: an unknown name, or a value that does not fit it.
+    """
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals or not name:
+            raise ValueError(f"{assignment!r} is not NAME=VALUE")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        config = _changed(config, name.split("."), value, name)
+    return config
+
+
+def _changed(settings: _Settings, path: list[str], value: Any, name: str) -> _Settings:
+    assert is_dataclass(settings) and not isinstance(settings, type)
+    known = [field.name for field in fields(settings) if field.name not in _UNSETTABLE]
+    if path[0] not in known:
+        raise ValueError(f"{name}: unknown setting; known are {', '.join(known)}")
+    now = getattr(settings, path[0])
+    if len(path) > 1:
+        if not is_dataclass(now):
+            raise ValueError(f"{name}: {path[0]} has no settings of its own")
+        value = _changed(now, path[1:], value, name)
+    else:
+        value = _fitting(now, value, name)
+    return replace(settings, **{path[0]: value})
+
+
+def _fitting(now: Any, value: Any, name: str) -> Any:
+    if isinstance(now, frozenset | tuple):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ValueError(f"{name}: {value!r} is not a JSON array of strings")
+        return type(now)(value)
+    kinds: tuple[type, ...] = (str, type(None)) if isinstance(now, str | None) else (type(now),)
+    if isinstance(now, float) and type(value) is int:
+        value = float(value)
+    if is_dataclass(now) or type(value) not in kinds:
+        wanted = ", ".join(kind.__name__ for kind in kinds) if not is_dataclass(now) else "its own settings by name"
+        raise ValueError(f"{name}: {value!r} does not fit; wanted: {wanted}")
+    return value

@@ -1,0 +1,138 @@
+"""The payloads of the key systems: what a licence request holds, and the reply around a licence.
+
+A payload is read before anything takes effect. What a reply says of the session beside the licence is
+up to the caller (``Members``), since that is where SSP V1 and V2 differ.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from xml.sax.saxutils import escape
+
+from ..codes import Problem, Refusal
+from ..config import KeySystem
+from ..fixtures import ckc, encode_base64, playready_license, widevine_license
+from ..journal import Entry
+from ..replies import Reply, bytes_reply, json_reply
+from ..service import Grant, Service
+from ..tokens import b64url, unb64url
+from .ssm import json_challenge
+
+_XML_TYPE = "text/xml; charset=utf-8"
+
+Members = Mapping[str, Any]
+"""What the reply says of the session: members of its JSON, or of PlayReady's ``CustomData``."""
+
+Build = Callable[[Members], Reply]
+"""Makes the reply."""
+
+Prepare = Callable[[Service, Entry, Grant], Build]
+"""Reads the payload, refusing a bad one, and says how the reply is made."""
+
+
+def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
+    """Raw SPC in, ``{"CkcMessage": base64}`` or the raw CKC out (source: FairPlay licence service)."""
+    if not entry.body:
+        raise Refusal(Problem.BAD_CHALLENGE, "SPC is empty")
+    message = ckc(entry.body)
+
+    def build(members: Members) -> Reply:
+        if service.config.fairplay_reply == "raw":
+            return bytes_reply(message)
+        return json_reply({"CkcMessage": encode_base64(message, service.config.fairplay_base64), **members})
+
+    return build
+
+
+def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
+    """JSON or raw challenge in, the same encoding out (source: Widevine licence service)."""
+    if grant.renewal:
+        raise Refusal(Problem.BAD_BODY, "Widevine renews at the session service")
+    as_json = is_json(entry)
+    challenge = json_challenge(entry.body) if as_json else entry.body
+    if not challenge:
+        raise Refusal(Problem.BAD_CHALLENGE, "challenge is empty")
+    made = widevine_license(challenge)
+
+    def build(members: Members) -> Reply:
+        if not as_json:
+            return bytes_reply(made)
+        text = base64.b64encode(made).decode("ascii")
+        return json_reply({"status": "OK", "errorCode": 0, "license": [text], **members})
+
+    return build
+
+
+def playready(service: Service, entry: Entry, grant: Grant) -> Build:
+    """SOAP in, SOAP out; ``CustomData`` carries what is said of the session (source: PlayReady licence service)."""
+    if b"<" not in entry.body:
+        raise Refusal(Problem.BAD_CHALLENGE, "challenge is not SOAP")
+    text = base64.b64encode(playready_license(entry.body)).decode("ascii")
+
+    def build(members: Members) -> Reply:
+        data = f"<CustomData>{escape(json.dumps(members))}</CustomData>" if members else ""
+        xml = (
+            '<?xml version="1.0" encoding="utf-8"?>'
+            '<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>'
+            '<AcquireLicenseResponse xmlns="http://schemas.microsoft.com/DRM/2007/03/protocols">'
+            f"<AcquireLicenseResult><Response><LicenseResponse><Licenses><License>{text}</License></Licenses>"
+            f"{data}</LicenseResponse></Response></AcquireLicenseResult></AcquireLicenseResponse>"
+            "</soap:Body></soap:Envelope>"
+        )
+        return Reply(body=xml.encode("utf-8"), content_type=_XML_TYPE)
+
+    return build
+
+
+def clearkey(service: Service, entry: Entry, grant: Grant) -> Build:
+    """W3C licence request in, the real keys of the key store out (source: Clear Key licence service)."""
+    kids = _requested_kids(entry.body)
+    service.check_kids(grant, kids)
+    keys: list[dict[str, str]] = []
+    for kid in kids:
+        key = service.keys.get(kid)
+        if key is None:
+            raise Refusal(Problem.NO_KEY, f"no key for key id {kid.hex()}")
+        keys.append({"kty": "oct", "kid": b64url(kid), "k": b64url(key)})
+    kind = json.loads(entry.body).get("type", "temporary")
+
+    def build(members: Members) -> Reply:
+        return json_reply({"keys": keys, "type": kind, **members})
+
+    return build
+
+
+def _requested_kids(body: bytes) -> list[bytes]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(Problem.BAD_CHALLENGE, "body is not JSON") from error
+    kids = value.get("kids") if isinstance(value, dict) else None
+    if not isinstance(kids, list) or not kids:
+        raise Refusal(Problem.BAD_CHALLENGE, "body names no kids")
+    found: list[bytes] = []
+    for text in kids:
+        try:
+            kid = unb64url(text) if isinstance(text, str) else b""
+        except ValueError as error:
+            raise Refusal(Problem.BAD_KEY_ID, f"kid {text!r} is not base64url") from error
+        if len(kid) != 16 or "=" in text:
+            raise Refusal(Problem.BAD_KEY_ID, f"kid {text!r} is not 16 bytes in base64url without padding")
+        found.append(kid)
+    return found
+
+
+def is_json(entry: Entry) -> bool:
+    return (entry.header("content-type") or "").lower().startswith("application/json")
+
+
+PREPARE: Mapping[KeySystem, Prepare] = {
+    "fairplay": fairplay,
+    "widevine": widevine,
+    "playready": playready,
+    "clearkey": clearkey,
+}
+"""How each key system's payload is read."""
