@@ -18,9 +18,10 @@ shipped  := build/shipped/libusher.so
 checked  := build/checked/libusher.so
 player   := build/examples/usher-player
 bench    := build/bench/beats_usher
+cpp      := build/examples-cpp/usher-minimal
 # Folders too: their dates change when a file comes or goes.
 core     := $(shell find Sources include) Package.swift scripts/build-library
-examples := $(shell find examples/c include)
+examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
 bounded  := timeout --kill-after=10
 
@@ -39,7 +40,7 @@ help:
 demo: build .venv/ready
 	@$(bounded) 300 $(python) scripts/demo.py --player $(player) --library $(shipped) --python $(python)
 
-test: build $(checked) .venv/ready
+test: build $(checked) $(cpp) .venv/ready
 	@$(python) scripts/test.py $(PARTS)
 
 sanitize: build $(checked) .venv/ready
@@ -81,10 +82,12 @@ build/%/stamp: $(core) | packages
 
 $(shipped) $(checked): build/%/libusher.so: build/%/stamp ;
 
-$(player): $(examples) $(shipped) | packages
-	@echo 'usher: building the examples'
+$(player): folder := c
+$(cpp): folder := cpp
+$(player) $(cpp): $(examples) $(shipped) | packages
+	@echo 'usher: building examples/$(folder)'
 	@mkdir -p $(@D)
-	@{ cmake -S examples/c -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) -DUSHER_INCLUDE_DIR=$(abspath include) && \
+	@{ cmake -S examples/$(folder) -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) -DUSHER_INCLUDE_DIR=$(abspath include) && \
 	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
 	@touch $@
 

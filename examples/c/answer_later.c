@@ -1,60 +1,60 @@
 /*
- * answer_later.c - the content token comes from the operator's back end, which takes its time: the callback hands the question to another thread and
- * returns; that thread answers when it has the token.
+ * answer_later.c - plays an encrypted clip under a session; what the library asks for is answered later, by another thread.
  *
- *   cc -pthread answer_later.c $(pkg-config --cflags --libs usher) -o answer_later
- *   ./answer_later LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
- *
+ *   cc -pthread answer_later.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o answer_later
+ *   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
+#include "clip.h" /* decodes: your player */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include <unistd.h>
 #include <usher/usher.h>
 
-static const char *token; /* what the back end will say */
+struct question { usher_completion id; const char *token, *payload; };
+static int questions[2]; /* a pipe: how they get to the other thread */
 
-static void *ask_back_end(void *question) {
-  struct timespec a_while = {0, 300000000};
-  nanosleep(&a_while, NULL);
-  int32_t status = usher_complete_token(*(usher_completion *)question, token); /* too late, or stopped meanwhile: USHER_E_INVALID_COMPLETION, no harm */
-  printf("answered from another thread: %s\n", usher_status_name(status));
-  free(question);
-  return NULL;
+static void *answer(void *unused) {
+  for (struct question q; read(questions[0], &q, sizeof q) == sizeof q;) {
+    av_usleep(50000); /* here: ask the operator's back end, or the CDM. Answered too late, or closed meanwhile: USHER_E_INVALID_COMPLETION, no harm */
+    int32_t status = q.token ? usher_complete_token(q.id, q.token) : usher_complete_payload(q.id, (const uint8_t *)q.payload, strlen(q.payload));
+    printf("%s: answered later, %s\n", q.token ? "token" : "payload", usher_status_name(status));
+  }
+  return unused;
 }
-static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+static void on_token(usher_completion id, usher_playback *playback, uint64_t tag, void *token) {
   (void)playback, (void)tag;
-  usher_completion *question = malloc(sizeof *question);
-  if (question) *question = completion;
-  printf("a token is asked for\n");
-  if (!question || pthread_create(user_data, NULL, ask_back_end, question) != 0) usher_complete_token(completion, NULL); /* there is none */
+  if (write(questions[1], &(struct question){id, token, NULL}, sizeof(struct question)) < 0) usher_complete_token(id, NULL); /* there is none */
+}
+static void on_payload(usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, void *challenge) {
+  (void)playback, (void)key_system, (void)tag;
+  if (write(questions[1], &(struct question){id, NULL, challenge}, sizeof(struct question)) < 0) usher_complete_payload(id, NULL, 0);
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) return fprintf(stderr, "usage: %s LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID\n", argv[0]), 2;
+  if (argc != 6) return fprintf(stderr, "usage: %s CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID\n", argv[0]), 2;
   usher_context *context = NULL;
   usher_delegate *delegate = NULL;
   usher_player *player = NULL;
   usher_playback *playback = NULL;
-  pthread_t back_end;
+  usher_response *response = NULL;
+  usher_response_info licence = USHER_RESPONSE_INFO_INIT;
+  pthread_t other;
   char challenge[128];
-  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
-  token = argv[3];
-  usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[1], .ssm_url = argv[2]};
-  usher_playback_options item = {.struct_size = sizeof item}; /* no token: the delegate's callback is asked */
+  snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[5]);
+  usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
+  usher_playback_options item = {.struct_size = sizeof item, .payload = on_payload, .user_data = challenge}; /* no token: the delegate's callback is asked */
   usher_license_request request = {
       .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
+  if (pipe(questions) != 0 || pthread_create(&other, NULL, answer, NULL) != 0) return perror(argv[0]), 1;
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_ssp_delegate_new(context, &ssp, &delegate);
-  if (!status) status = usher_delegate_set_token_callback(delegate, on_token, &back_end, NULL);
+  if (!status) status = usher_delegate_set_token_callback(delegate, on_token, argv[4], NULL);
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
   if (!status) status = usher_player_play(player, &item, &playback);
-  if (!status) status = usher_playback_get_license(playback, &request, NULL); /* waits for the token, the session and the licence */
-  if (!status) pthread_join(back_end, NULL);
-  printf("licence: %s\n", usher_status_message(status));
-  usher_context_free(context);
-  return status != USHER_OK;
+  if (!status) status = usher_playback_get_license(playback, &request, &response); /* waits for the token, the session and the licence */
+  if (!status) status = usher_response_get(response, &licence);
+  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : clip_play(argv[1], licence.data, licence.data_size, playback);
+  usher_context_free(context); /* with all that is in it, once the session is torn down */
+  return close(questions[1]), pthread_join(other, NULL), failed != 0;
 }
