@@ -122,10 +122,10 @@ def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any
 class HeadEnd:
     """The reference head-end in a process of its own, asked through its control endpoints."""
 
-    def __init__(self, python: str, folder: Path, environment: dict[str, str], kid: str, key: str) -> None:
+    def __init__(self, python: str, folder: Path, environment: dict[str, str], kid: str, key: str, *more: str) -> None:
         ready = folder / "headend.json"
         command = [python, "-m", "usher.testing.headend", "--limit", "1", "--period", str(PERIOD_S), "--rotation", "strict"]
-        command += ["--key", f"{kid}:{key}", "--account", ACCOUNT, "--ready-file", str(ready)]
+        command += ["--key", f"{kid}:{key}", "--account", ACCOUNT, "--ready-file", str(ready), *more]
         self.process = Process("headend", command, folder, environment)
         try:
             facts = wait_until(lambda: self._read(ready), START_S, "the head-end's start")
@@ -316,9 +316,9 @@ def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: S
 # ---- the story -------------------------------------------------------------------------------------------------------
 
 
-def make_media(folder: Path) -> dict[str, Any]:
+def make_media(folder: Path, *more: str) -> dict[str, Any]:
     made = subprocess.run(
-        [str(ROOT / "scripts" / "make-media.sh"), str(folder)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        [str(ROOT / "scripts" / "make-media.sh"), str(folder), *more], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
     )
     if made.returncode != 0:
         raise DemoError(f"make-media.sh failed:\n{made.stdout}{made.stderr}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the examples against a real head-end and reads its journal: what was sent, and that nothing is held afterwards.
 
-    run.py [--build build/examples] [--library build/shipped/libusher.so] [--python .venv/bin/python]
+    run.py [--build build/examples] [--build-cpp build/examples-cpp] [--library build/shipped/libusher.so] [--python .venv/bin/python]
 
 One line a claim, "ok - ..." or "not ok - ...". The head-end and the processes are the demo's (scripts/demo.py). Standard library only.
 """
@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import answer_later  # noqa: E402
 import demo  # noqa: E402
 
 AT_MOST_S = 30.0
@@ -30,7 +31,7 @@ class Examples:
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.failed = 0
-        self.python, self.build, self.folder = str(arguments.python), Path(arguments.build), folder
+        self.python, self.build, self.build_cpp, self.folder = str(arguments.python), Path(arguments.build), Path(arguments.build_cpp), folder
         self.stage = demo.Stage(argparse.Namespace(player=self.build / "usher-player", library=arguments.library), folder)
         self.media = demo.make_media(folder)
         self.clip, self.kid = str(folder / self.media["encrypted"]), str(self.media["kid"])
@@ -69,9 +70,12 @@ class Examples:
     def nothing_held(self, who: str) -> None:
         self.claim(not self.active(), f"{who}: no session is held afterwards", self.headend.sessions())
 
+    @property
+    def kid_base64url(self) -> str:
+        return base64.urlsafe_b64encode(bytes.fromhex(self.kid)).decode().rstrip("=")
+
     def c_minimal(self) -> list[str]:
-        kid = base64.urlsafe_b64encode(bytes.fromhex(self.kid)).decode().rstrip("=")
-        return [str(self.build / "usher-minimal"), self.headend.license_url, self.headend.ssm_url, self.headend.token(), kid]
+        return [str(self.build / "usher-minimal"), self.headend.license_url, self.headend.ssm_url, self.headend.token(), self.kid_base64url]
 
     def python_minimal(self, token: str | None = None) -> list[str]:
         script = str(ROOT / "examples" / "python" / "minimal.py")
@@ -91,6 +95,15 @@ class Examples:
         for event in ("SESSION_STARTED", "LICENSE", "SESSION_ENDED", "PLAYBACK_CLOSED"):
             self.claim(event in output, f"minimal.c tells {event}", output)
         self.nothing_held("minimal.c")
+
+    def minimal_cpp(self) -> None:
+        command = [str(self.build_cpp / "usher-minimal"), *self.c_minimal()[1:]]
+        code, output = self.run("minimal-cpp", command)
+        self.claim(code == 0 and "a licence of " in output and "KEPT_ALIVE" in output, "minimal.cpp gets a licence", f"exit code {code}\n{output}")
+        routes = self.new_routes()
+        wanted = ["setup", "license", "heartbeat", "teardown"]
+        self.claim(routes == wanted, "minimal.cpp: set-up, licence, heartbeats, teardown, in this order", routes)
+        self.nothing_held("minimal.cpp")
 
     def minimal_python(self) -> None:
         code, output = self.run("minimal-python", self.python_minimal(), {"PYTHONUNBUFFERED": "1"})
@@ -155,10 +168,15 @@ class Examples:
         self.claim(routes[0] == "setup" and routes[-1] == "teardown", "usher-player tears its session down after Ctrl-C", routes)
         self.nothing_held("usher-player after Ctrl-C")
 
+    def answer_later(self) -> None:
+        answer_later.tell(self)
+
     def all(self) -> None:
         for story in (
             self.minimal_c,
+            self.minimal_cpp,
             self.minimal_python,
+            self.answer_later,
             self.refusals,
             self.usage,
             self.nobody_answers,
@@ -176,6 +194,7 @@ class Examples:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--build", default=ROOT / "build" / "examples", help="where the C examples were built")
+    parser.add_argument("--build-cpp", default=ROOT / "build" / "examples-cpp", help="where the C++ examples were built")
     parser.add_argument("--library", default=ROOT / "build" / "shipped" / "libusher.so")
     parser.add_argument("--python", default=os.environ.get("USHER_PYTHON", sys.executable))
     arguments = parser.parse_args()
