@@ -196,7 +196,7 @@ def all_parts() -> list[Part]:
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
         Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
-        Part("headers", "headers alone: C99, C++11", gate("headers.sh")),
+        Part("headers", "headers alone: C99, C++11; usher.hpp: C++17, C++20", gate("headers.sh")),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),
         Part("names-shipped", "names of statuses and events, shipped library", gate("names.sh", SHIPPED)),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# headers.sh [INCLUDE]: every header alone, and usher.h, is C99 and C++11 (usher.hpp: C++17) without a warning, and includes nothing but the C library's basics.
+# headers.sh [INCLUDE]: every header alone, and usher.h, is C99 and C++11 (usher.hpp: C++17 and C++20) without a warning, and includes nothing but the C library's basics.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
@@ -8,17 +8,22 @@ strict='-Wall -Wextra -pedantic -Wstrict-prototypes -Werror -fsyntax-only'
 strict_cxx='-Wall -Wextra -pedantic -Werror -fsyntax-only'
 twice() { printf '#include <usher/%s>\n#include <usher/%s>\ntypedef int something;\n' "$1" "$1"; }
 c99() { twice "$1" | ${CC:-cc} -x c -std=c99 $strict -I "$include" -; }
-cxx() { standard=$1 header=$2; shift 2; twice "$header" | ${CXX:-c++} -x c++ -std="$standard" $strict_cxx "$@" -I "$include" -; }
+cxx() { compiler=$1 standard=$2 header=$3; shift 3; twice "$header" | $compiler -x c++ -std="$standard" $strict_cxx "$@" -I "$include" -; }
 clang_c99() { twice "$1" | clang -x c -std=c99 $strict -Wdocumentation -I "$include" -; }
 for header in $(cd "$include/usher" && ls ./*.h | sed 's|^\./||'); do
   claim "$header alone is C99" c99 "$header"
-  claim "$header alone is C++11" cxx c++11 "$header"
+  claim "$header alone is C++11" cxx "${CXX:-c++}" c++11 "$header"
 done
-if [ -f "$include/usher/usher.hpp" ]; then
-  for standard in c++17 c++20; do claim "usher.hpp alone is $standard" cxx "$standard" usher.hpp; done
-  claim "usher.hpp alone is C++17 without exceptions" cxx c++17 usher.hpp -fno-exceptions
-fi
+for compiler in ${CXX:-g++ clang++}; do
+  command -v "$compiler" >/dev/null || continue
+  for standard in c++17 c++20; do
+    claim "usher.hpp alone is $standard to $compiler" cxx "$compiler" "$standard" usher.hpp -Wshadow
+    claim "usher.hpp alone is $standard to $compiler, without exceptions" cxx "$compiler" "$standard" usher.hpp -fno-exceptions
+    claim "usher.hpp alone is $standard to $compiler, asked to throw nothing" cxx "$compiler" "$standard" usher.hpp -DUSHER_NO_EXCEPTIONS
+  done
+done
 if command -v clang >/dev/null; then claim "usher.h is C99 to clang, its comments well formed" clang_c99 usher.h; fi
+if command -v clang++ >/dev/null; then claim "usher.hpp's comments are well formed to clang++" cxx clang++ c++17 usher.hpp -Wdocumentation; fi
 same "usher.h includes every header" \
   "$(cd "$include/usher" && ls ./*.h | sed 's|^\./||' | grep -v '^usher\.h$' | sort)" \
   "$(sed -n 's/^#include "\(.*\)"$/\1/p' "$include/usher/usher.h" | sort)"

@@ -81,8 +81,16 @@ def ledger() -> None:
     text = headers()
     public = set(re.findall(r"^USHER_API [^(]*?\b(usher_\w+)\(", text, re.M)) | set(re.findall(r"^\} (usher_\w+);", text, re.M))
     public |= set(re.findall(r"\(\*(usher_\w+_fn)\)", text))
-    said = set(re.findall(r"usher_\w+", (ROOT / "docs" / "api-changes.md").read_text(encoding="utf-8")))
-    claim(f"docs/api-changes.md has the {len(public)} names of the headers", sorted(public - said))
+    page = (ROOT / "docs" / "api-changes.md").read_text(encoding="utf-8")
+    claim(f"docs/api-changes.md has the {len(public)} names of the headers", sorted(public - set(re.findall(r"usher_\w+", page))))
+    text = text_of(ROOT / "include" / "usher" / "usher.hpp")
+    text = re.sub(r"^namespace (detail|words) \{.*?^\} // namespace \1$", "", text, flags=re.M | re.S)
+    public = set(re.findall(r"^(?:class|struct|enum class|using|namespace) (?:\[\[nodiscard\]\] )?(\w+)(?: [={:]| final)", text, re.M))
+    public |= set(re.findall(r"^(?:inline (?:constexpr )?[\w:&*<> ]+?[ &*]|auto )(\w+)[({]", text, re.M))
+    entry = next((line for line in page.split("\n- ") if line.startswith("`usher.hpp`")), "")
+    said = set(re.findall(r"`(\w+)`", entry))
+    claim(f"docs/api-changes.md has the {len(public - {'usher', 'std'})} names of usher.hpp", sorted(public - said - {"usher", "std"}))
+    claim("docs/api-changes.md says nothing of usher.hpp that is not in it", sorted(said - public - {"usher"}))
 
 
 def options() -> None:
