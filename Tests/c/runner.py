@@ -37,6 +37,8 @@ class Program:
     arguments: list[str] = field(default_factory=list)
     """`{name}` stands for a place of the head-end: license_url, clearkey_url, ssm_url, token, kid."""
     libraries: list[str] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    """More for the compiler."""
     needs: str = ""
     """A pkg-config name; without it the program is skipped."""
     linked: bool = True
@@ -131,7 +133,7 @@ class Runner:
                 return f"skipped: pkg-config does not find {program.needs}"
             libraries += asked.stdout.split()
         out = self.folder / program.name
-        command += [str(program.source), "-o", str(out)]
+        command += [*program.flags, str(program.source), "-o", str(out)]
         if program.linked:
             command += [str(self.arguments.library), f"-Wl,-rpath,{self.arguments.library.parent}"]
         made = subprocess.run([*command, *libraries], capture_output=True, text=True)
@@ -254,7 +256,7 @@ def main(description: str, programs: list[Program], more: Any = None) -> int:
     arguments = arguments_of(description)
     chosen = [program for program in programs if not arguments.only or program.name in arguments.only]
     runner = Runner(arguments)
-    if more and not arguments.only:
+    if more:
         more(runner)
     headend = HeadEnd(arguments.python, runner.folder)
     try:

@@ -1,0 +1,37 @@
+/*
+ * counted.hpp - included before all else (-include): counts the calls that usher.hpp makes of C functions and that answer well. When the program ends, a claim
+ * for every function of the headers says that there was one. Calls of the test's own, past usher.hpp, do not count.
+ * Tests/cpp/run writes counted_on.h, counted_off.h and counted_all.h from the headers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <atomic>
+#include <cstdio>
+#include <type_traits>
+#include <usher/usher.h>
+
+template <auto Function>
+struct counted;
+template <class Result, class... Arguments, Result (*Function)(Arguments...)>
+struct counted<Function> {
+  static inline std::atomic<int> good{0};
+  static Result call(Arguments... arguments) {
+    Result result = Function(arguments...);
+    if constexpr (std::is_same_v<Result, int32_t>) good += result == USHER_OK;
+    else good += result != nullptr;
+    return result;
+  }
+};
+
+#include "counted_on.h" // #define usher_version ::counted<::usher_version>::call ...
+#include <usher/usher.hpp>
+#include "counted_off.h"
+
+inline struct counted_report {
+  ~counted_report() {
+#define FUNCTION(name) std::printf("%sok - usher.hpp calls " #name "(), and it answers well: %d times\n", counted<name>::good ? "" : "not ", counted<name>::good.load());
+#include "counted_all.h"
+#undef FUNCTION
+    std::fflush(stdout);
+  }
+} counted_report_at_the_end;
