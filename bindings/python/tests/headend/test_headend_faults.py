@@ -124,6 +124,38 @@ def test_badChunks_cannotBeRead(headend: HeadEnd, client: Client) -> None:
         client.setup()
 
 
+def test_resetInBody_sendsTheHeadersAndAPart(headend: HeadEnd, client: Client) -> None:
+    headend.faults.add("setup", Fault.reset_in_body())
+    with pytest.raises((ConnectionResetError, http.client.IncompleteRead)):
+        client.setup()
+    assert headend.journal.last("setup").outcome is Outcome.DAMAGED
+    assert len(headend.sessions.active()) == 1
+
+
+@pytest.mark.parametrize("keep", [None, 0, 10])
+def test_shortLength_promisesLessThanIsSent(headend: HeadEnd, keep: int | None) -> None:
+    headend.faults.add("setup", Fault.short_length(keep))
+    head, _, body = raw(headend, request_bytes(headend, "setup", headend.content_token())).partition(b"\r\n\r\n")
+    promised = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    assert promised == (len(body) // 2 if keep is None else keep)
+    assert json.loads(body)["sessionToken"] and not headend.journal.last("setup").delivered
+
+
+@pytest.mark.parametrize("keep", [None, 0, 10])
+def test_truncatedChunks_lackTheLastChunk(headend: HeadEnd, keep: int | None) -> None:
+    headend.faults.add("setup", Fault.truncated_chunks(keep))
+    head, _, body = raw(headend, request_bytes(headend, "setup", headend.content_token())).partition(b"\r\n\r\n")
+    assert b"chunked" in head and not body.endswith(b"0\r\n\r\n")
+    if keep:
+        assert body.startswith(b"%x\r\n{" % keep)
+
+
+def test_endless_isAsLongAsItSays(headend: HeadEnd, client: Client) -> None:
+    headend.faults.add("setup", Fault.endless(3_000_001))
+    assert len(client.setup().body) == 3_000_001
+    assert len(headend.sessions.active()) == 1
+
+
 def test_trickle_isSpacedOnTheClock(headend: HeadEnd, client: Client) -> None:
     token = client.setup().token
     headend.faults.add("teardown", Fault.reply(200, body="abcdef", processed=True) | Fault.trickle(2, 1000))
@@ -278,7 +310,8 @@ def test_combined_delayAndStatus(headend: HeadEnd, client: Client) -> None:
 def test_everyKind_canBeToldInJson() -> None:
     told = json.loads(
         """[{"kind": "none"}, {"kind": "stall", "when": "after"}, {"kind": "delay", "ms": 5}, {"kind": "trickle"},
-        {"kind": "drop", "when": "after"}, {"kind": "reset"}, {"kind": "reset_in_headers"}, {"kind": "truncate", "keep_bytes": 1},
+        {"kind": "drop", "when": "after"}, {"kind": "reset"}, {"kind": "reset_in_headers"}, {"kind": "reset_in_body"},
+        {"kind": "truncate", "keep_bytes": 1}, {"kind": "short_length"}, {"kind": "truncated_chunks"}, {"kind": "endless"},
         {"kind": "bad_chunks"}, {"kind": "reply", "status": 200, "body": {"a": 1}}, {"kind": "status", "status": 503, "retry_after": 1},
         {"kind": "error", "code": 1006}, {"kind": "redirect", "location": "/"}, {"kind": "html_page"}, {"kind": "non_json"},
         {"kind": "empty_body"}, {"kind": "header", "name": "A", "value": "b"}, {"kind": "without", "fields": ["a", "b"]},

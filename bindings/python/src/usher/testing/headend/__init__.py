@@ -18,10 +18,11 @@ from .checker import Violation, ViolationKind
 from .clock import Clock, ManualClock, SystemClock
 from .codes import CodeTable, Problem
 from .config import KEY_SYSTEMS, Api, HeadEndConfig, KeySystem
-from .faults import Fault, FaultScript, Scripted
+from .faults import Fault
 from .fixtures import ckc, playready_license, service_certificate, widevine_license
 from .journal import ROUTES, Entry, Journal, Outcome
 from .knobs import V2
+from .script import FaultScript, Scripted
 from .server import HeadEnd
 from .sessions import Account, Session, SessionState, SessionTable
 from .tokens import Authorization, TokenPart

@@ -11,11 +11,12 @@ from aiohttp import web
 
 from .clock import Clock
 from .codes import Problem, Refusal
-from .faults import Delivery, Fault, FaultError, FaultScript
+from .faults import Delivery, Fault, FaultError
 from .gate import Gate
 from .journal import Entry, Journal, Outcome
 from .replies import Reply, error_reply, json_reply
 from .routes import Router
+from .script import FaultScript
 from .service import Answer, Route, Service
 from .tokens import Authorization
 from .wire import deliver

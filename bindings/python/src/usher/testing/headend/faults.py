@@ -8,14 +8,11 @@ wins where both say something, edits add up.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
-from .journal import ROUTES, Entry
-from .listeners import Listeners
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
@@ -34,10 +31,18 @@ class Delivery(str, Enum):
     """The connection is reset (RST), nothing is sent."""
     RESET_IN_HEAD = "reset-in-head"
     """Half of the reply's head, then a reset."""
+    RESET_IN_BODY = "reset-in-body"
+    """The head and a part of the body, then a reset."""
     TRUNCATED = "truncated"
     """``Content-Length`` promises more than is sent, then the connection closes."""
+    SHORT_LENGTH = "short-length"
+    """``Content-Length`` promises less than is sent."""
     BAD_CHUNKS = "bad-chunks"
     """Chunked, with a chunk size that is not a number."""
+    TRUNCATED_CHUNKS = "truncated-chunks"
+    """Chunked, and closed before the last chunk."""
+    ENDLESS = "endless"
+    """A body of ``size_bytes`` blanks, sent as fast as the client takes them."""
     TRICKLE = "trickle"
     """The body in small pieces, spaced on the head-end's clock."""
 
@@ -54,7 +59,8 @@ class Fault:
         status: HTTP status in place of the real one.
         edits: changes to the reply, in order.
         delivery: how the reply travels.
-        keep_bytes: for a truncated reply, how many body bytes are sent (None: half).
+        keep_bytes: for a truncated reply, how many body bytes are sent or promised (None: half).
+        size_bytes: for an endless reply, its length.
         piece_bytes: for a trickle, bytes per piece.
         every_ms: for a trickle, ms between pieces, the first at once.
     """
@@ -66,6 +72,7 @@ class Fault:
     edits: tuple[Edit, ...] = ()
     delivery: Delivery = Delivery.WHOLE
     keep_bytes: int | None = None
+    size_bytes: int = 0
     piece_bytes: int = 1
     every_ms: int = 0
 
@@ -79,6 +86,7 @@ class Fault:
             edits=self.edits + other.edits,
             delivery=other.delivery if later else self.delivery,
             keep_bytes=other.keep_bytes if later else self.keep_bytes,
+            size_bytes=other.size_bytes if later else self.size_bytes,
             piece_bytes=other.piece_bytes if later else self.piece_bytes,
             every_ms=other.every_ms if later else self.every_ms,
         )
@@ -133,14 +141,34 @@ class Fault:
         return cls("reset in headers", delivery=Delivery.RESET_IN_HEAD)
 
     @classmethod
+    def reset_in_body(cls, keep_bytes: int | None = None) -> Fault:
+        """Sends the headers and a part of the body (half, unless told), then resets the connection. The effect takes place."""
+        return cls("reset in body", delivery=Delivery.RESET_IN_BODY, keep_bytes=keep_bytes)
+
+    @classmethod
     def truncate(cls, keep_bytes: int | None = None) -> Fault:
         """Promises the whole body in ``Content-Length`` and sends less (half, unless told)."""
         return cls("truncated body", delivery=Delivery.TRUNCATED, keep_bytes=keep_bytes)
 
     @classmethod
+    def short_length(cls, keep_bytes: int | None = None) -> Fault:
+        """Promises a part of the body in ``Content-Length`` (half, unless told) and sends it whole."""
+        return cls("Content-Length too short", delivery=Delivery.SHORT_LENGTH, keep_bytes=keep_bytes)
+
+    @classmethod
     def bad_chunks(cls) -> Fault:
         """Sends chunked encoding with an unreadable chunk size."""
         return cls("bad chunking", delivery=Delivery.BAD_CHUNKS)
+
+    @classmethod
+    def truncated_chunks(cls, keep_bytes: int | None = None) -> Fault:
+        """Sends a part of the body (half, unless told) as one chunk, then closes the connection without the last chunk."""
+        return cls("truncated chunking", delivery=Delivery.TRUNCATED_CHUNKS, keep_bytes=keep_bytes)
+
+    @classmethod
+    def endless(cls, size_bytes: int = 100_000_000) -> Fault:
+        """Sends so many blanks in the body's place, without keeping them in memory. The effect takes place."""
+        return cls(f"endless {size_bytes} B", delivery=Delivery.ENDLESS, size_bytes=size_bytes)
 
     # Other replies.
 
@@ -296,8 +324,12 @@ KINDS = (
     "drop",
     "reset",
     "reset_in_headers",
+    "reset_in_body",
     "truncate",
+    "short_length",
     "bad_chunks",
+    "truncated_chunks",
+    "endless",
     "reply",
     "status",
     "error",
@@ -326,115 +358,3 @@ def _json_edit(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:
         return replace(reply, body=json.dumps(edit(value)).encode())
 
     return apply
-
-
-@dataclass(eq=False)
-class _Rule:
-    route: str
-    fault: Fault
-    left: int | None
-    account: str | None
-    key_system: str | None
-    where: Callable[[Entry], bool] | None
-
-    def matches(self, entry: Entry) -> bool:
-        return (
-            self.route in ("*", entry.route)
-            and (self.account is None or self.account == entry.account)
-            and (self.key_system is None or self.key_system == entry.key_system)
-            and (self.where is None or self.where(entry))
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Scripted:
-    """One line of the script: a fault that has not been used up.
-
-    Attributes:
-        route: the route it waits for, ``*`` for any.
-        label: the fault.
-        left: how many requests it is still for, None for always.
-        account: only requests of this account, None for any.
-        key_system: only this key system, None for any.
-    """
-
-    route: str
-    label: str
-    left: int | None
-    account: str | None
-    key_system: str | None
-
-
-@dataclass
-class FaultScript:
-    """The faults to come, per route. Any thread may call any method.
-
-    Attributes:
-        listeners: told how many lines the script has, whenever it changes.
-    """
-
-    listeners: Listeners[int] = field(default_factory=Listeners, init=False, repr=False)
-    _rules: list[_Rule] = field(default_factory=list, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def add(
-        self,
-        route: str,
-        *faults: Fault,
-        times: int = 1,
-        always: bool = False,
-        account: str | None = None,
-        key_system: str | None = None,
-        where: Callable[[Entry], bool] | None = None,
-    ) -> None:
-        """Queues faults: the first matching request meets the first, the next the second …
-
-        Args:
-            route: a route name of the journal, or ``*`` for any.
-            times: how many requests each fault is for.
-            always: every matching request, until ``clear``; queued faults go first.
-            account: only requests of this account.
-            key_system: only this key system.
-            where: only entries for which this answers True; called on the server's thread.
-        """
-        if route != "*" and route not in ROUTES:
-            raise ValueError(f"unknown route {route!r}; routes are *, {', '.join(ROUTES)}")
-        if not faults:
-            raise ValueError("no fault given")
-        if times < 1:
-            raise ValueError(f"times: {times} is less than one")
-        rules = [_Rule(route, fault, None if always else times, account, key_system, where) for fault in faults]
-        with self._lock:
-            self._rules += rules
-            self.listeners.tell(len(self._rules))
-
-    def clear(self, route: str | None = None) -> None:
-        """Drops the faults of one route, or all."""
-        with self._lock:
-            self._rules = [rule for rule in self._rules if route is not None and rule.route != route]
-            self.listeners.tell(len(self._rules))
-
-    @property
-    def pending(self) -> int:
-        """How many queued faults have not met their request yet, ``always`` faults not counted."""
-        with self._lock:
-            return sum(rule.left or 0 for rule in self._rules)
-
-    def script(self) -> list[Scripted]:
-        """The faults to come, in the order they were queued."""
-        with self._lock:
-            return [Scripted(r.route, r.fault.label, r.left, r.account, r.key_system) for r in self._rules]
-
-    def take(self, entry: Entry) -> Fault | None:
-        """The fault for this request, used up unless ``always``."""
-        with self._lock:
-            matching = [rule for rule in self._rules if rule.matches(entry)]
-            rule = next((r for r in matching if r.left is not None), matching[0] if matching else None)
-            if rule is None:
-                return None
-            if rule.left is not None:
-                rule.left -= 1
-                if rule.left == 0:
-                    self._rules.remove(rule)
-                self.listeners.tell(len(self._rules))
-            return rule.fault

@@ -18,9 +18,9 @@ from typing import Any
 
 from .clock import Clock, ManualClock
 from .config import HeadEndConfig
-from .faults import FaultScript, Scripted
 from .gate import Gate
 from .journal import Entry, Journal, Outcome
+from .script import FaultScript, Scripted
 from .sessions import Account, Change, Session, SessionTable
 from .tokens import shorten
 

@@ -17,13 +17,13 @@ from .checker import Violation
 from .clock import Clock, ManualClock, SystemClock
 from .config import MAX_HEADER_BYTES, SERVICE_OF, Api, HeadEndConfig, KeySystem
 from .dispatch import Dispatcher
-from .faults import FaultScript
 from .feed import Feed
 from .fixtures import Authority
 from .gate import Gate
 from .journal import Journal
 from .keystore import KeyStore
 from .routes import Router
+from .script import FaultScript
 from .service import Service
 from .sessions import SessionTable
 

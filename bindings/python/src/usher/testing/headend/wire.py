@@ -12,6 +12,7 @@ from .clock import Clock
 from .faults import Delivery, Fault
 from .replies import Reply
 
+_BLANKS = b" " * 65_536
 _LINGER_NOTHING = struct.pack("ii", 1, 0)
 
 
@@ -44,25 +45,28 @@ async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock
         return response
     if delivery is Delivery.TRICKLE:
         return await _trickle(request, reply, fault, clock)
+    if delivery is Delivery.ENDLESS:
+        return await _endless(request, reply, fault)
     transport = request.transport
     if transport is None:
         raise ConnectionResetError("the client has gone")
     if delivery is Delivery.CLOSE:
         transport.close()
         return _Sent()
-    if delivery is Delivery.TRUNCATED:
-        keep = len(reply.body) // 2 if fault.keep_bytes is None else fault.keep_bytes
-        length = max(len(reply.body), keep + 1)
-        transport.write(_head(reply, f"Content-Length: {length}") + reply.body[:keep])
+    half = len(reply.body) // 2 if fault.keep_bytes is None else fault.keep_bytes
+    sent = {
+        Delivery.TRUNCATED: _head(reply, f"Content-Length: {max(len(reply.body), half + 1)}") + reply.body[:half],
+        Delivery.SHORT_LENGTH: _head(reply, f"Content-Length: {half}") + reply.body,
+        Delivery.BAD_CHUNKS: _head(reply, "Transfer-Encoding: chunked") + b"zz\r\n" + reply.body + b"\r\n0\r\n\r\n",
+        Delivery.TRUNCATED_CHUNKS: _head(reply, "Transfer-Encoding: chunked") + _chunk(reply.body[:half]),
+    }.get(delivery)
+    if sent is not None:
+        transport.write(sent)
         transport.close()
         return _Sent()
-    if delivery is Delivery.BAD_CHUNKS:
-        transport.write(_head(reply, "Transfer-Encoding: chunked") + b"zz\r\n" + reply.body + b"\r\n0\r\n\r\n")
-        transport.close()
-        return _Sent()
-    if delivery is Delivery.RESET_IN_HEAD:
+    if delivery in (Delivery.RESET_IN_HEAD, Delivery.RESET_IN_BODY):
         head = _head(reply, f"Content-Length: {len(reply.body)}")
-        transport.write(head[: len(head) // 2])
+        transport.write(head[: len(head) // 2] if delivery is Delivery.RESET_IN_HEAD else head + reply.body[:half])
     sock: socket.socket | None = transport.get_extra_info("socket")
     if sock is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOTHING)
@@ -83,11 +87,28 @@ async def _trickle(request: web.Request, reply: Reply, fault: Fault, clock: Cloc
     return response
 
 
+async def _endless(request: web.Request, reply: Reply, fault: Fault) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status)
+    _set_headers(response, reply)
+    response.content_length = fault.size_bytes
+    await response.prepare(request)
+    left = fault.size_bytes
+    while left > 0:
+        await response.write(_BLANKS[:left])
+        left -= len(_BLANKS)
+    await response.write_eof()
+    return response
+
+
 def _set_headers(response: web.StreamResponse, reply: Reply) -> None:
     if reply.content_type:
         response.headers["Content-Type"] = reply.content_type
     for name, value in reply.headers:
         response.headers.add(name, value)
+
+
+def _chunk(part: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(part), part) if part else b""
 
 
 def _head(reply: Reply, framing: str) -> bytes:

@@ -1,0 +1,123 @@
+"""The script of faults: which request meets which."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .faults import Fault
+from .journal import ROUTES, Entry
+from .listeners import Listeners
+
+
+@dataclass(eq=False)
+class _Rule:
+    route: str
+    fault: Fault
+    left: int | None
+    account: str | None
+    key_system: str | None
+    where: Callable[[Entry], bool] | None
+
+    def matches(self, entry: Entry) -> bool:
+        return (
+            self.route in ("*", entry.route)
+            and (self.account is None or self.account == entry.account)
+            and (self.key_system is None or self.key_system == entry.key_system)
+            and (self.where is None or self.where(entry))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """One line of the script: a fault that has not been used up.
+
+    Attributes:
+        route: the route it waits for, ``*`` for any.
+        label: the fault.
+        left: how many requests it is still for, None for always.
+        account: only requests of this account, None for any.
+        key_system: only this key system, None for any.
+    """
+
+    route: str
+    label: str
+    left: int | None
+    account: str | None
+    key_system: str | None
+
+
+@dataclass
+class FaultScript:
+    """The faults to come, per route. Any thread may call any method.
+
+    Attributes:
+        listeners: told how many lines the script has, whenever it changes.
+    """
+
+    listeners: Listeners[int] = field(default_factory=Listeners, init=False, repr=False)
+    _rules: list[_Rule] = field(default_factory=list, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(
+        self,
+        route: str,
+        *faults: Fault,
+        times: int = 1,
+        always: bool = False,
+        account: str | None = None,
+        key_system: str | None = None,
+        where: Callable[[Entry], bool] | None = None,
+    ) -> None:
+        """Queues faults: the first matching request meets the first, the next the second …
+
+        Args:
+            route: a route name of the journal, or ``*`` for any.
+            times: how many requests each fault is for.
+            always: every matching request, until ``clear``; queued faults go first.
+            account: only requests of this account.
+            key_system: only this key system.
+            where: only entries for which this answers True; called on the server's thread.
+        """
+        if route != "*" and route not in ROUTES:
+            raise ValueError(f"unknown route {route!r}; routes are *, {', '.join(ROUTES)}")
+        if not faults:
+            raise ValueError("no fault given")
+        if times < 1:
+            raise ValueError(f"times: {times} is less than one")
+        rules = [_Rule(route, fault, None if always else times, account, key_system, where) for fault in faults]
+        with self._lock:
+            self._rules += rules
+            self.listeners.tell(len(self._rules))
+
+    def clear(self, route: str | None = None) -> None:
+        """Drops the faults of one route, or all."""
+        with self._lock:
+            self._rules = [rule for rule in self._rules if route is not None and rule.route != route]
+            self.listeners.tell(len(self._rules))
+
+    @property
+    def pending(self) -> int:
+        """How many queued faults have not met their request yet, ``always`` faults not counted."""
+        with self._lock:
+            return sum(rule.left or 0 for rule in self._rules)
+
+    def script(self) -> list[Scripted]:
+        """The faults to come, in the order they were queued."""
+        with self._lock:
+            return [Scripted(r.route, r.fault.label, r.left, r.account, r.key_system) for r in self._rules]
+
+    def take(self, entry: Entry) -> Fault | None:
+        """The fault for this request, used up unless ``always``."""
+        with self._lock:
+            matching = [rule for rule in self._rules if rule.matches(entry)]
+            rule = next((r for r in matching if r.left is not None), matching[0] if matching else None)
+            if rule is None:
+                return None
+            if rule.left is not None:
+                rule.left -= 1
+                if rule.left == 0:
+                    self._rules.remove(rule)
+                self.listeners.tell(len(self._rules))
+            return rule.fault
