@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import ssl
 import tempfile
+import warnings
 from pathlib import Path
 
 import trustme
@@ -95,7 +96,30 @@ class Authority:
 
     def server_context(self) -> ssl.SSLContext:
         """The server's TLS settings, 1.2 and up."""
+        return self._with(self._server)
+
+    def expired(self) -> ssl.SSLContext:
+        """The same with a certificate that ended yesterday."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        day = datetime.timedelta(days=1)
+        return self._with(self._ca.issue_cert("127.0.0.1", "localhost", not_before=now - 30 * day, not_after=now - day))
+
+    def wrong_name(self) -> ssl.SSLContext:
+        """The same with a certificate of another host."""
+        return self._with(self._ca.issue_cert("tenant.example.invalid"))
+
+    def old_tls(self) -> ssl.SSLContext:
+        """The right certificate, but nothing newer than TLS 1.0."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        self._server.configure_cert(context)
+        return context
+
+    def _with(self, certificate: trustme.LeafCert) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._server.configure_cert(context)
+        certificate.configure_cert(context)
         return context

@@ -1,0 +1,236 @@
+"""Doors: a way in front of a server that breaks while the server itself stays as it is.
+
+A player is told the door's address in place of the server's. What the door lets through reaches the
+server, so a head-end's journal still says what arrived and its session table what is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Coroutine
+from enum import Enum
+from typing import Any
+from urllib.parse import urlsplit
+
+_START_TIMEOUT_S = 10.0
+_LINGER_NOTHING = struct.pack("ii", 1, 0)
+_PIECE = 65_536
+
+
+class State(Enum):
+    """What a door does to who comes."""
+
+    OPEN = "open"
+    REFUSING = "refusing"
+    """Nobody listens: a connection is refused; those there are were reset."""
+    MUTE = "mute"
+    """Connections are taken and what they send is read, but nothing is passed on and nothing answered."""
+
+
+class Loop:
+    """An event loop on a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        pending = asyncio.all_tasks(self.loop)
+        for task in pending:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        self.loop.close()
+
+    def call(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs it on the loop and waits for it; from any other thread."""
+        asyncio.run_coroutine_threadsafe(work, self.loop).result(_START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Ends it; may be repeated."""
+        if self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join(_START_TIMEOUT_S)
+
+
+class Door:
+    """A TCP door to one server, open at first. With ``tls`` it speaks TLS to who comes and plain HTTP to the server.
+
+    Any thread may call any method. It listens on 127.0.0.1 until ``close()``; ``with Door(…) as door`` closes it.
+
+    Args:
+        target: address of the server, ``http://host:port``; a path is ignored.
+        tls: server-side settings of the TLS the door speaks.
+    """
+
+    def __init__(self, target: str, *, tls: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(target)
+        self._target = (parts.hostname or "127.0.0.1", parts.port or 80)
+        self._tls = tls
+        self._state = State.OPEN
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self._socket.setblocking(False)
+        self._changed = threading.Condition()
+        self._connections = 0
+        self._handshakes_failed = 0
+        self._listening = False
+        self._waiting: dict[asyncio.StreamWriter, bool] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._work = Loop("usher-door")
+        self._work.call(self._enter(State.OPEN))
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends it and resets its connections; may be repeated."""
+        self._work.stop()
+        self._socket.close()
+
+    @property
+    def port(self) -> int:
+        """Its port; stays the same in every state."""
+        return int(self._socket.getsockname()[1])
+
+    def url(self, address: str, host: str = "127.0.0.1") -> str:
+        """An address of the server, through the door."""
+        parts = urlsplit(address)
+        return parts._replace(scheme="https" if self._tls else "http", netloc=f"{host}:{self.port}").geturl()
+
+    def set(self, state: State) -> None:
+        """Changes what it does, for connections there are too; returns when it is so."""
+        self._work.call(self._enter(state))
+
+    @property
+    def connections(self) -> int:
+        """How many connections it has taken."""
+        with self._changed:
+            return self._connections
+
+    @property
+    def handshakes_failed(self) -> int:
+        """How many of them did not come to speak TLS."""
+        with self._changed:
+            return self._handshakes_failed
+
+    @property
+    def held(self) -> int:
+        """How many clients wait for a mute door now."""
+        with self._changed:
+            return sum(self._waiting.values())
+
+    def wait_held(self, count: int, timeout: float = 5.0) -> None:
+        """Waits until exactly so many clients wait for a mute door.
+
+        Raises:
+            TimeoutError: after ``timeout`` real seconds.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: sum(self._waiting.values()) == count, timeout):
+                raise TimeoutError(f"{sum(self._waiting.values())} clients wait after {timeout} s, expected {count}")
+
+    # Everything below runs on the loop.
+
+    async def _enter(self, state: State) -> None:
+        before, self._state = self._state, state
+        if state is State.REFUSING:
+            # Bound but not listening: the port stays ours, and who knocks is refused.
+            if self._listening:
+                self._socket.shutdown(socket.SHUT_RDWR)
+            self._listening = False
+            self._reset_all()
+        elif not self._listening:
+            self._listening = True
+            self._socket.listen(1024)
+            self._start(self._accept())
+        if state is State.OPEN and before is State.MUTE:
+            self._reset_all()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _reset_all(self) -> None:
+        for writer in list(self._waiting):
+            peer: socket.socket = writer.get_extra_info("socket")
+            with contextlib.suppress(OSError):
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOTHING)
+            writer.transport.abort()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._listening:
+            try:
+                client, _ = await loop.sock_accept(self._socket)
+            except OSError:
+                return  # it refuses from now on
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._changed:
+                self._connections += 1
+            self._start(self._serve(client))
+
+    async def _serve(self, client: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        tls = None if self._state is State.MUTE else self._tls
+        try:
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, client, ssl=tls)
+        except (OSError, ssl.SSLError):
+            with self._changed:
+                self._handshakes_failed += 1
+            return
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        with self._changed:
+            self._waiting[writer] = False
+        try:
+            if self._state is State.MUTE:
+                while await reader.read(_PIECE):
+                    self._hold(writer)
+            else:
+                await self._relay(reader, writer)
+        except (OSError, ssl.SSLError):
+            pass  # either side went away
+        finally:
+            with self._changed:
+                del self._waiting[writer]
+                self._changed.notify_all()
+            writer.transport.abort()
+
+    def _hold(self, writer: asyncio.StreamWriter) -> None:
+        with self._changed:
+            self._waiting[writer] = True
+            self._changed.notify_all()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection(*self._target)
+        back = asyncio.ensure_future(self._pass_back(there_reader, writer))
+        try:
+            while data := await reader.read(_PIECE):
+                if self._state is State.MUTE:
+                    self._hold(writer)
+                else:
+                    there_writer.write(data)
+                    await there_writer.drain()
+        finally:
+            back.cancel()
+            there_writer.transport.abort()
+
+    async def _pass_back(self, there: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, ssl.SSLError):
+            while data := await there.read(_PIECE):
+                if self._state is not State.MUTE:
+                    writer.write(data)
+                    await writer.drain()
+            writer.close()
