@@ -1,5 +1,6 @@
 /*
  * api.c - usher_get_api(): the table has every function of the headers, each of its own type and in its own place. Linked with nothing of ours.
+ *   api LIBUSHER [OTHER]       OTHER: a library that the host has loaded, for all to see, before ours: another libcurl
  * api.sh writes functions.h from the headers: FUNCTION(name without usher_), one a line, in the order of the table.
  */
 #include <dlfcn.h>
@@ -16,7 +17,8 @@ static void tell(int good, const char *what) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
+  if (argc == 3) tell(dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL) != NULL, "the host has another libcurl already");
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   usher_get_api_fn get_api = NULL;
   if (library) {

@@ -9,6 +9,15 @@
 #include <dlfcn.h>
 
 static int events;
+/* Whether a file of that name is mapped into this process. */
+static int mapped(const char *name) {
+  char line[1024];
+  int found = 0;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (maps && !found && fgets(line, sizeof line, maps)) found = strstr(line, name) != NULL;
+  if (maps) fclose(maps);
+  return found;
+}
 static void on_event(const usher_event *event, void *user_data) {
   (void)event, (void)user_data;
   add(&events, 1);
@@ -71,16 +80,22 @@ static void story(const usher_api *usher, int leave_running) {
 int main(void) {
   void *curl = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_GLOBAL), *library;
   const usher_api *usher;
+  const char *(*its_version)(void), *(*host_version)(void);
   const size_t pointers = (sizeof(usher_api) - sizeof(size_t)) / sizeof(void *);
   size_t index;
   int empty = 0, round;
-  if (curl) host_uses_curl(curl);
-  else printf("no libcurl-gnutls.so.4 here (Debian package: libcurl3-gnutls): a host without libcurl\n");
+  if (!tell(curl != NULL, "the host has a libcurl: libcurl-gnutls.so.4 (Debian package: libcurl3-gnutls)")) return 1;
+  tell(!mapped("/libusher.so") && !mapped("/libcurl.so"), "nothing of ours is loaded, nor the libcurl we want");
+  host_uses_curl(curl);
   for (round = 0; round < 3; round++) {
     usher = load(&library, RTLD_LOCAL);
     if (!tell(usher != NULL && usher->struct_size >= sizeof(usher_api), "the table is as large as the header's")) return 1;
     for (index = 0; index < pointers; index++) empty += ((void *const *)(const void *)&usher->version)[index] == NULL;
     tell(empty == 0, "every entry is filled");
+    tell(mapped("/libcurl-gnutls.so") && mapped("/libcurl.so"), "two libcurls are loaded now");
+    *(void **)&its_version = dlsym(library, "curl_version");
+    *(void **)&host_version = dlsym(curl, "curl_version");
+    tell(strstr(host_version(), "GnuTLS") && strstr(its_version(), "OpenSSL"), "the host's is with GnuTLS, ours with OpenSSL");
     story(usher, 0);
     answers(0, dlclose(library), "dlclose");
     tell(usher->version()[0] != 0, "it stays mapped");
@@ -92,6 +107,6 @@ int main(void) {
   tell(reaches(&events, (int)index + 1, 5000), "its session is still kept alive");
   usher = load(&library, RTLD_LOCAL); /* ... and is left to expire: nobody has the handle any more */
   story(usher, 1);
-  if (curl) host_uses_curl(curl);
+  host_uses_curl(curl);
   return failed != 0;
 }
