@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http.client
 import json
+import re
 import socket
 import ssl
 import time
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from headend_client import AUTH, Client, InBackground
 
-from usher.testing.headend import Fault, HeadEnd, ManualClock, Scripted, SessionState
+from usher.testing.headend import ROUTES, Fault, HeadEnd, ManualClock, Scripted, SessionState
 from usher.testing.headend.feed import ACTIVE_TOLD, QUEUE_EVENTS, REQUESTS_TOLD
 from usher.testing.pytest_plugin import HeadEndFactory
 
@@ -143,6 +144,12 @@ def test_page_scriptNeverParsesText(client: Client, headend: HeadEnd) -> None:
     (script,) = Inline(client.send("GET", headend.page_url).body.decode()).texts["script"]
     for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "DOMParser", "setAttribute(\"on"):
         assert danger not in script
+
+
+def test_page_offersFaultsForEveryRoute(client: Client, headend: HeadEnd) -> None:
+    found = re.search(r"const ROUTES = (\[.*?\]);", client.send("GET", headend.page_url).body.decode(), re.S)
+    assert found is not None
+    assert set(json.loads(found[1])) == {*ROUTES, "*"} - {"unknown"}
 
 
 def test_page_icon_isNoRequestOfAPlayer(headend: HeadEnd, client: Client) -> None:

@@ -20,8 +20,9 @@ from .codes import CodeTable, Problem
 from .config import KEY_SYSTEMS, Api, HeadEndConfig, KeySystem
 from .faults import Fault
 from .fixtures import ckc, playready_license, service_certificate, widevine_license
+from .fps_wire import KeyRequest, read_key_request
 from .journal import ROUTES, Entry, Journal, Outcome
-from .knobs import V2
+from .knobs import REQUEST_FORMS, V2, Certificate, Fps, RequestForm
 from .script import FaultScript, Scripted
 from .server import HeadEnd
 from .sessions import Account, Session, SessionState, SessionTable
@@ -29,22 +30,27 @@ from .tokens import Authorization, TokenPart
 
 __all__ = [
     "KEY_SYSTEMS",
+    "REQUEST_FORMS",
     "ROUTES",
     "Account",
     "Api",
     "Authorization",
+    "Certificate",
     "Clock",
     "CodeTable",
     "Entry",
     "Fault",
     "FaultScript",
+    "Fps",
     "HeadEnd",
     "HeadEndConfig",
     "Journal",
+    "KeyRequest",
     "KeySystem",
     "ManualClock",
     "Outcome",
     "Problem",
+    "RequestForm",
     "Scripted",
     "Session",
     "SessionState",
@@ -56,6 +62,7 @@ __all__ = [
     "ViolationKind",
     "ckc",
     "playready_license",
+    "read_key_request",
     "service_certificate",
     "widevine_license",
 ]

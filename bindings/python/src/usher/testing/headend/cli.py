@@ -17,6 +17,8 @@ from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation
 from .server import HeadEnd
 from .sessions import SessionState
 
+_Key = tuple[bytes, bytes, str | None]
+
 _ABOUT = """\
 A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
 operator kills, and licences of SSP V1 and V2 for FairPlay, Widevine, PlayReady and Clear Key. It counts concurrent
@@ -90,10 +92,10 @@ def parser() -> argparse.ArgumentParser:
     )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
-        "--key", type=_key, action="append", default=[], metavar="KID:KEY",
-        help="a content key for Clear Key licences, both 32 hex digits; repeat for more",
+        "--key", type=_key, action="append", default=[], metavar="KID:KEY[:ID]",
+        help="a content key, both 32 hex digits, for any content or for the one named; repeat for more",
     )
-    content.add_argument("--key-file", type=Path, metavar="PATH", help="keys, one KID:KEY a line, # comments")
+    content.add_argument("--key-file", type=Path, metavar="PATH", help="keys, one KID:KEY[:ID] a line, # comments")
     content.add_argument(
         "--account", action="append", default=[], metavar="NAME", help="print a content token for it; repeat for more"
     )
@@ -112,6 +114,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     ending = {signal.SIGTERM, signal.SIGINT}
     try:
         head_end = HeadEnd(_config(options))
+        for kid, key, content_id in [*options.key, *(_read_keys(options.key_file) if options.key_file is not None else [])]:
+            head_end.add_key(kid, key, content_id)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
         try:
             with head_end:
@@ -132,9 +136,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _config(options: argparse.Namespace) -> HeadEndConfig:
-    keys = dict(options.key)
-    if options.key_file is not None:
-        keys |= _read_keys(options.key_file)
     config = HeadEndConfig(
         tenant=options.tenant,
         host=options.host,
@@ -146,34 +147,33 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
         grace=options.grace,
         token_rotation=options.rotation.replace("-", "_"),
         enforced=frozenset(options.enforced),
-        keys=keys,
         journal_limit=100_000,
     )
     return overrides.apply(config, options.settings)
 
 
-def _key(text: str) -> tuple[bytes, bytes]:
-    kid, _, key = text.strip().partition(":")
+def _key(text: str) -> _Key:
+    kid, _, rest = text.strip().partition(":")
+    key, _, content_id = rest.partition(":")
     try:
         pair = bytes.fromhex(kid.replace("-", "")), bytes.fromhex(key)
     except ValueError:
         pair = b"", b""
     if len(pair[0]) != 16 or len(pair[1]) != 16:
-        raise argparse.ArgumentTypeError("a key is KID:KEY, 32 hex digits each")
-    return pair
+        raise argparse.ArgumentTypeError("a key is KID:KEY, 32 hex digits each, and perhaps :CONTENT-ID")
+    return *pair, content_id or None
 
 
-def _read_keys(path: Path) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+def _read_keys(path: Path) -> list[_Key]:
+    found: list[_Key] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         text = line.partition("#")[0].strip()
         if not text:
             continue
         try:
-            kid, key = _key(text)
+            found.append(_key(text))
         except argparse.ArgumentTypeError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
-        found[kid] = key
     return found
 
 
@@ -191,6 +191,8 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
             "fairplay": head_end.certificate_url("fairplay"),
             "widevine": head_end.certificate_url("widevine"),
         },
+        "fps_url": head_end.fps_url,
+        "fps_certificate_url": head_end.fps_certificate_url,
         "control_url": head_end.control_url,
         "page_url": head_end.page_url,
         "ca_file": None if head_end.ca_file is None else str(head_end.ca_file),
@@ -238,6 +240,8 @@ def _print_start(ready: dict[str, Any], stream: TextIO) -> None:
         ("sessions", ready["ssm_url"]),
         *((f"{name} licences", url) for name, url in ready["license_urls"].items()),
         *((f"{name} certificate", url) for name, url in ready["certificate_urls"].items()),
+        ("key server", ready["fps_url"]),
+        ("its certificate", ready["fps_certificate_url"]),
         ("control", ready["control_url"]),
     ]
     if ready["ca_file"] is not None:

@@ -43,6 +43,8 @@ class Problem(str, Enum):
     NO_KEY = "no-key"
     BAD_KEY_ID = "bad-key-id"
     NOT_GRANTED = "not-granted"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
     INTERNAL = "internal"
     SSM_UNAVAILABLE = "ssm-unavailable"
 
@@ -84,6 +86,8 @@ _SSM: dict[Problem, int] = {
     Problem.NO_KEY: 1012,
     Problem.BAD_KEY_ID: 1011,
     Problem.NOT_GRANTED: 1011,
+    Problem.UNAUTHORIZED: 1003,
+    Problem.FORBIDDEN: 1006,
     Problem.INTERNAL: 4000,
     Problem.SSM_UNAVAILABLE: 4001,
 }
@@ -111,6 +115,8 @@ _LICENSE: dict[Problem, int] = {
     Problem.NO_KEY: 4011,
     Problem.BAD_KEY_ID: 4014,
     Problem.NOT_GRANTED: 4000,
+    Problem.UNAUTHORIZED: 4001,
+    Problem.FORBIDDEN: 4000,
     Problem.INTERNAL: 4000,
     Problem.SSM_UNAVAILABLE: 4000,
 }
@@ -138,11 +144,14 @@ _MESSAGES: dict[Problem, str] = {
     Problem.NO_KEY: "no key for key id",
     Problem.BAD_KEY_ID: "key id is not valid",
     Problem.NOT_GRANTED: "request not granted",
+    Problem.UNAUTHORIZED: "authorisation missing",
+    Problem.FORBIDDEN: "authorisation not accepted",
     Problem.INTERNAL: "internal error",
     Problem.SSM_UNAVAILABLE: "SSM not available",
 }
 
 _SSM_STATUS: dict[int, int] = {4000: 500, 4001: 503}
+_PROBLEM_STATUS: dict[Problem, int] = {Problem.UNAUTHORIZED: 401, Problem.FORBIDDEN: 403}
 
 
 def _frozen(table: dict[Problem, int]) -> Mapping[Problem, int]:
@@ -158,6 +167,7 @@ class CodeTable:
         license: ``errorCode`` of the licence services per problem.
         ssm_status: HTTP status per SSM ``errorCode`` where it is not ``default_status``.
         license_status: the same for licence codes.
+        problem_status: HTTP status per problem, before that of its code.
         default_status: HTTP status of every other refusal (400, seen in the field for 1007).
         messages: ``message`` text per problem.
     """
@@ -166,6 +176,7 @@ class CodeTable:
     license: Mapping[Problem, int] = field(default_factory=lambda: _frozen(_LICENSE))
     ssm_status: Mapping[int, int] = field(default_factory=lambda: MappingProxyType(_SSM_STATUS))
     license_status: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    problem_status: Mapping[Problem, int] = field(default_factory=lambda: _frozen(_PROBLEM_STATUS))
     default_status: int = 400
     messages: Mapping[Problem, str] = field(default_factory=lambda: MappingProxyType(_MESSAGES))
 
@@ -173,10 +184,10 @@ class CodeTable:
         """The ``errorCode`` a server of this family answers."""
         return (self.ssm if family == "ssm" else self.license)[problem]
 
-    def status(self, family: Family, code: int) -> int:
-        """The HTTP status under which that code travels."""
-        table = self.ssm_status if family == "ssm" else self.license_status
-        return table.get(code, self.default_status)
+    def status(self, family: Family, problem: Problem) -> int:
+        """The HTTP status under which a problem is told."""
+        by_code = self.ssm_status if family == "ssm" else self.license_status
+        return self.problem_status.get(problem, by_code.get(self.code(family, problem), self.default_status))
 
     def replacing(
         self,
@@ -185,6 +196,7 @@ class CodeTable:
         license: Mapping[Problem, int] | None = None,
         ssm_status: Mapping[int, int] | None = None,
         license_status: Mapping[int, int] | None = None,
+        problem_status: Mapping[Problem, int] | None = None,
     ) -> CodeTable:
         """A copy of this table with some rows replaced."""
         return replace(
@@ -193,4 +205,5 @@ class CodeTable:
             license={**self.license, **(license or {})},
             ssm_status={**self.ssm_status, **(ssm_status or {})},
             license_status={**self.license_status, **(license_status or {})},
+            problem_status={**self.problem_status, **(problem_status or {})},
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .codes import CodeTable
-from .knobs import V2, Base64Form, one_of
+from .knobs import V2, Base64Form, Certificate, Fps, one_of
 
 KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
 """The licence kinds served."""
@@ -71,7 +71,9 @@ class HeadEndConfig:
         fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.
         fairplay_base64: how ``CkcMessage`` is encoded.
         v2: what licence replies of SSP V2 look like.
-        keys: content keys by key id, 16 bytes each, for Clear Key licences.
+        certificate: how the FairPlay application certificate is served.
+        fps: the generic FairPlay key server.
+        keys: content keys by key id, 16 bytes each; keys of a content by ``add_key``.
         codes: which error code and status answer which problem.
         beat_tolerance_ms: lateness of a keep-alive that ``violations()`` forgives.
         control: serve the control endpoints under ``/_control/``.
@@ -103,6 +105,8 @@ class HeadEndConfig:
     fairplay_reply: FairPlayReply = "json"
     fairplay_base64: Base64Form = "padded"
     v2: V2 = field(default_factory=V2)
+    certificate: Certificate = field(default_factory=Certificate)
+    fps: Fps = field(default_factory=Fps)
     keys: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
     codes: CodeTable = field(default_factory=CodeTable)
     beat_tolerance_ms: int = 250

@@ -177,7 +177,8 @@ async def _token(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) ->
 
 
 async def _key(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
-    he.add_key(bytes.fromhex(str(_take(body, "kid"))), bytes.fromhex(str(_take(body, "key"))))
+    kid, key = (bytes.fromhex(str(_take(body, name))) for name in ("kid", "key"))
+    he.add_key(kid, key, body.pop("content_id", None))
     return {"keys": len(he.keys)}
 
 

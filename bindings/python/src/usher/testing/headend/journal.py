@@ -22,6 +22,7 @@ ROUTES = (
     "license",
     "license-renewal",
     "certificate",
+    "ckc",
     "kill-account",
     "kill-device",
     "unknown",

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Mapping
+
+from ..fairplay import Asset, read_identifier
+from .codes import Problem, Refusal
 
 
 class KeyStore:
-    """The content keys of the head-end, 16 bytes by 16-byte key id. Any thread may use it."""
+    """Content keys, 16 bytes by 16-byte key id, and the contents they belong to. Any thread may use it.
+
+    A content may have several keys (key rotation), and a key may belong to several contents. A key that
+    belongs to none is given for any content.
+    """
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         self._lock = threading.Lock()
         self._keys: dict[bytes, bytes] = {}
+        self._contents: dict[bytes, set[str]] = {}
+        self._of_content: dict[str, list[bytes]] = {}
         for kid, key in keys.items():
             self.add(kid, key)
 
-    def add(self, kid: bytes, key: bytes) -> None:
-        """Adds or replaces a key.
+    def add(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
+        """Adds or replaces a key, and says that it belongs to a content.
 
         Raises:
             ValueError: id or key is not 16 bytes.
@@ -25,11 +35,53 @@ class KeyStore:
             raise ValueError(f"key id and key are 16 bytes each, not {len(kid)} and {len(key)}")
         with self._lock:
             self._keys[kid] = key
+            if content_id is not None and content_id not in self._contents.setdefault(kid, set()):
+                self._contents[kid].add(content_id)
+                self._of_content.setdefault(content_id, []).append(kid)
 
     def get(self, kid: bytes) -> bytes | None:
         """The key, None when unknown."""
         with self._lock:
             return self._keys.get(kid)
+
+    def content_ids(self, kid: bytes) -> frozenset[str]:
+        """The contents a key belongs to, none when it is for any."""
+        with self._lock:
+            return frozenset(self._contents.get(kid, ()))
+
+    def kids(self, content_id: str) -> tuple[bytes, ...]:
+        """The key ids of a content, the newest last."""
+        with self._lock:
+            return tuple(self._of_content.get(content_id, ()))
+
+    def named(self, identifier: bytes) -> tuple[Asset, bytes, bytes]:
+        """What a content identifier names, with key id and key; of a content named alone the newest key.
+
+        Raises:
+            Refusal: it names nothing, or no key is known for it.
+        """
+        try:
+            asset = read_identifier(identifier)
+        except ValueError as error:
+            raise Refusal(Problem.BAD_CHALLENGE, str(error)) from error
+        kid = asset.kid if asset.kid is not None else self._newest(asset.content_id or "")
+        key = None if kid is None else self.get(kid)
+        if kid is None or key is None:
+            raise Refusal(Problem.NO_KEY, f"no key for content identifier {identifier[:100].decode('utf-8', 'replace')}")
+        belongs = self.content_ids(kid)
+        if asset.kid is not None and asset.content_id is not None and belongs and asset.content_id not in belongs:
+            raise Refusal(Problem.NO_KEY, f"key id {kid.hex()} is not of content {asset.content_id!r}")
+        return asset, kid, key
+
+    def _newest(self, content_id: str) -> bytes | None:
+        """The newest key id of a content; a key id may stand in the place of a content id."""
+        kids = self.kids(content_id)
+        if kids:
+            return kids[-1]
+        try:
+            return uuid.UUID(content_id).bytes
+        except ValueError:
+            return None
 
     def __len__(self) -> int:
         with self._lock:

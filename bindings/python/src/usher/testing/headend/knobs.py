@@ -8,6 +8,18 @@ from typing import Literal, get_args
 Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
 """How base64 is written."""
 
+CertificateForm = Literal["der", "base64", "pem", "json", "empty"]
+"""How the FairPlay application certificate is served; ``empty`` is a reply of no bytes."""
+
+RequestForm = Literal["raw", "form", "form-plain", "form-whole", "base64", "json"]
+"""How a key request encodes the SPC: its bytes; ``spc=`` and base64, escaped, not escaped or with the
+``=`` escaped as well; base64 text; JSON."""
+
+ReplyForm = Literal["raw", "json", "xml", "base64"]
+"""How the reply encodes the CKC: its bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""
+
+REQUEST_FORMS: tuple[RequestForm, ...] = get_args(RequestForm)
+
 Presence = Literal["optional", "required"]
 
 
@@ -50,3 +62,56 @@ class V2:
                 raise ValueError(f"v2: {'.'.join(path)!r} is not a path of names")
             if sum(other[: len(path)] == path for other in paths) > 1:
                 raise ValueError(f"v2: two values stand at {'.'.join(path)!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """How the FairPlay application certificate is served, by SSP and by the key server.
+
+    Attributes:
+        form: its encoding.
+        field: the member that holds it in JSON, as base64.
+        base64: how that base64, or that of ``base64``, is written.
+        size_bytes: zeros fill it up to this size, for a certificate that is too large.
+    """
+
+    form: CertificateForm = "der"
+    field: str = "certificate"
+    base64: Base64Form = "padded"
+    size_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        one_of("certificate.form", self.form, CertificateForm)
+        one_of("certificate.base64", self.base64, Base64Form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fps:
+    """The generic FairPlay key server.
+
+    Attributes:
+        requests: the encodings taken; others are refused.
+        spc_field: the field of the SPC in a form or in JSON.
+        asset_field: a field that must name the same content as the SPC, None for none.
+        authorization: the value the ``Authorization`` header must have, None for any or none.
+        reply: how the CKC is encoded.
+        reply_path: where it stands in JSON; dots make a path.
+        base64: how its base64 is written.
+    """
+
+    requests: frozenset[RequestForm] = frozenset(REQUEST_FORMS)
+    spc_field: str = "spc"
+    asset_field: str | None = None
+    authorization: str | None = None
+    reply: ReplyForm = "raw"
+    reply_path: str = "ckc"
+    base64: Base64Form = "padded"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "requests", frozenset(self.requests))
+        for form in self.requests:
+            one_of("fps.requests", form, RequestForm)
+        one_of("fps.reply", self.reply, ReplyForm)
+        one_of("fps.base64", self.base64, Base64Form)
+        if not all(self.reply_path.split(".")):
+            raise ValueError(f"fps.reply_path: {self.reply_path!r} is not a path of names")

@@ -48,6 +48,11 @@ def bytes_reply(data: bytes) -> Reply:
     return Reply(body=data, content_type="application/octet-stream")
 
 
+def text_reply(text: str, content_type: str = "text/plain; charset=utf-8") -> Reply:
+    """A reply of text."""
+    return Reply(body=text.encode("utf-8"), content_type=content_type)
+
+
 def error_reply(status: int, code: int, message: str) -> Reply:
     """An error body as the platform sends it (source: error bodies and codes)."""
     return json_reply({"errorCode": code, "message": message}, status)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import urllib.parse
-from collections.abc import Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection
 from types import TracebackType
 from typing import Any, Literal
 
 from aiohttp import web
 
 from . import checker, control
+from .addresses import Addresses
+from .backoffice import BackOffice
 from .checker import Violation
 from .clock import Clock, ManualClock, SystemClock
-from .config import MAX_HEADER_BYTES, SERVICE_OF, Api, HeadEndConfig, KeySystem
+from .config import MAX_HEADER_BYTES, HeadEndConfig
 from .dispatch import Dispatcher
 from .feed import Feed
 from .fixtures import Authority
@@ -31,7 +31,7 @@ _START_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 10.0
 
 
-class HeadEnd:
+class HeadEnd(Addresses, BackOffice):
     """A reference head-end. Any thread may call any method.
 
     It listens on loopback from ``start()`` to ``stop()``; ``with HeadEnd() as he`` does both. The
@@ -185,66 +185,12 @@ class HeadEnd:
             self.feed.close()
             await runner.cleanup()
 
-    # Addresses.
-
-    @property
-    def port(self) -> int:
-        """The TCP port; 0 before the first start unless configured."""
-        return self._port
-
-    @property
-    def url(self) -> str:
-        """``http[s]://host:port``, no slash at the end."""
-        scheme = "https" if self.config.tls else "http"
-        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
-        return f"{scheme}://{host}:{self._port}"
-
-    @property
-    def tenant_url(self) -> str:
-        """``…/{TENANT}``."""
-        return f"{self.url}/{urllib.parse.quote(self.config.tenant)}"
-
-    @property
-    def ssm_url(self) -> str:
-        """``…/{TENANT}/ssm``: what an integrator configures, without ``/v1``."""
-        return f"{self.tenant_url}/ssm"
-
-    @property
-    def control_url(self) -> str:
-        """``…/_control``."""
-        return self.url + control.PREFIX.rstrip("/")
-
-    @property
-    def page_url(self) -> str:
-        """The page that shows it live; it is there when the control endpoints are."""
-        return self.url + "/"
-
-    def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
-        """The licence URL of a key system; with ``v2`` the licence request sets the session up."""
-        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
-
-    def certificate_url(self, key_system: KeySystem) -> str:
-        """The certificate URL of ``fairplay`` or ``widevine``."""
-        if key_system not in ("fairplay", "widevine"):
-            raise ValueError(f"{key_system} has no certificates")
-        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/certificates"
-
-    @property
-    def ca_file(self) -> Path | None:
-        """The certificate of its authority, PEM; None without TLS. It lives as long as this object."""
-        return self._authority.ca_file if self._authority is not None else None
-
     # Time.
 
     @property
     def manual(self) -> bool:
         """Whether ``advance`` moves its clock."""
         return isinstance(self.clock, ManualClock)
-
-    @property
-    def now_ms(self) -> int:
-        """The time on its clock, ms since the Unix epoch."""
-        return self.clock.now_ms()
 
     def advance(self, ms: int) -> int:
         """Moves a manual clock on, wakes delayed replies and expires sessions; the new time in ms.
@@ -258,77 +204,7 @@ class HeadEnd:
         self.sessions.expire()
         return now
 
-    # Tokens.
-
-    def content_token(
-        self,
-        account: str | None = "account-1",
-        content_id: str = "content-1",
-        *,
-        max_sessions: int | None = None,
-        expires_in_s: float | None = 86_400,
-        device: str | None = None,
-        session_control: bool = True,
-        kids: Sequence[bytes] = (),
-        jti: str | None = None,
-        key: bytes | None = None,
-        **extra: Any,
-    ) -> str:
-        """A ContentAuthZ token.
-
-        Args:
-            account: ``device.accountId``; None leaves it out.
-            content_id: ``contentRights[0].contentId``.
-            max_sessions: ``sessionControl.maxSessions``; None leaves it to ``config.limit``.
-            expires_in_s: seconds from now on the head-end's clock, may be negative; None for no ``exp``.
-            device: ``device.deviceId``.
-            session_control: ``sessionControl.sessionControlEnabled``.
-            kids: ``defaultKcIds``, 16 bytes each.
-            jti: anti-replay id: with ``exp`` the token is good for one licence.
-            key: sign with another key, for a token whose signature does not verify.
-            extra: further claims, or other values for these.
-        """
-        return self._service.mint.content(
-            account=account,
-            content_id=content_id,
-            max_sessions=max_sessions,
-            exp=self._exp(expires_in_s),
-            device=device,
-            session_control=session_control,
-            kids=kids,
-            jti=jti,
-            extra=extra,
-            key=key,
-        )
-
-    def content_token_with_key(self, account: str | None = "account-1", **arguments: Any) -> str:
-        """A content token, a comma, and a content key token (five-part JWE shape); see ``content_token``."""
-        key_token = self._service.mint.key_token(arguments.get("kids", ()))
-        return f"{self.content_token(account, **arguments)},{key_token}"
-
-    def device_token(
-        self,
-        account: str | None = "account-1",
-        device: str = "device-1",
-        *,
-        expires_in_s: float | None = 86_400,
-        **extra: Any,
-    ) -> str:
-        """A DevAuthN token."""
-        return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
-
-    def operator_token(self, *, expires_in_s: float | None = 86_400) -> str:
-        """An AuthN token for operator calls."""
-        return self._service.mint.operator(exp=self._exp(expires_in_s))
-
-    def _exp(self, expires_in_s: float | None) -> int | None:
-        return None if expires_in_s is None else int(self.now_ms / 1000 + expires_in_s)
-
     # Hand on the wheel.
-
-    def add_key(self, kid: bytes, key: bytes) -> None:
-        """Adds a content key, id and key 16 bytes each."""
-        self.keys.add(kid, key)
 
     def kill_account(self, account: str) -> int:
         """Kills the sessions of an account as an operator would; how many."""

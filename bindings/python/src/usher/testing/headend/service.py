@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .. import fairplay
+from ..fairplay import Spc
 from .clock import Clock
 from .codes import Family, Problem, Refusal
 from .config import HeadEndConfig, KeySystem
@@ -91,7 +94,7 @@ class Service:
         self.mint = TokenMint(config.hmac_key, config.key_id, config.tenant)
         self.keys = KeyStore(config.keys)
         self.sessions = SessionTable(clock.now_ms, lifetime_ms=config.lifetime_ms, rotation=config.token_rotation)
-        self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture")
+        self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture").ljust(config.certificate.size_bytes, b"\0")
         self.widevine_certificate = service_certificate(config.tenant)
         self._played: set[str] = set()
 
@@ -100,7 +103,7 @@ class Service:
         codes = self.config.codes
         code = codes.code(family, refusal.problem)
         message = refusal.message or codes.messages.get(refusal.problem, refusal.problem.value)
-        return Answer(error_reply(codes.status(family, code), code, message), error_code=code)
+        return Answer(error_reply(codes.status(family, refusal.problem), code, message), error_code=code)
 
     def forget(self) -> None:
         """Loses all sessions and played tokens, as a restart without memory does."""
@@ -244,6 +247,21 @@ class Service:
         for kid in kids:
             if listed and kid not in listed:
                 raise Refusal(Problem.NOT_GRANTED, f"key id {kid.hex()} is not among the token's rights")
+
+    def read_spc(self, spc: bytes) -> tuple[Spc, bytes, bytes]:
+        """What an SPC of ours says, with the key id and key it asks for.
+
+        Raises:
+            Refusal: it is damaged, was made with another certificate, or asks for an unknown key.
+        """
+        try:
+            said = fairplay.read_spc(spc)
+        except ValueError as error:
+            raise Refusal(Problem.BAD_CHALLENGE, str(error)) from error
+        if said.certificate_sha256 not in (None, hashlib.sha256(self.fairplay_certificate).digest()):
+            raise Refusal(Problem.BAD_CHALLENGE, "the SPC was made with another certificate")
+        _, kid, key = self.keys.named(said.identifier)
+        return said, kid, key
 
     def _guarded(self, content: TokenPart) -> bool:
         return self.config.anti_replay and content.jti is not None and "exp" in content.claims

@@ -391,7 +391,7 @@ function buildRequest(request) {
 
 const ROUTE_WORDS = {
   setup: "set-up", license: "licence", "license-renewal": "licence renewal", "renewal-wv": "renewal",
-  "kill-account": "kill account", "kill-device": "kill device",
+  ckc: "key request", "kill-account": "kill account", "kill-device": "kill device",
 };
 const routeWords = route => ROUTE_WORDS[route] ?? route;
 
@@ -573,7 +573,7 @@ const KINDS = [
   ["redirect", "a redirect", { name: "location", words: "to", value: "https://example.com/" }],
   ["oversized", "a huge body", number("size_bytes", "bytes", 1000000)],
 ];
-const ROUTES = ["setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "kill-account", "kill-device", "*"];
+const ROUTES = ["setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "kill-account", "kill-device", "*"];
 
 for (const route of ROUTES) $("route").append(new Option(route === "*" ? "request of any kind" : routeWords(route), route));
 for (const [kind, words] of KINDS) $("kind").append(new Option(words, kind));

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Callable
+
+from ..fixtures import encode_base64
 from ..journal import Entry
-from ..replies import bytes_reply
+from ..knobs import CertificateForm
+from ..replies import Reply, bytes_reply, json_reply, text_reply
 from ..service import Answer, Route, Service
 
 
 def fairplay(service: Service, entry: Entry) -> Answer:
-    """The raw DER certificate; no authorisation asked (source: FairPlay licence service)."""
-    return Answer(bytes_reply(service.fairplay_certificate))
+    """The application certificate, raw DER unless told otherwise; no authorisation asked (source: FairPlay licence service)."""
+    says, der = service.config.certificate, service.fairplay_certificate
+    replies: dict[CertificateForm, Callable[[], Reply]] = {
+        "der": lambda: bytes_reply(der),
+        "base64": lambda: text_reply(encode_base64(der, says.base64)),
+        "pem": lambda: text_reply(ssl.DER_cert_to_PEM_cert(der), "application/x-pem-file"),
+        "json": lambda: json_reply({says.field: encode_base64(der, says.base64)}),
+        "empty": lambda: bytes_reply(b""),
+    }
+    return Answer(replies[says.form]())
 
 
 def widevine(service: Service, entry: Entry) -> Answer:
@@ -21,6 +34,7 @@ _FPLS = "/fpls/contentlicenseservice/v1/certificates"
 _WVLS = "/wvls/contentlicenseservice/v1/certificates"
 
 ROUTES = (
+    Route("GET", "/fps/certificate", "certificate", fairplay, family="license", key_system="fairplay"),
     Route("GET", _FPLS, "certificate", fairplay, family="license", key_system="fairplay"),
     Route("GET", _FPLS + "/{tenant}", "certificate", fairplay, family="license", key_system="fairplay"),
     Route("GET", _WVLS, "certificate", widevine, family="license", key_system="widevine"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.sax.saxutils import escape
 
+from ...fairplay import is_spc, make_ckc
 from ..codes import Problem, Refusal
 from ..config import KeySystem
 from ..fixtures import ckc, encode_base64, playready_license, widevine_license
@@ -37,7 +38,7 @@ def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
     """Raw SPC in, ``{"CkcMessage": base64}`` or the raw CKC out (source: FairPlay licence service)."""
     if not entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "SPC is empty")
-    message = ckc(entry.body)
+    message = _key_message(service, grant, entry.body) if is_spc(entry.body) else ckc(entry.body)
 
     def build(members: Members) -> Reply:
         if service.config.fairplay_reply == "raw":
@@ -45,6 +46,13 @@ def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
         return json_reply({"CkcMessage": encode_base64(message, service.config.fairplay_base64), **members})
 
     return build
+
+
+def _key_message(service: Service, grant: Grant, spc: bytes) -> bytes:
+    """The CKC for an SPC of ours: it holds the content key."""
+    _, kid, key = service.read_spc(spc)
+    service.check_kids(grant, [kid])
+    return make_ckc(spc, kid, key)
 
 
 def widevine(service: Service, entry: Entry, grant: Grant) -> Build:

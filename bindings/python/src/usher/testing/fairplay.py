@@ -1,0 +1,192 @@
+"""FairPlay without a FairPlay CDM: SPCs and CKCs of our own, which the reference head-end understands.
+
+A real SPC is made by Apple's CDM and a real CKC opened by it; neither runs here. These fixtures take
+their place. They protect nothing, but they carry the real content key, and they show whether every
+byte survived the way. All numbers are big-endian, a field that is not used is zeros.
+
+    SPC  offset  size  what                              CKC  offset  size  what
+              0     4  version, 1                                  0     4  "CKC1"
+              4     4  "USPC"                                      4    32  SHA-256 of the whole SPC
+              8    32  SHA-256 of the certificate                 36    16  key id
+             40    16  nonce, random                              52    16  key XOR the first 16 bytes
+             56    16  device id                                            of the nonce's SHA-256
+             72     …  content identifier
+
+Standard library only: players' tests may use it without the head-end.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import uuid
+from dataclasses import dataclass
+
+VERSION = b"\x00\x00\x00\x01"
+SPC_MAGIC = b"USPC"
+CKC_MAGIC = b"CKC1"
+_HEAD_BYTES = 72
+_CKC_BYTES = 68
+_NOTHING = bytes(16)
+
+
+@dataclass(frozen=True, slots=True)
+class Spc:
+    """What an SPC says.
+
+    Attributes:
+        identifier: the content identifier.
+        nonce: what wraps the key of its CKC.
+        certificate_sha256: SHA-256 of the application certificate, None when it was made without one.
+        device: the device id, None when it names none.
+    """
+
+    identifier: bytes
+    nonce: bytes
+    certificate_sha256: bytes | None
+    device: bytes | None
+
+
+def make_spc(identifier: bytes | str, certificate: bytes = b"", *, device: bytes = b"", nonce: bytes | None = None) -> bytes:
+    """The SPC for a content identifier.
+
+    Args:
+        identifier: bytes, or text sent as UTF-8.
+        certificate: the application certificate, DER.
+        device: at most 16 bytes.
+        nonce: 16 bytes, random ones when None.
+    """
+    if isinstance(identifier, str):
+        identifier = identifier.encode()
+    nonce = secrets.token_bytes(16) if nonce is None else nonce
+    if len(nonce) != 16 or len(device) > 16:
+        raise ValueError(f"a nonce is 16 bytes and a device id at most 16, not {len(nonce)} and {len(device)}")
+    digest = hashlib.sha256(certificate).digest() if certificate else bytes(32)
+    return VERSION + SPC_MAGIC + digest + nonce + device.ljust(16, b"\0") + identifier
+
+
+def is_spc(data: bytes) -> bool:
+    """Whether this is an SPC of ours; a stranger's has no ``USPC``."""
+    return data[:8] == VERSION + SPC_MAGIC
+
+
+def read_spc(spc: bytes) -> Spc:
+    """What an SPC says.
+
+    Raises:
+        ValueError: not one of ours, or without a content identifier.
+    """
+    if not is_spc(spc):
+        raise ValueError(f"not an SPC of ours: it begins with {spc[:8].hex(' ')}")
+    if len(spc) <= _HEAD_BYTES:
+        raise ValueError(f"an SPC of {len(spc)} bytes has no content identifier")
+    digest, device = spc[8:40], spc[56:72]
+    return Spc(
+        identifier=spc[_HEAD_BYTES:],
+        nonce=spc[40:56],
+        certificate_sha256=digest if any(digest) else None,
+        device=device.rstrip(b"\0") if device != _NOTHING else None,
+    )
+
+
+def make_ckc(spc: bytes, kid: bytes, key: bytes) -> bytes:
+    """The CKC that answers an SPC with a key.
+
+    Raises:
+        ValueError: not an SPC of ours, or key id or key is not 16 bytes.
+    """
+    if len(kid) != 16 or len(key) != 16:
+        raise ValueError(f"key id and key are 16 bytes each, not {len(kid)} and {len(key)}")
+    return CKC_MAGIC + hashlib.sha256(spc).digest() + kid + _wrapped(key, read_spc(spc).nonce)
+
+
+def open_ckc(ckc: bytes, spc: bytes) -> tuple[bytes, bytes]:
+    """Key id and key of a CKC.
+
+    Raises:
+        ValueError: it is damaged, or answers another SPC.
+    """
+    if len(ckc) != _CKC_BYTES or not ckc.startswith(CKC_MAGIC):
+        raise ValueError(f"not a CKC of ours: {len(ckc)} bytes that begin with {ckc[:8].hex(' ')}")
+    if ckc[4:36] != hashlib.sha256(spc).digest():
+        raise ValueError("the CKC answers another SPC")
+    return ckc[36:52], _wrapped(ckc[52:], read_spc(spc).nonce)
+
+
+def _wrapped(key: bytes, nonce: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(key, hashlib.sha256(nonce).digest(), strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """What a content identifier names.
+
+    Attributes:
+        content_id: the content, None when it names only a key.
+        kid: the key id, None when it names only the content.
+        iv: the initialisation vector, None when it has none.
+    """
+
+    content_id: str | None
+    kid: bytes | None = None
+    iv: bytes | None = None
+
+
+def identifier(content_id: str, kid: bytes, iv: bytes) -> bytes:
+    """The content identifier of a content key: JSON with ``ContentId``, ``KeyId`` and ``IV`` (source: asset identifiers)."""
+    value = {"ContentId": content_id, "KeyId": str(uuid.UUID(bytes=kid)), "IV": base64.b64encode(iv).decode("ascii")}
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def asset_id(content_id: str, kid: bytes, iv: bytes) -> str:
+    """The asset id of a content key: that JSON in base64."""
+    return base64.b64encode(identifier(content_id, kid, iv)).decode("ascii")
+
+
+def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
+    """The ``skd:`` URL of a content key, as a playlist has it."""
+    return f"skd://{asset_id(content_id, kid, iv)}"
+
+
+def read_identifier(data: bytes) -> Asset:
+    """What a content identifier names: JSON as above, that in base64 of any form, or else text: a content id.
+
+    Raises:
+        ValueError: neither text nor JSON that names anything.
+    """
+    text = data.decode("utf-8")
+    for candidate in (text, _unbase64(text)):
+        found = None if candidate is None else _json_asset(candidate)
+        if found is not None:
+            return found
+    if not text.strip():
+        raise ValueError("the content identifier is empty")
+    return Asset(text)
+
+
+def _json_asset(text: str) -> Asset | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    named = {name.lower(): item for name, item in value.items()}
+    content_id, kid, iv = (named.get(name) for name in ("contentid", "keyid", "iv"))
+    if not isinstance(content_id, str) and not isinstance(kid, str):
+        raise ValueError("the content identifier names neither ContentId nor KeyId")
+    return Asset(
+        content_id if isinstance(content_id, str) else None,
+        uuid.UUID(kid).bytes if isinstance(kid, str) else None,
+        base64.b64decode(iv) if isinstance(iv, str) else None,
+    )
+
+
+def _unbase64(text: str) -> str | None:
+    plain = text.strip().replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode("utf-8")
+    except ValueError:
+        return None

@@ -1,0 +1,75 @@
+"""Where a head-end is found: what a player is configured with."""
+
+from __future__ import annotations
+
+import urllib.parse
+from pathlib import Path
+
+from .config import SERVICE_OF, Api, HeadEndConfig, KeySystem
+from .control import PREFIX
+from .fixtures import Authority
+
+
+class Addresses:
+    """The addresses of a head-end, known once it listens."""
+
+    config: HeadEndConfig
+    _port: int
+    _authority: Authority | None
+
+    @property
+    def port(self) -> int:
+        """The TCP port; 0 before the first start unless configured."""
+        return self._port
+
+    @property
+    def url(self) -> str:
+        """``http[s]://host:port``, no slash at the end."""
+        scheme = "https" if self.config.tls else "http"
+        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        return f"{scheme}://{host}:{self._port}"
+
+    @property
+    def tenant_url(self) -> str:
+        """``…/{TENANT}``."""
+        return f"{self.url}/{urllib.parse.quote(self.config.tenant)}"
+
+    @property
+    def ssm_url(self) -> str:
+        """``…/{TENANT}/ssm``: what an integrator configures, without ``/v1``."""
+        return f"{self.tenant_url}/ssm"
+
+    @property
+    def control_url(self) -> str:
+        """``…/_control``."""
+        return self.url + PREFIX.rstrip("/")
+
+    @property
+    def page_url(self) -> str:
+        """The page that shows it live; it is there when the control endpoints are."""
+        return self.url + "/"
+
+    def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
+        """The licence URL of a key system; with ``v2`` the licence request sets the session up."""
+        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
+
+    def certificate_url(self, key_system: KeySystem) -> str:
+        """The certificate URL of ``fairplay`` or ``widevine``."""
+        if key_system not in ("fairplay", "widevine"):
+            raise ValueError(f"{key_system} has no certificates")
+        return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/v1/certificates"
+
+    @property
+    def fps_url(self) -> str:
+        """Where the generic FairPlay key server takes key requests."""
+        return f"{self.tenant_url}/fps/ckc"
+
+    @property
+    def fps_certificate_url(self) -> str:
+        """Its application certificate, the same as the licence service's."""
+        return f"{self.tenant_url}/fps/certificate"
+
+    @property
+    def ca_file(self) -> Path | None:
+        """The certificate of its authority, PEM; None without TLS. It lives as long as this object."""
+        return self._authority.ca_file if self._authority is not None else None

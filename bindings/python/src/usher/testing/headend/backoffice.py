@@ -1,0 +1,89 @@
+"""What an operator's back end would do: hand out tokens, keep content keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .keystore import KeyStore
+from .service import Service
+
+
+class BackOffice:
+    """The operator's side of a head-end."""
+
+    _service: Service
+    keys: KeyStore
+
+    @property
+    def now_ms(self) -> int:
+        """The time on its clock, ms since the Unix epoch."""
+        return self._service.clock.now_ms()
+
+    def content_token(
+        self,
+        account: str | None = "account-1",
+        content_id: str = "content-1",
+        *,
+        max_sessions: int | None = None,
+        expires_in_s: float | None = 86_400,
+        device: str | None = None,
+        session_control: bool = True,
+        kids: Sequence[bytes] = (),
+        jti: str | None = None,
+        key: bytes | None = None,
+        **extra: Any,
+    ) -> str:
+        """A ContentAuthZ token.
+
+        Args:
+            account: ``device.accountId``; None leaves it out.
+            content_id: ``contentRights[0].contentId``.
+            max_sessions: ``sessionControl.maxSessions``; None leaves it to ``config.limit``.
+            expires_in_s: seconds from now on the head-end's clock, may be negative; None for no ``exp``.
+            device: ``device.deviceId``.
+            session_control: ``sessionControl.sessionControlEnabled``.
+            kids: ``defaultKcIds``, 16 bytes each.
+            jti: anti-replay id: with ``exp`` the token is good for one licence.
+            key: sign with another key, for a token whose signature does not verify.
+            extra: further claims, or other values for these.
+        """
+        return self._service.mint.content(
+            account=account,
+            content_id=content_id,
+            max_sessions=max_sessions,
+            exp=self._exp(expires_in_s),
+            device=device,
+            session_control=session_control,
+            kids=kids,
+            jti=jti,
+            extra=extra,
+            key=key,
+        )
+
+    def content_token_with_key(self, account: str | None = "account-1", **arguments: Any) -> str:
+        """A content token, a comma, and a content key token (five-part JWE shape); see ``content_token``."""
+        key_token = self._service.mint.key_token(arguments.get("kids", ()))
+        return f"{self.content_token(account, **arguments)},{key_token}"
+
+    def device_token(
+        self,
+        account: str | None = "account-1",
+        device: str = "device-1",
+        *,
+        expires_in_s: float | None = 86_400,
+        **extra: Any,
+    ) -> str:
+        """A DevAuthN token."""
+        return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
+
+    def operator_token(self, *, expires_in_s: float | None = 86_400) -> str:
+        """An AuthN token for operator calls."""
+        return self._service.mint.operator(exp=self._exp(expires_in_s))
+
+    def _exp(self, expires_in_s: float | None) -> int | None:
+        return None if expires_in_s is None else int(self.now_ms / 1000 + expires_in_s)
+
+    def add_key(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
+        """Adds a content key, id and key 16 bytes each; of a content, which may have several, or else for any."""
+        self.keys.add(kid, key, content_id)
