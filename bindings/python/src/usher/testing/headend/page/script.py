@@ -573,7 +573,9 @@ const KINDS = [
   ["redirect", "a redirect", { name: "location", words: "to", value: "https://example.com/" }],
   ["oversized", "a huge body", number("size_bytes", "bytes", 1000000)],
 ];
-const ROUTES = ["setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "kill-account", "kill-device", "*"];
+const ROUTES = [
+  "setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "kill-account", "kill-device", "*"
+];
 
 for (const route of ROUTES) $("route").append(new Option(route === "*" ? "request of any kind" : routeWords(route), route));
 for (const [kind, words] of KINDS) $("kind").append(new Option(words, kind));
