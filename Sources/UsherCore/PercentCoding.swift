@@ -49,7 +49,7 @@ package enum PercentCoding {
     return at
   }
 
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
+  static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x41...0x5A, 0x61...0x7A, 0x30...0x39, 0x2D, 0x2E, 0x5F, 0x7E: return true
     default: return false

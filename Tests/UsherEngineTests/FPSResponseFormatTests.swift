@@ -1,0 +1,87 @@
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+@Suite struct FPSResponseFormatTests {
+  private typealias Failure = FPSResponseFormat.Failure
+  private let ckc: [UInt8] = [0, 0, 0, 1] + (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
+  private var text: String { String(decoding: base64(ckc), as: UTF8.self) }
+
+  private func read(_ body: [UInt8], _ encoding: FPSResponseFormat.Encoding = .auto) -> Result<[UInt8], FPSResponseFormat.Failure> {
+    var format = FPSResponseFormat()
+    format.encoding = encoding
+    return withBytes(body) { body in
+      do throws(FPSResponseFormat.Failure) { return .success(try format.ckc(body).withBytes { Array($0) }) } catch { return .failure(error) }
+    }
+  }
+  private func read(_ body: String, _ encoding: FPSResponseFormat.Encoding = .auto) -> Result<[UInt8], FPSResponseFormat.Failure> {
+    read(bytes(body), encoding)
+  }
+
+  @Test func auto_everyWrapper_isOpened() {
+    let unpadded = String(text.prefix { $0 != "=" })
+    let url = String(decoding: base64(ckc, .url, padded: false), as: UTF8.self)
+    let lines = text.enumerated().map { $0.offset % 16 == 15 ? "\($0.element)\r\n" : "\($0.element)" }.joined()
+    for wrapped in [
+      #"{"CkcMessage":"\#(text)"}"#, #"{"ckcMessage":"\#(unpadded)","sessionToken":"t"}"#, #"{"ckc":"\#(url)"}"#, #"{"CKC":"\#(text)"}"#, #"{"License":"\#(text)"}"#,
+      #" {"license" : "\#(text)"} "#, "\u{FEFF}{\"ckc\":\"\(text)\"}", "<ckc>\(text)</ckc>", "\n<ckc>\n\(lines)\n</ckc>\n", "<?xml version='1.0'?><r><CKC>\(unpadded)</CKC></r>", text,
+      unpadded, url, "\r\n \(lines)\n",
+    ] { #expect(read(wrapped) == .success(ckc), "\(wrapped)") }
+    #expect(read(ckc) == .success(ckc))
+  }
+
+  @Test func auto_octetsWithBlanksAround_keepThem() {
+    let octets: [UInt8] = [0x20, 0x0A, 0x00, 0xFF, 0x0A]
+    #expect(read(octets) == .success(octets))
+    #expect(read([0x7B, 0x00, 0xFF]) == .success([0x7B, 0x00, 0xFF]))
+    #expect(read([0x3C, 0x00, 0xFF]) == .success([0x3C, 0x00, 0xFF]))
+  }
+
+  @Test(arguments: [
+    ("", FPSResponseFormat.Failure.empty), (" \r\n\t", .empty), ("\u{FEFF}", .empty), ("Access denied", .text), ("Unauthorized", .text), ("denied", .text), ("zu viele Geräte", .text),
+    ("<html><body>no</body></html>", .webPage), ("<!DOCTYPE html>", .webPage), ("{", .notJSON), ("{'ckc':'x'}", .notJSON), ("{}", .noMember), (#"{"errorCode":4000}"#, .noMember),
+    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"AAAA"}}"#, .noMember), (#"{"ckc":""}"#, .empty), (#"{"ckc":"  "}"#, .empty), (#"{"ckc":"!"}"#, .notBase64),
+    ("<ckc></ckc>", .empty), ("<ckc> \n</ckc>", .empty), ("<ckc>AAA", .noElement), ("<ckc>!</ckc>", .notBase64), ("[]", .text), ("\"AAAA\"", .text),
+    ("VGhpcyBpcyBhIHNlbnRlbmNlIHdpdGhvdXQgYSBrZXkuCg==", .text), ("=", .text),
+  ])
+  func auto_noLicence_saysWhy(body: String, expected: FPSResponseFormat.Failure) {
+    #expect(read(body) == .failure(expected))
+  }
+
+  @Test func named_encoding_takesThatOnly() {
+    #expect(read("text", .raw) == .success(bytes("text")) && read("", .raw) == .failure(.empty))
+    #expect(read("AAAA", .base64) == .success([0, 0, 0]) && read(" AA AA\n", .base64) == .success([0, 0, 0]))
+    #expect(read("", .base64) == .failure(.empty) && read("{}", .base64) == .failure(.notBase64) && read(ckc, .base64) == .failure(.notBase64))
+    #expect(read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement) && read("", .element) == .failure(.empty))
+    #expect(read(#"{"ckc":"AAAA"}"#, .json) == .success([0, 0, 0]) && read("AAAA", .json) == .failure(.notJSON) && read("[]", .json) == .failure(.notJSON))
+    #expect(read("", .json) == .failure(.empty) && read("{}", .json) == .failure(.noMember))
+  }
+
+  @Test func body_ofTenMegabytes_isWhole() {
+    let large = [UInt8](repeating: 0xFB, count: 7_500_000)
+    #expect(read(base64(large)) == .success(large))
+  }
+
+  @Test func body_ofAMegabyte_isReadInEveryWrapper() {
+    let large = [UInt8](repeating: 0xFB, count: 750_000)
+    let coded = base64(large)
+    #expect(read(large) == .success(large))
+    #expect(read(bytes("<ckc>") + coded + bytes("</ckc>")) == .success(large))
+    #expect(read(bytes(#"{"ckc":""#) + coded + bytes(#""}"#)) == .success(large))
+    #expect(read([UInt8](repeating: 0x3C, count: 1_000_000)) == .failure(.webPage))
+    #expect(read([UInt8](repeating: 0x7B, count: 1_000_000)) == .failure(.notJSON))
+  }
+
+  @Test func hostileBody_neverTraps() {
+    var dice = Dice(41)
+    let pieces = ["{", "}", "\"ckc\"", ":", "\"AAAA\"", "<ckc>", "</ckc>", "AAAA", "=", " ", "\n", "\u{0}", "\u{FEFF}", "License", "ä", "[", "]", "<html>"]
+    for _ in 0..<10_000 {
+      var body: [UInt8] = []
+      for _ in 0..<dice.upTo(10) { body += dice.one(in: 6) ? [UInt8(truncatingIfNeeded: dice.next())] : bytes(dice.pick(pieces)) }
+      for encoding in FPSResponseFormat.Encoding.allCases {
+        if case .success(let found) = read(body, encoding) { #expect(!found.isEmpty && found.count <= body.count) }
+      }
+    }
+  }
+}
