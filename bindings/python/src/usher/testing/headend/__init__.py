@@ -22,7 +22,7 @@ from .faults import Fault
 from .fixtures import ckc, playready_license, service_certificate, widevine_license
 from .fps_wire import KeyRequest, read_key_request
 from .journal import ROUTES, Entry, Journal, Outcome
-from .knobs import REQUEST_FORMS, V2, Certificate, Fps, RequestForm
+from .knobs import REQUEST_FORMS, V2, Certificate, ExpressPlay, Fps, RequestForm, Sees
 from .script import FaultScript, Scripted
 from .server import HeadEnd
 from .sessions import Account, Session, SessionState, SessionTable
@@ -39,6 +39,7 @@ __all__ = [
     "Clock",
     "CodeTable",
     "Entry",
+    "ExpressPlay",
     "Fault",
     "FaultScript",
     "Fps",
@@ -52,6 +53,7 @@ __all__ = [
     "Problem",
     "RequestForm",
     "Scripted",
+    "Sees",
     "Session",
     "SessionState",
     "SessionTable",

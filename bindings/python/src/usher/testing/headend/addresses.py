@@ -70,6 +70,16 @@ class Addresses:
         return f"{self.tenant_url}/fps/certificate"
 
     @property
+    def rights_url(self) -> str:
+        """The ExpressPlay licence service, without a token."""
+        return f"{self.tenant_url}/hms/fp/rights/"
+
+    @property
+    def entitlement_url(self) -> str:
+        """The entitlement server, SEES."""
+        return f"{self.tenant_url}/sees/entitlement"
+
+    @property
     def ca_file(self) -> Path | None:
         """The certificate of its authority, PEM; None without TLS. It lives as long as this object."""
         return self._authority.ca_file if self._authority is not None else None

@@ -87,3 +87,42 @@ class BackOffice:
     def add_key(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
         """Adds a content key, id and key 16 bytes each; of a content, which may have several, or else for any."""
         self.keys.add(kid, key, content_id)
+
+    def rights_token(
+        self,
+        content_id: str = "content-1",
+        *,
+        kid: bytes | None = None,
+        expires_in_s: float | None = None,
+        uses: int | None = None,
+        cookie: str | None = None,
+        device: bytes | None = None,
+    ) -> str:
+        """An ExpressPlay token, as an operator's back end orders it.
+
+        Args:
+            content_id: the content; its keys are those added with this content id.
+            kid: good for this key only.
+            expires_in_s: seconds from now on the head-end's clock; None leaves it to ``config.expressplay``.
+            uses: licences it is good for; None leaves it to ``config.expressplay``.
+            cookie: registers the device that uses it under this cookie.
+            device: good for this device only.
+        """
+        made = self._service.right(content_id, kid=kid, expires_in_s=expires_in_s, uses=uses, cookie=cookie, device=device)
+        return self._service.rights.issue(made)
+
+    def rights_token_url(self, content_id: str = "content-1", **arguments: Any) -> str:
+        """The licence URL with a token in it; arguments as for ``rights_token``."""
+        return f"{self._service.tenant_url}/hms/fp/rights/?ExpressPlayToken={self.rights_token(content_id, **arguments)}"
+
+    def deny(self, content_id: str, text: str = "not in your package", error: int = 1) -> None:
+        """Lets the entitlement server deny a content, with a number and a text for the viewer."""
+        self._service.rights.deny(content_id, error, text)
+
+    def allow(self, content_id: str) -> None:
+        """Takes ``deny`` back."""
+        self._service.rights.allow(content_id)
+
+    def registered_device(self, cookie: str) -> bytes | None:
+        """The device registered under a cookie, None for none."""
+        return self._service.rights.device(cookie)

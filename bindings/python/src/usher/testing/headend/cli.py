@@ -193,6 +193,8 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
         },
         "fps_url": head_end.fps_url,
         "fps_certificate_url": head_end.fps_certificate_url,
+        "rights_url": head_end.rights_url,
+        "entitlement_url": head_end.entitlement_url,
         "control_url": head_end.control_url,
         "page_url": head_end.page_url,
         "ca_file": None if head_end.ca_file is None else str(head_end.ca_file),
@@ -242,6 +244,8 @@ def _print_start(ready: dict[str, Any], stream: TextIO) -> None:
         *((f"{name} certificate", url) for name, url in ready["certificate_urls"].items()),
         ("key server", ready["fps_url"]),
         ("its certificate", ready["fps_certificate_url"]),
+        ("ExpressPlay licences", ready["rights_url"]),
+        ("entitlements", ready["entitlement_url"]),
         ("control", ready["control_url"]),
     ]
     if ready["ca_file"] is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from .codes import CodeTable
-from .knobs import V2, Base64Form, Certificate, Fps, one_of
+from .knobs import V2, Base64Form, Certificate, ExpressPlay, Fps, Sees, one_of
 
 KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
 """The licence kinds served."""
@@ -73,6 +73,8 @@ class HeadEndConfig:
         v2: what licence replies of SSP V2 look like.
         certificate: how the FairPlay application certificate is served.
         fps: the generic FairPlay key server.
+        expressplay: the ExpressPlay licence service.
+        sees: the entitlement server.
         keys: content keys by key id, 16 bytes each; keys of a content by ``add_key``.
         codes: which error code and status answer which problem.
         beat_tolerance_ms: lateness of a keep-alive that ``violations()`` forgives.
@@ -107,6 +109,8 @@ class HeadEndConfig:
     v2: V2 = field(default_factory=V2)
     certificate: Certificate = field(default_factory=Certificate)
     fps: Fps = field(default_factory=Fps)
+    expressplay: ExpressPlay = field(default_factory=ExpressPlay)
+    sees: Sees = field(default_factory=Sees)
     keys: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
     codes: CodeTable = field(default_factory=CodeTable)
     beat_tolerance_ms: int = 250

@@ -166,6 +166,7 @@ async def _token(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) ->
         "content-with-key": he.content_token_with_key,
         "device": he.device_token,
         "operator": he.operator_token,
+        "rights": he.rights_token,
     }
     if kind not in makers:
         raise ValueError(f"unknown token kind {kind!r}; kinds are {', '.join(makers)}")
@@ -173,7 +174,20 @@ async def _token(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) ->
     body.clear()
     if "kids" in arguments:
         arguments["kids"] = [bytes.fromhex(kid) for kid in arguments["kids"]]
+    if kind == "rights" and "kid" in arguments:
+        arguments["kid"] = bytes.fromhex(arguments["kid"])
+    if kind == "rights" and "device" in arguments:
+        arguments["device"] = str(arguments["device"]).encode()
     return {"token": makers[kind](**arguments)}
+
+
+async def _entitlement(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    content_id = str(_take(body, "content_id"))
+    if body.pop("allowed", True):
+        he.allow(content_id)
+    else:
+        he.deny(content_id, **{name: body.pop(name) for name in ("text", "error") if name in body})
+    return {}
 
 
 async def _key(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
@@ -200,6 +214,7 @@ _ENDPOINTS: dict[tuple[str, str], _Answerer] = {
     ("POST", "release"): _release,
     ("POST", "token"): _token,
     ("POST", "key"): _key,
+    ("POST", "entitlement"): _entitlement,
     ("POST", "kill"): _kill,
 }
 

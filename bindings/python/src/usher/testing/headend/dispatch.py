@@ -123,7 +123,7 @@ class Dispatcher:
                 reply = error_reply(500, 0, f"fault {fault.label if fault else ''}: {error}")
                 break
         delivery = fault.delivery if fault is not None else Delivery.WHOLE
-        code, message = _error(reply)
+        code, message = (answer.error_code, answer.error_message) if reply is answer.reply else _error(reply)
         arrives = answer.token is not None and reply.status < 300 and _holds(reply, answer.token)
         if delivery in _SILENT:
             self._journal.amend(entry.number, outcome=Outcome.DROPPED)

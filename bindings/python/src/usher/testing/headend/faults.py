@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
+from . import rights
+from .knobs import ExpressPlayErrors
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
@@ -221,6 +223,12 @@ class Fault:
         return cls.reply(status, body=body, processed=processed, label=f"error {code}")
 
     @classmethod
+    def rights_error(cls, number: int, text: str = "by fault script", *, style: ExpressPlayErrors = "html", status: int = 400) -> Fault:
+        """An error of ExpressPlay's, without effect."""
+        made = rights.error_reply(number, text, style, status=status)
+        return cls(f"rights error {number}", effect=False, edits=(lambda _: made,))
+
+    @classmethod
     def redirect(cls, location: str, status: int = 302) -> Fault:
         """A redirect, without effect."""
         return cls.reply(status, headers={"Location": location}, label=f"redirect {status}")
@@ -333,6 +341,7 @@ KINDS = (
     "reply",
     "status",
     "error",
+    "rights_error",
     "redirect",
     "html_page",
     "non_json",

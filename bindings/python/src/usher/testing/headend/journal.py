@@ -23,6 +23,8 @@ ROUTES = (
     "license-renewal",
     "certificate",
     "ckc",
+    "rights",
+    "entitlement",
     "kill-account",
     "kill-device",
     "unknown",
@@ -62,8 +64,8 @@ class Entry:
         account: whom the tokens speak for, else None.
         session: session id, from the session token or made by this request, else None.
         status: HTTP status answered; None until then, and for good if no reply was sent.
-        error_code: ``errorCode`` answered, None for none.
-        error_message: ``message`` answered beside it, None for none.
+        error_code: ``errorCode`` or other number of an error answered, None for none.
+        error_message: the text answered beside it, None for none.
         fault: label of the fault applied, None for none.
         outcome: see ``Outcome``.
         answered_ms: when the reply went out, on the head-end's clock.

@@ -20,6 +20,13 @@ ReplyForm = Literal["raw", "json", "xml", "base64"]
 
 REQUEST_FORMS: tuple[RequestForm, ...] = get_args(RequestForm)
 
+ExpressPlayErrors = Literal["html", "json", "json-short", "json-error"]
+"""How ExpressPlay tells an error: a web page, or JSON with ``errorCode`` and ``errorMessage``, ``code`` and
+``message``, ``error`` and ``message``."""
+
+MessageId = Literal["same", "wrong", "missing"]
+"""The ``messageID`` of an entitlement reply: the request's, as it must be, or not."""
+
 Presence = Literal["optional", "required"]
 
 
@@ -115,3 +122,43 @@ class Fps:
         one_of("fps.base64", self.base64, Base64Form)
         if not all(self.reply_path.split(".")):
             raise ValueError(f"fps.reply_path: {self.reply_path!r} is not a path of names")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpressPlay:
+    """The ExpressPlay licence service.
+
+    Attributes:
+        errors: how it tells an error; its layout in JSON is not settled in public material.
+        lifetime_s: how long a token is good for.
+        one_shot: a token is good for one licence.
+    """
+
+    errors: ExpressPlayErrors = "html"
+    lifetime_s: float = 30 * 86_400
+    one_shot: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("expressplay.errors", self.errors, ExpressPlayErrors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sees:
+    """The entitlement server.
+
+    Attributes:
+        message_id: what it answers as ``messageID``.
+        denied_status: HTTP status of a denial.
+        bound_only: entitles only to licences bound to a device.
+        authorization: the value the ``Authorization`` header must have, None for any or none.
+        rights_url: what its token URLs begin with, None for this head-end's own service.
+    """
+
+    message_id: MessageId = "same"
+    denied_status: int = 200
+    bound_only: bool = False
+    authorization: str | None = None
+    rights_url: str | None = None
+
+    def __post_init__(self) -> None:
+        one_of("sees.message_id", self.message_id, MessageId)

@@ -178,6 +178,7 @@ class HeadEnd(Addresses, BackOffice):
             )
             await site.start()
             self._port = int(runner.addresses[0][1])
+            self._service.tenant_url = self.tenant_url
             started.set()
             await self._stop.wait()
             dispatcher.stopping = True

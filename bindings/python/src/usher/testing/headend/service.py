@@ -15,6 +15,7 @@ from .fixtures import certificate_der, service_certificate
 from .journal import Entry
 from .keystore import KeyStore
 from .replies import Reply, error_reply
+from .rights import Right, RightsLedger
 from .sessions import CreatedBy, Session, SessionTable
 from .tokens import TokenMint, TokenPart
 
@@ -31,7 +32,8 @@ class Answer:
         session: the session it concerns, None likewise.
         issued: ``seq`` of the session token given, None for none.
         token: that token.
-        error_code: ``errorCode`` of a refusal.
+        error_code: number of a refusal.
+        error_message: its text.
     """
 
     reply: Reply
@@ -40,6 +42,7 @@ class Answer:
     issued: int | None = None
     token: str | None = field(default=None, repr=False)
     error_code: int | None = None
+    error_message: str | None = None
 
 
 Handler = Callable[["Service", Entry], Answer]
@@ -86,7 +89,11 @@ class Grant:
 
 
 class Service:
-    """State and checks of one head-end. Handlers run on the server's loop, one at a time."""
+    """State and checks of one head-end. Handlers run on the server's loop, one at a time.
+
+    Attributes:
+        tenant_url: where it listens, empty until it does.
+    """
 
     def __init__(self, config: HeadEndConfig, clock: Clock) -> None:
         self.config = config
@@ -96,6 +103,8 @@ class Service:
         self.sessions = SessionTable(clock.now_ms, lifetime_ms=config.lifetime_ms, rotation=config.token_rotation)
         self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture").ljust(config.certificate.size_bytes, b"\0")
         self.widevine_certificate = service_certificate(config.tenant)
+        self.rights = RightsLedger(clock)
+        self.tenant_url = ""
         self._played: set[str] = set()
 
     def refuse(self, family: Family, refusal: Refusal) -> Answer:
@@ -103,7 +112,7 @@ class Service:
         codes = self.config.codes
         code = codes.code(family, refusal.problem)
         message = refusal.message or codes.messages.get(refusal.problem, refusal.problem.value)
-        return Answer(error_reply(codes.status(family, refusal.problem), code, message), error_code=code)
+        return Answer(error_reply(codes.status(family, refusal.problem), code, message), error_code=code, error_message=message)
 
     def forget(self) -> None:
         """Loses all sessions and played tokens, as a restart without memory does."""
@@ -247,6 +256,23 @@ class Service:
         for kid in kids:
             if listed and kid not in listed:
                 raise Refusal(Problem.NOT_GRANTED, f"key id {kid.hex()} is not among the token's rights")
+
+    def right(
+        self,
+        content_id: str,
+        *,
+        kid: bytes | None = None,
+        expires_in_s: float | None = None,
+        uses: int | None = None,
+        cookie: str | None = None,
+        device: bytes | None = None,
+    ) -> Right:
+        """A right to a content, its lifetime and uses by the settings unless told otherwise."""
+        settings = self.config.expressplay
+        lifetime_s = settings.lifetime_s if expires_in_s is None else expires_in_s
+        if uses is None and settings.one_shot:
+            uses = 1
+        return Right(content_id, kid, self.clock.now_ms() + round(lifetime_s * 1000), uses, cookie, device)
 
     def read_spc(self, spc: bytes) -> tuple[Spc, bytes, bytes]:
         """What an SPC of ours says, with the key id and key it asks for.

@@ -365,7 +365,7 @@ function sayLease(row) {
 
 // Requests
 
-function wrong(r) { return r.status >= 400 || (r.status === null && r.outcome !== "pending") || r.outcome === "damaged"; }
+function wrong(r) { return r.status >= 400 || r.code !== null || (r.status === null && r.outcome !== "pending") || r.outcome === "damaged"; }
 
 function drawRequests() {
   const all = [...known.requests.values()].sort((a, b) => b.number - a.number);
@@ -391,7 +391,7 @@ function buildRequest(request) {
 
 const ROUTE_WORDS = {
   setup: "set-up", license: "licence", "license-renewal": "licence renewal", "renewal-wv": "renewal",
-  ckc: "key request", "kill-account": "kill account", "kill-device": "kill device",
+  ckc: "key request", rights: "rights licence", "kill-account": "kill account", "kill-device": "kill device",
 };
 const routeWords = route => ROUTE_WORDS[route] ?? route;
 
@@ -553,6 +553,7 @@ const WHEN = { name: "when", words: "when", choices: [["before", "before it take
 const number = (name, words, value, optional = false) => ({ name, words, value, optional, number: true });
 const KINDS = [
   ["status", "an HTTP status", number("status", "status", 503), number("retry_after", "retry after", "", true)],
+  ["rights_error", "an ExpressPlay error", { ...number("number", "number", -2002), min: -9999 }],
   ["error", "an error code", number("code", "code", 1007), number("status", "status", 400)],
   ["stall", "no reply until released", WHEN],
   ["delay", "a late reply", number("ms", "ms", 3000), WHEN],
@@ -574,7 +575,8 @@ const KINDS = [
   ["oversized", "a huge body", number("size_bytes", "bytes", 1000000)],
 ];
 const ROUTES = [
-  "setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "kill-account", "kill-device", "*"
+  "setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "rights", "entitlement",
+  "kill-account", "kill-device", "*"
 ];
 
 for (const route of ROUTES) $("route").append(new Option(route === "*" ? "request of any kind" : routeWords(route), route));
@@ -588,7 +590,7 @@ function drawFields() {
     if (field.choices) for (const [value, words] of field.choices) input.append(new Option(words, value));
     else {
       Object.assign(input, { type: field.number ? "number" : "text", value: field.value, required: !field.optional });
-      if (field.number) input.min = 0;
+      if (field.number) input.min = field.min ?? 0;
       if (field.optional) input.placeholder = "not said";
     }
     input.name = field.name;

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..service import Route
-from . import certificates, fps, licenses, operator, ssm
+from . import certificates, expressplay, fps, licenses, operator, sees, ssm
 
-ALL: tuple[Route, ...] = (*ssm.ROUTES, *operator.ROUTES, *certificates.ROUTES, *licenses.ROUTES, *fps.ROUTES)
+ALL: tuple[Route, ...] = (*ssm.ROUTES, *operator.ROUTES, *certificates.ROUTES, *licenses.ROUTES, *fps.ROUTES, *expressplay.ROUTES, *sees.ROUTES)
 """Every route served."""
 
 

@@ -1,0 +1,149 @@
+"""ExpressPlay rights tokens and SEES entitlements: who may have which licence."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from types import MappingProxyType
+
+from .clock import Clock
+from .knobs import ExpressPlayErrors
+from .replies import Reply, json_reply
+
+TOKEN_EXPIRED = -2002
+CONTENT_KEY = -2005
+COOKIE = -2033
+DEVICE_AUTHENTICATION = -4001
+TOKEN_INVALID = -4010
+KEY_ID = -4018
+CKC_FAILED = -6004
+DEVICE_BINDING = -6008
+
+MESSAGES: Mapping[int, str] = MappingProxyType(
+    {
+        TOKEN_EXPIRED: "token has expired",
+        CONTENT_KEY: "no content key",
+        COOKIE: "cookie is not valid",
+        DEVICE_AUTHENTICATION: "licence is bound to another device",
+        TOKEN_INVALID: "token is not valid",
+        KEY_ID: "key id is not of the token's content",
+        CKC_FAILED: "CKC generation failed",
+        DEVICE_BINDING: "device binding is not supported",
+    }
+)
+"""Texts of the error numbers used here (source: ExpressPlay licence request)."""
+
+
+class RightsRefusal(Exception):
+    """A licence or entitlement that is refused.
+
+    Args:
+        number: an error number.
+        text: one line; the number's own when empty.
+    """
+
+    def __init__(self, number: int, text: str = "") -> None:
+        super().__init__(text or MESSAGES.get(number, "request refused"))
+        self.number = number
+
+
+def error_reply(number: int, text: str, style: ExpressPlayErrors, *, status: int = 400) -> Reply:
+    """An error as ExpressPlay tells it, as a web page or as JSON."""
+    if style == "html":
+        page = f"<html><head><title>Error {number}</title></head><body><h1>Error {number}</h1><p>{escape(text, quote=False)}</p></body></html>\n"
+        return Reply(status, page.encode(), "text/html; charset=utf-8")
+    names = {"json": ("errorCode", "errorMessage"), "json-short": ("code", "message"), "json-error": ("error", "message")}[style]
+    return json_reply(dict(zip(names, (number, text), strict=True)), status)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What one token entitles to.
+
+    Attributes:
+        content_id: the content.
+        kid: one key of it, None for whichever of its keys the SPC asks for.
+        expires_ms: the first ms at which it has expired.
+        uses: licences it is good for yet, None for any number.
+        cookie: licences given with it register their device under this cookie, None for no registration.
+        device: the only device it is good for, None for any.
+    """
+
+    content_id: str
+    kid: bytes | None
+    expires_ms: int
+    uses: int | None
+    cookie: str | None
+    device: bytes | None
+
+
+class RightsLedger:
+    """The tokens handed out, the devices registered, the contents denied. Any thread may call any method."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rights: dict[str, Right] = {}
+        self._devices: dict[str, bytes] = {}
+        self._denied: dict[str, tuple[int, str]] = {}
+
+    def issue(self, right: Right) -> str:
+        """A new token, URL-safe text."""
+        token = secrets.token_urlsafe(96)
+        with self._lock:
+            self._rights[token] = right
+        return token
+
+    def check(self, token: str | None) -> Right:
+        """What a token entitles to now.
+
+        Raises:
+            RightsRefusal: it is missing, unknown, expired or used up.
+        """
+        with self._lock:
+            right = self._rights.get(token or "")
+        if right is None:
+            raise RightsRefusal(TOKEN_INVALID, "token is missing" if not token else "")
+        if right.uses == 0:
+            raise RightsRefusal(TOKEN_INVALID, "token has been used")
+        if self._clock.now_ms() >= right.expires_ms:
+            raise RightsRefusal(TOKEN_EXPIRED)
+        return right
+
+    def redeem(self, token: str, device: bytes | None) -> None:
+        """Counts a licence, and registers its device where the token has a cookie."""
+        with self._lock:
+            right = self._rights[token]
+            if right.uses is not None:
+                self._rights[token] = replace(right, uses=right.uses - 1)
+            if right.cookie is not None and device is not None:
+                self._devices[right.cookie] = device
+
+    def device(self, cookie: str) -> bytes | None:
+        """The device registered under a cookie."""
+        with self._lock:
+            return self._devices.get(cookie)
+
+    def deny(self, content_id: str, number: int, text: str) -> None:
+        """Denies entitlement to a content."""
+        with self._lock:
+            self._denied[content_id] = (number, text)
+
+    def allow(self, content_id: str) -> None:
+        """Takes a denial back."""
+        with self._lock:
+            self._denied.pop(content_id, None)
+
+    def check_entitled(self, content_id: str) -> None:
+        """Checks that a content is not denied.
+
+        Raises:
+            RightsRefusal: with the number and text of the denial.
+        """
+        with self._lock:
+            denied = self._denied.get(content_id)
+        if denied is not None:
+            raise RightsRefusal(*denied)
