@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union
 
-from ._errors import InvalidCompletionError
+from ._enums import Origin, Status
+from ._errors import InvalidCompletionError, UsherError
 
 if TYPE_CHECKING:
     from .playback import Playback
@@ -26,19 +28,52 @@ LATER = Later.LATER
 """Returned by a token or payload callback that keeps its request, to call ``answer()`` or ``fail()`` on it from any thread before the deadline."""
 
 
+class Causes:
+    """The exceptions for which questions of one playback had no answer: the ``__cause__`` of the errors that come of it. Threads: any."""
+
+    def __init__(self) -> None:
+        self._newest: dict[Status, BaseException] = {}
+
+    def swap(self, status: Status, cause: BaseException | None) -> BaseException | None:
+        """Keeps what the newest question came to whose failing has this status; returns what was kept before."""
+        before = self._newest.pop(status, None)
+        if cause is not None:
+            self._newest[status] = cause
+        return before
+
+    def chain(self, error: UsherError) -> UsherError:
+        """Gives the error its cause, where that was an exception of a callback; returns it."""
+        status = error.status
+        if status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL):
+            status = Status.CALLBACK  # the renewals failed, for want of a payload
+        cause = self._newest.get(status)
+        if cause is not None and error.__cause__ is None:
+            error.__cause__ = cause
+        return error
+
+
 class Question(Generic[Answer]):
     """A question of the library. Answered at most once, in any thread, before the delegate's deadline.
 
     Attributes:
-        playback: the playback it is for; None when the object is gone already.
         tag: the `tag` given to Player.play().
     """
 
-    def __init__(self, completion: int, playback: Playback | None, tag: object) -> None:
-        self.playback = playback
+    _fails_as: ClassVar[Status]
+    """The status of what fails when there is no answer."""
+
+    def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None) -> None:
         self.tag = tag
         self._completion = completion
         self._answered = False
+        # Weak: an exception that is kept as a cause has this object in its frames.
+        self._reference = None if playback is None else weakref.ref(playback)
+        self._causes = causes or (Causes() if playback is None else playback._causes)
+
+    @property
+    def playback(self) -> Playback | None:
+        """The playback it is for; None when the object is gone."""
+        return None if self._reference is None else self._reference()
 
     @property
     def answered(self) -> bool:
@@ -55,9 +90,21 @@ class Question(Generic[Answer]):
         self._complete(value)
         self._answered = True
 
-    def fail(self) -> None:
-        """Says that there is no answer. Raises InvalidCompletionError as answer() does."""
-        self._complete(None)
+    def fail(self, cause: BaseException | None = None) -> None:
+        """Says that there is no answer.
+
+        Args:
+            cause: why; becomes the ``__cause__`` of the errors that come of it.
+
+        Raises:
+            InvalidCompletionError: as answer() does.
+        """
+        before = self._causes.swap(self._fails_as, cause)  # first, since who waits may go on before the call returns
+        try:
+            self._complete(None)
+        except BaseException:
+            self._causes.swap(self._fails_as, before)
+            raise
         self._answered = True
 
     def _complete(self, value: Answer | None) -> None:
@@ -70,6 +117,11 @@ class Question(Generic[Answer]):
                 self.fail()
             else:
                 self.answer(value)
+
+    def _give_up(self, cause: BaseException) -> None:
+        """Says that there is no answer, because the callback raised; where that came too late the library has told so already."""
+        with contextlib.suppress(InvalidCompletionError):
+            self.fail(cause)
 
 
 Reply = Union[Answer, "Future[Answer]", "Future[Answer | None]", Later, None]
@@ -84,8 +136,9 @@ def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callabl
             question._give(future.result())
         except BaseException as error:
             report(error)
-            question._give(None)
+            question._give_up(error)
 
+    question._causes.swap(question._fails_as, None)
     try:
         outcome = callback(question)
         if outcome is LATER or question.answered:
@@ -96,4 +149,4 @@ def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callabl
             question._give(outcome)
     except BaseException as error:
         report(error)
-        question._give(None)
+        question._give_up(error)

@@ -61,13 +61,19 @@ class Event(_event.Event):
 class TokenRequest(_delegate.TokenRequest):
     """As ``usher.TokenRequest``; `playback` is one of this module. Threads: any."""
 
-    playback: Playback | None  # type: ignore[assignment]
+    @property
+    def playback(self) -> Playback | None:  # type: ignore[override]
+        """The playback it is for; None when the object is gone."""
+        return super().playback  # type: ignore[return-value]
 
 
 class PayloadRequest(_playback.PayloadRequest):
     """As ``usher.PayloadRequest``; `playback` is one of this module. Threads: any."""
 
-    playback: Playback | None  # type: ignore[assignment]
+    @property
+    def playback(self) -> Playback | None:  # type: ignore[override]
+        """The playback it is for; None when the object is gone."""
+        return super().playback  # type: ignore[return-value]
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str] | Awaitable[str | None]]
@@ -84,8 +90,8 @@ class Context:
     """One independent instance of the library on the running event loop. Closed by ``async with`` or close().
 
     Callbacks run on the loop's thread; one that is a coroutine function becomes a task. **Exceptions in callbacks** and in such tasks go where
-    ``usher.Context`` says; where something was asked for the answer is then "there is none". A task that still runs when the context has closed is
-    cancelled.
+    ``usher.Context`` says; where something was asked for the answer is then "there is none", and the exception is the ``__cause__`` of what is
+    raised and told for that. A task that still runs when the context has closed is cancelled.
 
     Attributes:
         blocking: the pumped ``usher.Context`` underneath, for virtual time: settle(), advance(), jump(), pending().
@@ -265,9 +271,9 @@ class Context:
                 request._give(value)
         except Exception as error:
             self.blocking._callback_failed(name, error)
-            request._give(None)
-        except BaseException:
-            request._give(None)
+            request._give_up(error)
+        except BaseException as error:
+            request._give_up(error)
             raise
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -339,8 +345,7 @@ class SSPDelegate:
 
         def ask(request: _delegate.TokenRequest) -> Any:
             playback, tag = _subject(request)
-            ours = TokenRequest(request._completion, None, tag)
-            ours.playback = playback
+            ours = TokenRequest(request._completion, playback, tag, request._causes)  # type: ignore[arg-type]
             return context._ask("token", told, ours)
 
         self.blocking.set_token_callback(ask)
@@ -384,8 +389,7 @@ class Player:
         context, play = self.context, _Play(self.context._loop, tag)
 
         def ask(request: _playback.PayloadRequest) -> Any:
-            ours = PayloadRequest(request._completion, None, tag, request.key_system)
-            ours.playback = play.playback()
+            ours = PayloadRequest(request._completion, play.playback(), tag, request.key_system, request._causes)  # type: ignore[arg-type]
             return None if payload is None else context._ask("payload", payload, ours)
 
         def tell(told: _playback.Playback, license: License) -> None:
@@ -558,7 +562,9 @@ def _subject(request: Question[Any]) -> tuple[Playback | None, object]:
 
 def _again(error: UsherError) -> UsherError:
     """A copy: each that waits gets a traceback of its own."""
-    return copy.copy(error)
+    again = copy.copy(error)
+    again.__cause__ = error.__cause__
+    return again
 
 
 def _resolve(future: asyncio.Future[None], error: BaseException | None) -> None:

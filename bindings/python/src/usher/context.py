@@ -64,8 +64,9 @@ class Context:
     ``usher.aio``. Another thread's wait_closed() returns once a pump has told PLAYBACK_CLOSED.
 
     **Exceptions in callbacks** never reach the library. One is kept in ``last_callback_error`` and handed to ``on_callback_error(name, error)``
-    (default: ``threading.excepthook``, which prints it); a callback that was asked for something has then answered "there is none", so what it was
-    asked for fails with NoTokenError or CallbackError. In pumped mode KeyboardInterrupt and SystemExit are raised again by pump() or close().
+    (default: ``threading.excepthook``, which prints it). A callback that was asked for something has then answered "there is none", so what it was
+    asked for fails with NoTokenError or CallbackError; that error, raised by a call, in a future or in an event, has the exception as its
+    ``__cause__``, as ``raise ... from`` gives it. In pumped mode KeyboardInterrupt and SystemExit are raised again by pump() or close().
     """
 
     def __init__(
@@ -391,17 +392,21 @@ def _told_event(pointer: Any, number: int | None) -> None:
 
 def _event(context: Context | None, raw: Any) -> Event:
     item = _registry.get(raw.tag)
+    playback = None if item is None else item.playback(raw.playback)
+    error = _ffi.from_detail(raw.error)
+    if error is not None and playback is not None:
+        playback._causes.chain(error)
     return Event(
         type=EventType(raw.type),
         left=bool(raw.left),
         sequence=raw.sequence,
         time_ms=raw.time_ms,
-        playback=None if item is None else item.playback(raw.playback),
+        playback=playback,
         player=None if context is None else context._players.get(raw.player.value or 0),
         tag=None if item is None else item.tag,
         period_ms=raw.period_ms,
         lateness_ms=raw.lateness_ms,
-        error=_ffi.from_detail(raw.error),
+        error=error,
         orphan_possible=bool(raw.error.orphan_possible),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import _abi, _ffi, _registry
-from ._enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, WireFormat
+from ._enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, Status, WireFormat
 from ._question import Question, Reply, ask
 from .context import Context, report_to
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 class TokenRequest(Question[str]):
     """The library asks for a fresh content token: a header value, not empty, no CR, LF or NUL, at most 64 kB."""
+
+    _fails_as = Status.NO_TOKEN
 
     def _complete(self, value: str | None) -> None:
         _ffi.lib.usher_complete_token(self._completion, _ffi.c_string(value, "token"))
@@ -138,7 +140,8 @@ class SSPDelegate:
 
         The callback runs on a library thread and has `token_timeout_ms` to answer: ``lambda request: "token"``. Returning None means that there is
         none (the licence fails with NoTokenError). To answer later, return a ``concurrent.futures.Future``, or keep the request, return
-        ``usher.LATER``, and call ``request.answer(token)`` or ``request.fail()`` from any thread. An exception counts as None; see Context.
+        ``usher.LATER``, and call ``request.answer(token)`` or ``request.fail()`` from any thread. An exception counts as None, and becomes the
+        ``__cause__`` of that NoTokenError; see Context.
 
         Raises:
             InvalidHandleError.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _abi, _ffi, _registry
 from ._enums import CloseMode, KeySystem, LicenseType, RenewType, SessionState, Status
-from ._errors import InvalidArgumentError
-from ._question import Question, Reply, ask
+from ._errors import InvalidArgumentError, UsherError
+from ._question import Causes, Question, Reply, ask
 from .context import Context, report_to
 from .license import License
 
@@ -32,8 +32,10 @@ class PayloadRequest(Question[bytes]):
         key_system: a ``KeySystem`` value.
     """
 
-    def __init__(self, completion: int, playback: Playback | None, tag: object, key_system: str) -> None:
-        super().__init__(completion, playback, tag)
+    _fails_as = Status.CALLBACK
+
+    def __init__(self, completion: int, playback: Playback | None, tag: object, key_system: str, causes: Causes | None = None) -> None:
+        super().__init__(completion, playback, tag, causes)
         self.key_system = key_system
 
     def _complete(self, value: bytes | None) -> None:
@@ -53,6 +55,7 @@ class Playback:
         self.player = player
         self.tag = tag
         self._handle = _abi.PlaybackHandle()
+        self._causes = Causes()
         self._lock = threading.Lock()
         self._freed = False
 
@@ -75,7 +78,12 @@ class Playback:
             UsherTimeoutError: still pending. Or why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError,
             TLSError, ProtocolError, TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError. InvalidHandleError, WouldDeadlockError.
         """
-        _ffi.lib.usher_playback_wait_session(self._handle, _ffi.integer(timeout_ms, 32, "timeout_ms"))
+        timeout = _ffi.integer(timeout_ms, 32, "timeout_ms")
+        try:
+            _ffi.lib.usher_playback_wait_session(self._handle, timeout)
+        except UsherError as error:
+            self._causes.chain(error)
+            raise
 
     def wait_closed(self, timeout_ms: int = _abi.OFF) -> None:
         """Waits until it is closed (the event PLAYBACK_CLOSED); does not close it. Not in callbacks.
@@ -110,7 +118,11 @@ class Playback:
         """
         request, out = _license_request(key_system, payload, type, timeout_ms), _abi.ResponseHandle()
         status = _ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
-        return _license(_take(out, status, "usher_playback_get_license"))
+        try:
+            return _license(_take(out, status, "usher_playback_get_license"))
+        except UsherError as error:
+            self._causes.chain(error)
+            raise
 
     def request_license(
         self,
@@ -133,7 +145,7 @@ class Playback:
             InvalidHandleError, InvalidArgumentError, ClosedError: nothing was asked.
         """
         request = _license_request(key_system, payload, type, timeout_ms)
-        inquiry = _Inquiry(weakref.ref(self.context), _license, callback)
+        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _license, callback)
         entry = _registry.add(inquiry)
         _ffi.lib.usher_playback_request_license(self._handle, ctypes.byref(request), _on_response, entry, _registry.destroy)
         return inquiry.future
@@ -153,7 +165,7 @@ class Playback:
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
         """Asks for the delegate's certificate; the future and the callback as with request_license(). Raises StateError without a URL."""
-        inquiry = _Inquiry(weakref.ref(self.context), _certificate, callback)
+        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _certificate, callback)
         entry = _registry.add(inquiry)
         _ffi.lib.usher_playback_request_certificate(self._handle, _on_response, entry, _registry.destroy)
         return inquiry.future
@@ -229,10 +241,12 @@ class _Inquiry(Generic[Result]):
     def __init__(
         self,
         context: weakref.ref[Context],
+        causes: Causes,
         read: Callable[[_Response], Result],
         callback: Callable[[Future[Result]], object] | None,
     ) -> None:
         self.context = context
+        self.causes = causes
         self.read = read
         self.callback = callback
         self.future: Future[Result] = Future()
@@ -301,6 +315,8 @@ def _told_response(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: 
         return
     try:
         inquiry.future.set_result(inquiry.read(_read(pointer.contents)))
+    except UsherError as error:
+        inquiry.future.set_exception(inquiry.causes.chain(error))
     except BaseException as error:
         inquiry.future.set_exception(error)
     if inquiry.callback is not None:
