@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test sanitize bench build clean packages
+.PHONY: help demo test sanitize bench profile build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -32,6 +32,7 @@ help:
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
 	@echo '  make sanitize  the C and C++ hosts under valgrind and ThreadSanitizer (minutes)'
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
+	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -46,14 +47,17 @@ test: build $(checked) $(cpp) .venv/ready
 sanitize: build $(checked) .venv/ready
 	@scripts/sanitize
 
-# Quick: only whether they run, with what the tests have; what it writes is thrown away with build/.
+# All of it writes benchmarks/RESULTS.md; some PARTS, or QUICK (only whether they run, with what the tests have), build/bench/out.
 ifeq ($(QUICK),)
 bench: $(shipped) $(bench) .venv-bench/ready
-	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --out benchmarks $(PARTS)
+	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out $(if $(PARTS),build/bench/out,benchmarks) $(PARTS)
 else
 bench: $(shipped) $(bench) .venv/ready
-	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --out build/bench/out --quick $(PARTS)
+	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out build/bench/out --quick $(PARTS)
 endif
+
+profile: $(shipped) $(bench)
+	@$(bounded) 900 $(PYTHON) benchmarks/hotpath.py --programs $(dir $(bench)) --out benchmarks/PROFILE.md
 
 build: $(shipped) $(player)
 

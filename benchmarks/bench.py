@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the benchmarks and writes what came out. `make bench` makes ready what they need, then calls this.
 
-    benchmarks/bench.py --programs build/bench --out build/bench-out            all of them
-    benchmarks/bench.py --programs build/bench --out build/bench-out --quick    only whether they run: figures mean nothing
+    benchmarks/bench.py --programs build/bench --library build/shipped/libusher.so --out benchmarks
+    ... --quick --out build/bench/out       only whether they run: figures mean nothing
 """
 
 from __future__ import annotations
@@ -13,38 +13,63 @@ import sys
 from pathlib import Path
 
 import heartbeats
+import held
+import overhead
+import rates
 import report
+import setups
+from measure import Run
 
-PARTS = {"heartbeats": heartbeats.measure}
+PARTS = {
+    "heartbeats": heartbeats.measure,
+    "tls": heartbeats.measure_tls,
+    "rates": rates.measure,
+    "setups": setups.measure,
+    "held": held.measure,
+    "overhead": overhead.measure,
+}
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(","))
+
+
+def tell(section: report.Section) -> None:
+    print(section.text())
+    for goal in section.goals:
+        print("   " + ", ".join(goal.cells()))
+    print(flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(PARTS)}")
     parser.add_argument("--programs", type=Path, required=True, help="where the C programs are")
-    parser.add_argument("--out", type=Path, required=True, help="folder for RESULTS.md")
+    parser.add_argument("--library", type=Path, required=True, help="the libusher.so they are linked with")
+    parser.add_argument("--out", type=Path, required=True, help="folder for RESULTS.md and plots/")
     parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="one short repetition")
+    parser.add_argument("--bounds", type=numbers, default=(0, 8, 64, 256, 1000), help="requests in flight to compare; 0: the library's default")
+    parser.add_argument("--quick", action="store_true", help="one short repetition, no pictures")
     parser.add_argument("--command", default="make bench", help="what the report says it was made by")
     told = parser.parse_args()
     unknown = set(told.parts) - PARTS.keys()
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    repetitions = 1 if told.quick else told.repetitions
+    pictures = None if told.quick else told.out / "plots"
+    (pictures or told.out).mkdir(parents=True, exist_ok=True)
+    run = Run(told.programs.resolve(), told.library.resolve(), 1 if told.quick else told.repetitions, told.quick, told.bounds, pictures)
     sections: list[report.Section] = []
     loads = [os.getloadavg()[0]]
     for name in told.parts or PARTS:
         print(f"usher: bench: {name}", flush=True)
-        found = PARTS[name](told.programs.resolve(), repetitions, told.quick)
-        for section in found:
-            print(section.text())
-            for goal in section.goals:
-                print(goal.text())
-            print(flush=True)
+        found = PARTS[name](run)
+        for section in () if told.quick else found:
+            tell(section)
+        if told.quick:
+            print(f"ok - {name}: {sum(len(section.rows) for section in found)} figures")
         sections += found
         loads.append(os.getloadavg()[0])
-    told.out.mkdir(parents=True, exist_ok=True)
-    (told.out / "RESULTS.md").write_text(report.text(sections, told.command, loads, repetitions), encoding="utf-8")
+    (told.out / "RESULTS.md").write_text(report.text(sections, told.command, loads, run.repetitions), encoding="utf-8")
     print(f"usher: {told.out / 'RESULTS.md'}")
     return 0
 

@@ -6,18 +6,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import Goal, Program, interleaved, ratio, spread
+import plots
+from measure import Goal, Program, Run, interleaved, ratio, spread
 from report import Section
 from server import Server
 
 PYTHON = Path(__file__).parent / "python"
-EASY, MULTI, REQUESTS, AIOHTTP = "C, libcurl easy", "C, libcurl multi and epoll", "Python requests", "Python aiohttp"
+EASY, MULTI, REQUESTS, AIOHTTP = "C, libcurl easy", "C, libcurl multi + epoll", "Python requests", "Python aiohttp"
 OURS, OBSERVED, PUMPED = "libusher", "libusher, observer on callback threads", "libusher, observer pumped"
 
 
 @dataclass(frozen=True)
 class Load:
-    """How many sessions are due at once, and how many requests may be under way."""
+    """How many sessions are due at once, and how many requests may be under way (0: all)."""
 
     title: str
     sessions: int
@@ -26,57 +27,82 @@ class Load:
     python_rounds: int
 
 
-LOADS = (Load("1 in flight", 200, 1, 50, 5), Load("64 in flight", 64, 64, 150, 15), Load("1,000 due at once", 1000, 0, 10, 1))
-QUICK = (Load("1 in flight", 20, 1, 3, 1), Load("64 in flight", 64, 64, 3, 1), Load("1,000 due at once", 1000, 0, 1, 1))
+ONE, SIXTY_FOUR = Load("1 in flight", 200, 1, 50, 5), Load("64 in flight", 640, 64, 15, 2)
+LOADS = (ONE, SIXTY_FOUR, Load("1,000 due at once", 1000, 0, 10, 1))
+QUICK = (Load("1 in flight", 20, 1, 2, 1), Load("64 in flight", 80, 64, 1, 1), Load("1,000 due at once", 1000, 0, 1, 1))
+WITH_TLS = (
+    ("https", "TLS", "HTTP/1.1 over TLS 1.3."),
+    ("http2", "HTTP/2", "HTTP/2 over TLS 1.3. The Python peers have no HTTP/2 and use HTTP/1.1."),
+)
+GOALS = {"1 in flight": (EASY, 1.10), "64 in flight": (MULTI, 1.15), "1,000 due at once": (EASY, 1.0)}
 
 
-def contestants(programs: Path, server: Server, load: Load, *, ca: str | None = None, path: str = "") -> dict[str, Program]:
-    def options(rounds: int, in_flight: int, variant: int | None = None) -> list[str]:
-        told = ["--base", server.base(path), "--sessions", load.sessions, "--rounds", rounds, "--in-flight", in_flight, "--warm-up", min(2, rounds)]
-        told += [] if ca is None else ["--ca", ca]
-        told += [] if variant is None else ["--variant", variant]
-        return [str(word) for word in told]
+def contestants(run: Run, server: Server, load: Load, scheme: str = "http") -> dict[str, Program]:
+    base = ("--base", server.base(scheme=scheme), "--ca", server.ca, "--sessions", load.sessions, "--warm-up", 1 if run.quick else 2)
 
-    def c(name: str, in_flight: int, variant: int | None = None) -> list[str]:
-        return [str(programs / name), *options(load.rounds, in_flight, variant)]
+    def c(name: str, in_flight: int, *more: object) -> list[str]:
+        return run.c(name, *base, "--rounds", load.rounds, "--in-flight", in_flight, *more)
 
     def python(name: str) -> list[str]:
-        return [sys.executable, str(PYTHON / name), *options(load.python_rounds, load.in_flight or 64)]
+        words = (PYTHON / name, *base, "--rounds", load.python_rounds, "--in-flight", load.in_flight or 64)
+        return [sys.executable, *map(str, words)]
 
     found = [Program(EASY, c("beats_easy", 0)), Program(MULTI, c("beats_multi", load.in_flight))]
     if not load.in_flight:
         found.append(Program(f"{MULTI}, 64 at once", c("beats_multi", 64)))
-    bound = load.in_flight if load.in_flight == 1 else 0  # the library's own, where it may
-    found += [Program(OURS, c("beats_usher", bound, 0)), Program(OBSERVED, c("beats_usher", bound, 1)), Program(PUMPED, c("beats_usher", bound, 2))]
-    found += [Program(REQUESTS, python("beats_requests.py")), Program(AIOHTTP, python("beats_aiohttp.py"))]
+    own = 1 if load.in_flight == 1 else 0  # the library's own bound, unless it is to be 1
+    found.append(Program(OURS, c("beats_usher", own)))
+    if scheme == "http":
+        found += [Program(OBSERVED, c("beats_usher", own, "--variant", 1)), Program(PUMPED, c("beats_usher", own, "--variant", 2))]
+    found.append(Program(REQUESTS, python("beats_requests.py")))
+    found.append(Program(AIOHTTP, python("beats_aiohttp.py")))
     return {program.name: program for program in found}
 
 
 def goals(load: Load, found: dict[str, Program]) -> list[Goal]:
-    def cpu(base: str) -> float:
-        return ratio(found[OURS].cpu_us, found[base].cpu_us).median
+    base, most = GOALS[load.title]
+    against_base = ratio(found[OURS].cpu_us, found[base].cpu_us).median
+    times_less = ratio(found[REQUESTS].cpu_us, found[OURS].cpu_us).median
+    return [
+        Goal(f"{load.title}: CPU per heartbeat, libusher / {base}", against_base, most),
+        Goal(f"{load.title}: CPU per heartbeat, {REQUESTS} / libusher", times_less, 20, at_least=True),
+    ]
 
-    bound = {"1 in flight": (EASY, 1.10), "64 in flight": (MULTI, 1.15), "1,000 due at once": (EASY, 1.0)}
-    base, most = bound[load.title]
-    return [Goal(f"{load.title}: CPU against {base}", cpu(base), most), Goal(f"{load.title}: CPU against {REQUESTS}", cpu(REQUESTS), 1 / 20)]
+
+def table(title: str, words: str, found: dict[str, Program]) -> Section:
+    header = ["", "CPU µs per beat", "wall µs per beat", "CPU / easy", "CPU / multi", "CPU / requests"]
+    rows = [
+        [name, spread(program.cpu_us).text(), spread(program.wall_us).text()]
+        + [ratio(program.cpu_us, found[base].cpu_us).text(2 if base != REQUESTS else 3) for base in (EASY, MULTI, REQUESTS)]
+        for name, program in found.items()
+    ]
+    return Section(title, words, header, rows)
 
 
-def measure(programs: Path, repetitions: int, quick: bool) -> list[Section]:
+def measure(run: Run) -> list[Section]:
+    """Over plain HTTP, by load."""
     sections = []
     with Server() as server:
-        for load in QUICK if quick else LOADS:
-            found = contestants(programs, server, load)
-            interleaved(list(found.values()), repetitions)
-            rows = [
-                [
-                    name,
-                    spread(program.cpu_us).text(),
-                    spread(program.wall_us).text(),
-                    ratio(program.cpu_us, found[EASY].cpu_us).text(2),
-                    ratio(program.cpu_us, found[MULTI].cpu_us).text(2),
-                ]
-                for name, program in found.items()
-            ]
-            header = ["", "CPU µs per beat", "wall µs per beat", "CPU / easy", "CPU / multi"]
-            sections.append(Section(f"Heartbeats, {load.title}", "", header, rows, goals(load, found)))
+        for load in QUICK if run.quick else LOADS:
+            found = contestants(run, server, load)
+            interleaved(list(found.values()), run.repetitions)
+            section = table(f"Heartbeats: {load.title}", "", found)
+            section.goals = goals(load, found)
+            sections.append(section)
+            if run.pictures:
+                section.picture = f"beats-{load.title.split()[0].replace(',', '')}.svg"
+                figures = {name: spread(program.cpu_us) for name, program in found.items()}
+                plots.bars(run.pictures / section.picture, f"CPU per heartbeat, {load.title}", figures)
+    return sections
+
+
+def measure_tls(run: Run) -> list[Section]:
+    """Over TLS, HTTP/1.1 and HTTP/2."""
+    sections = []
+    with Server() as server:
+        for scheme, name, words in WITH_TLS:
+            for load in QUICK[:2] if run.quick else (ONE, SIXTY_FOUR):
+                found = contestants(run, server, load, scheme)
+                interleaved(list(found.values()), run.repetitions)
+                sections.append(table(f"Heartbeats over {name}: {load.title}", words, found))
     return sections

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run of the benchmarks was asked for."""
+
+    programs: Path
+    """Where the C programs are."""
+    library: Path
+    """libusher.so they are linked with."""
+    repetitions: int
+    quick: bool
+    """Only whether everything runs: figures mean nothing."""
+    bounds: tuple[int, ...]
+    """`requests_per_origin_max` to compare; 0: the library's own."""
+    pictures: Path | None
+    """Folder for the plots; None: draws none."""
+
+    def c(self, name: str, *options: object) -> list[str]:
+        return [str(self.programs / name), *map(str, options)]
+
+
+def told_by(command: Sequence[str], timeout_s: float = 120) -> dict[str, Any]:
+    """Runs it; the last line it prints is JSON."""
+    paths = {"PYTHONPATH": str(ROOT / "bindings" / "python" / "src")}
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, env=os.environ | paths, check=False)
+    if ended.returncode or ended.stderr:
+        raise RuntimeError(f"{' '.join(command)}: exit code {ended.returncode}: {ended.stderr.strip()}")
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
 
 
 @dataclass
 class Program:
-    """One contestant: its command prints a line of JSON with `operations`, `cpu_ns`, `wall_ns`."""
+    """One contestant: its command prints `operations`, `cpu_ns`, `wall_ns`."""
 
     name: str
     command: list[str]
@@ -19,21 +54,17 @@ class Program:
     """Per operation, one for each repetition."""
     wall_us: list[float] = field(default_factory=list)
 
-    def run(self, timeout_s: float = 120) -> dict[str, float]:
-        ended = subprocess.run(self.command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False)
-        if ended.returncode:
-            raise RuntimeError(f"{' '.join(self.command)}: exit code {ended.returncode}: {ended.stderr.strip()}")
-        told: dict[str, float] = json.loads(ended.stdout)
-        return told
+    def run(self) -> None:
+        told = told_by(self.command)
+        self.cpu_us.append(told["cpu_ns"] / told["operations"] / 1000)
+        self.wall_us.append(told["wall_ns"] / told["operations"] / 1000)
 
 
 def interleaved(programs: Sequence[Program], repetitions: int) -> None:
     """a, b, c, a, b, c ...: what else the machine does meets all of them."""
     for _ in range(repetitions):
         for program in programs:
-            told = program.run()
-            program.cpu_us.append(told["cpu_ns"] / told["operations"] / 1000)
-            program.wall_us.append(told["wall_ns"] / told["operations"] / 1000)
+            program.run()
 
 
 @dataclass(frozen=True)
@@ -45,7 +76,9 @@ class Spread:
     high: float
 
     def text(self, digits: int = 1) -> str:
-        return f"{self.median:.{digits}f} ({self.low:.{digits}f}-{self.high:.{digits}f})"
+        if self.low == self.high:
+            return f"{self.median:,.{digits}f}"
+        return f"{self.median:,.{digits}f} ({self.low:,.{digits}f}–{self.high:,.{digits}f})"  # noqa: RUF001
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -66,12 +99,15 @@ class Goal:
 
     words: str
     measured: float
-    most: float
-    unit: str = "x"
+    bound: float
+    unit: str = "×"  # noqa: RUF001
+    at_least: bool = False
 
     @property
     def is_met(self) -> bool:
-        return self.measured <= self.most
+        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
 
-    def text(self) -> str:
-        return f"| {self.words} | ≤ {self.most:g} {self.unit} | {self.measured:.2f} {self.unit} | {'met' if self.is_met else '**missed**'} |"
+    def cells(self) -> list[str]:
+        digits = 2 if self.measured < 100 else 0
+        sign = "≥" if self.at_least else "≤"
+        return [self.words, f"{sign} {self.bound:,g} {self.unit}", f"{self.measured:,.{digits}f} {self.unit}", "met" if self.is_met else "**missed**"]

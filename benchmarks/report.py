@@ -22,11 +22,14 @@ class Section:
     header: list[str]
     rows: list[list[str]]
     goals: list[Goal] = field(default_factory=list)
+    picture: str = ""
 
     def text(self) -> str:
         lines = [f"## {self.title}", ""]
         if self.words:
             lines += [self.words, ""]
+        if self.picture:
+            lines += [f"![{self.title}](plots/{self.picture})", ""]
         lines += [row(self.header), row(["---"] * len(self.header)), *map(row, self.rows), ""]
         return "\n".join(lines)
 
@@ -51,5 +54,5 @@ def text(sections: Sequence[Section], command: str, loads: Sequence[float], repe
     lines += [row(["load average of the machine meanwhile", f"{min(loads):.1f} to {max(loads):.1f}"])]
     lines += [row(["repetitions", f"{repetitions}, interleaved; medians, in brackets the quartiles; ratios are those of runs side by side"]), ""]
     goals = [goal for section in sections for goal in section.goals]
-    lines += ["## Goals", "", row(["", "goal", "measured", ""]), row(["---"] * 4), *(goal.text() for goal in goals), ""]
+    lines += ["## Goals", "", row(["", "goal", "measured", ""]), row(["---"] * 4), *(row(goal.cells()) for goal in goals), ""]
     return "\n".join(lines) + "\n" + "\n".join(section.text() for section in sections)

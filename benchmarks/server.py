@@ -3,66 +3,95 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 from types import TracebackType
 
 ECHO_MODULE = Path("/usr/lib/nginx/modules/ngx_http_echo_module.so")
-TOKEN = "benchmark.token." + "t" * 600 + ".$request_id"  # of the size of a signed session token, and a new one each time
+FILLER = "benchmark.token." + "t" * 600 + "."
+TOKEN_BYTES = len(FILLER) + 32
+"""Of a session token: about that of a signed one."""
+LICENSE = '{"keys":[{"kty":"oct","kid":"ABEiM0RVZneImaq7zN3u_w","k":"_-7dzLuqmYh3ZlVEMyIRAA"}],"type":"temporary"}'
 
 CONFIGURATION = """
 load_module {echo_module};
 daemon off;
 worker_processes 1;
-worker_rlimit_nofile {files};
+worker_rlimit_nofile {connections};
 error_log {folder}/error.log warn;
 pid {folder}/nginx.pid;
 events {{ worker_connections {connections}; }}
 http {{
-  log_format beats '$msec $uri $http_nv_authorizations';
   access_log off;
+  log_format beats '$msec $request_id $came_with';
+  map $http_nv_authorizations $came_with {{ default -; "~([0-9a-f]{{32}})$" $1; }}
   default_type application/json;
   keepalive_timeout 900s;
   keepalive_requests 1000000000;
   large_client_header_buffers 8 16k;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  map $uri $period {{ default 60; ~^/period-(?<of_uri>[0-9.]+)/ $of_uri; }}
+  ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key; ssl_protocols TLSv1.3;
   server {{
     listen 127.0.0.1:{http} backlog=8192;
-    location = /status {{ stub_status; }}
-    location ~ /sessions/setup$ {{ return 200 '{{"sessionToken":"{token}","heartbeat":$period}}'; }}
-    location ~ /(sessions/heartbeat|licenses)$ {{ return 200 '{{"sessionToken":"{token}"}}'; }}
-    location ~ /sessions/teardown$ {{ return 200 '{{}}'; }}
+    listen 127.0.0.1:{https} ssl backlog=8192;
+    location = /v1/sessions/setup {{ {log} return 200 '{setup}'; }}
+    location = /v1/sessions/heartbeat {{ {log} return 200 '{beat}'; }}
+    location = /v1/sessions/teardown {{ return 200 '{{}}'; }}
+    location = /v1/licenses {{ return 200 '{license}'; }}
 {delays}
+  }}
+  # `return` answers before the body was read, and then resets the stream: on HTTP/2 libcurl 7.88 takes that for an error now and then.
+  server {{
+    listen 127.0.0.1:{http2} ssl http2 backlog=8192;
+    location = /v1/sessions/setup {{ echo_read_request_body; echo -n '{setup}'; }}
+    location = /v1/sessions/heartbeat {{ echo_read_request_body; echo -n '{beat}'; }}
+    location = /v1/sessions/teardown {{ echo_read_request_body; echo -n '{{}}'; }}
+    location = /v1/licenses {{ echo_read_request_body; echo -n '{license}'; }}
   }}
 }}
 """
 DELAY = """
-    location = /delay-{ms}/v1/sessions/heartbeat {{ echo_sleep {seconds}; echo -n '{{"sessionToken":"{token}"}}'; }}"""
+    location ~ ^/(all|beats)-{ms}/v1/sessions/heartbeat$ {{ echo_sleep {seconds}; echo -n '{beat}'; }}
+    location = /beats-{ms}/v1/sessions/setup {{ return 200 '{setup}'; }}
+    location = /all-{ms}/v1/sessions/setup {{ echo_sleep {seconds}; echo -n '{setup}'; }}
+    location = /all-{ms}/v1/sessions/teardown {{ echo_sleep {seconds}; echo -n '{{}}'; }}
+    location = /all-{ms}/v1/licenses {{ echo_sleep {seconds}; echo -n '{license}'; }}"""
+DELAYS_MS = (5, 50, 200)
 
 
 class Server:
     """One nginx, its files in a folder of its own that goes with it."""
 
-    def __init__(self, delays_ms: tuple[int, ...] = (50, 200)) -> None:
+    def __init__(self, *, logs: bool = False, period_s: int = 60) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
-        self.http = free_port()
-        delays = "".join(DELAY.format(ms=ms, seconds=ms / 1000, token=TOKEN) for ms in delays_ms)
-        text = CONFIGURATION.format(
-            echo_module=ECHO_MODULE, files=60000, connections=16384, folder=self.folder, http=self.http, token=TOKEN, delays=delays
-        )
-        (self.folder / "nginx.conf").write_text(text, encoding="utf-8")
-        command = [nginx(), "-p", str(self.folder), "-c", "nginx.conf", "-e", str(self.folder / "error.log")]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-        self._wait_until_it_listens()
+        self.log = self.folder / "beats.log"
+        """With `logs`: a line for each set-up and heartbeat: when, the id in the token given, the id in the token that came."""
+        try:
+            self.ca = make_certificates(self.folder)
+            self._ports = {scheme: free_port() for scheme in ("http", "https", "http2")}
+            (self.folder / "nginx.conf").write_text(self._configuration(logs, period_s), encoding="utf-8")
+            command = [nginx(), "-p", str(self.folder), "-c", "nginx.conf", "-e", str(self.folder / "error.log")]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+            self._wait_until_it_listens()
+        except BaseException:
+            self.close()
+            raise
+
+    def _configuration(self, logs: bool, period_s: int) -> str:
+        bodies = {
+            "setup": f'{{"sessionToken":"{FILLER}$request_id","heartbeat":{period_s}}}',
+            "beat": f'{{"sessionToken":"{FILLER}$request_id"}}',
+            "license": LICENSE,
+        }
+        delays = "".join(DELAY.format(ms=ms, seconds=ms / 1000, **bodies) for ms in DELAYS_MS)
+        log = f"access_log {self.log} beats buffer=256k flush=1s;" if logs else ""
+        return CONFIGURATION.format(echo_module=ECHO_MODULE, connections=16384, folder=self.folder, log=log, delays=delays, **bodies, **self._ports)
 
     def _wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + 10
@@ -70,29 +99,25 @@ class Server:
             if self.process.poll() is not None:
                 raise RuntimeError(f"nginx ended at once: {(self.folder / 'error.log').read_text(encoding='utf-8')}")
             try:
-                socket.create_connection(("127.0.0.1", self.http), timeout=1).close()
+                socket.create_connection(("127.0.0.1", self._ports["http"]), timeout=1).close()
                 return
             except OSError:
                 if time.monotonic() > deadline:
-                    self.close()
                     raise
                 time.sleep(0.01)
 
-    def base(self, path: str = "") -> str:
-        """The SSM's URL, up to and with the version."""
-        return f"http://127.0.0.1:{self.http}{path}/v1"
+    def base(self, path: str = "", scheme: str = "http") -> str:
+        """The SSM's URL, up to and with the version. `scheme`: http; https: HTTP/1.1 over TLS; http2: HTTP/2 over TLS."""
+        return f"{'http' if scheme == 'http' else 'https'}://127.0.0.1:{self._ports[scheme]}{path}/v1"
 
-    def requests(self) -> int:
-        """How many requests were answered since the start, this question not counted."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/status", timeout=5) as reply:
-            numbers = re.search(r"(\d+) (\d+) (\d+)", reply.read().decode())
-        assert numbers is not None
-        self._asked = getattr(self, "_asked", 0) + 1
-        return int(numbers.group(3)) - self._asked
-
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Ends it; its files stay until close()."""
         self.process.terminate()
         self.process.wait(10)
+
+    def close(self) -> None:
+        if hasattr(self, "process"):
+            self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> Server:
@@ -107,6 +132,22 @@ def nginx() -> str:
     if found is None or not ECHO_MODULE.exists():
         raise RuntimeError("nginx or its echo module is missing: scripts/install-packages")
     return found
+
+
+def make_certificates(folder: Path) -> Path:
+    """An authority of our own and a certificate for 127.0.0.1; answers the authority's file."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
+    for command in (
+        ("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "30", "-subj", "/CN=Benchmark authority"),
+        ("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1"),
+        ("x509", "-req", "-in", "server.csr", *signer, "-days", "30", "-extfile", "names", "-out", "server.pem"),
+    ):
+        ended = subprocess.run(["openssl", *command], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        if ended.returncode:
+            raise RuntimeError(f"openssl {' '.join(command)}: {ended.stderr}")
+    return folder / "ca.pem"
 
 
 def free_port() -> int:

@@ -191,8 +191,8 @@ def hosts() -> list[Part]:
 
 def all_parts() -> list[Part]:
     without_headend = ("tests", "--ignore", "tests/headend")
-    scripts = [str(file) for folder in ("scripts", "Tests") for file in sorted((ROOT / folder).rglob("*.py"))]
-    found = {"MYPYPATH": str(ROOT / "scripts")}
+    scripts = [str(file) for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in ("scripts", "benchmarks", "benchmarks/python"))}
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
         Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
@@ -220,6 +220,7 @@ def all_parts() -> list[Part]:
         Part("wheel", "the Python wheel in a clean environment", [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)]),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
         Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")]),
+        Part("bench", "benchmarks build and run", ["make", "--no-print-directory", "bench", "QUICK=1"], timeout_s=600),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
     ]
 

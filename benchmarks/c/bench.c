@@ -1,19 +1,19 @@
 /* bench.c - see bench.h. SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 bench_options bench_read(int argc, char **argv) {
-  bench_options options = { NULL, NULL, 1, 0, 1, 1, 0, 0 };
+  bench_options options = { NULL, NULL, 1, 0, 1, 1, 0, 0, 0 };
   struct { const char *name; int *number; const char **text; } known[] = {
     { "--base", NULL, &options.base },           { "--ca", NULL, &options.ca },
     { "--sessions", &options.sessions, NULL },   { "--in-flight", &options.in_flight, NULL },
     { "--rounds", &options.rounds, NULL },       { "--warm-up", &options.warm_up, NULL },
     { "--variant", &options.variant, NULL },     { "--seconds", &options.seconds, NULL },
+    { "--spread", &options.spread, NULL },
   };
   const size_t count = sizeof known / sizeof *known;
   for (int i = 1; i < argc; i += 2) {
@@ -24,7 +24,7 @@ bench_options bench_read(int argc, char **argv) {
     else *known[k].number = atoi(argv[i + 1]);
   }
   if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
-    fprintf(stderr, "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N] [--variant N]\n", argv[0]);
+    fprintf(stderr, "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N] [--spread N] [--variant N]\n", argv[0]);
     exit(2);
   }
   return options;
@@ -41,9 +41,14 @@ bench_clock bench_now(void) {
   return now;
 }
 
-void bench_print(bench_clock start, bench_clock end, int64_t operations, int64_t extra_wall_ns) {
-  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 "}\n", operations, end.cpu_ns - start.cpu_ns,
-         end.wall_ns - start.wall_ns + extra_wall_ns);
+void bench_add(bench_clock *sum, bench_clock start) {
+  const bench_clock end = bench_now();
+  sum->cpu_ns += end.cpu_ns - start.cpu_ns;
+  sum->wall_ns += end.wall_ns - start.wall_ns;
+}
+
+void bench_print(bench_clock spent, int64_t operations) {
+  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 "}\n", operations, spent.cpu_ns, spent.wall_ns);
 }
 
 void bench_fail(const char *what, const char *why) {
@@ -64,16 +69,4 @@ size_t bench_append(char *bytes, size_t size, size_t count, void *data) {
   memcpy(body->bytes + body->count, bytes, more);
   body->count += more;
   return more;
-}
-
-char *bench_token(const bench_body *body) {
-  struct json_tokener *tokener = json_tokener_new();
-  struct json_object *reply = json_tokener_parse_ex(tokener, body->bytes, (int)body->count), *token = NULL;
-  if (!reply || !json_object_object_get_ex(reply, "sessionToken", &token) || !json_object_is_type(token, json_type_string)) {
-    bench_fail("the reply", "no sessionToken in it");
-  }
-  char *copy = strdup(json_object_get_string(token));
-  json_object_put(reply);
-  json_tokener_free(tokener);
-  return copy;
 }

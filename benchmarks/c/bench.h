@@ -18,6 +18,7 @@ typedef struct bench_options {
   int warm_up;       /* rounds before */
   int variant;       /* of the program's own */
   int seconds;       /* measured, where a program runs on the real clock */
+  int spread;        /* seconds over which set-ups are spread there */
 } bench_options;
 
 /** Reads `--base URL --sessions N ...`; ends the program with 2 on a mistake. */
@@ -32,8 +33,11 @@ typedef struct bench_clock {
 /** CPU time of this process, all its threads, and monotonic time. */
 bench_clock bench_now(void);
 
+/** Adds what was spent since `start` to `sum`. */
+void bench_add(bench_clock *sum, bench_clock start);
+
 /** Prints the one line of the result: JSON. */
-void bench_print(bench_clock start, bench_clock end, int64_t operations, int64_t extra_wall_ns);
+void bench_print(bench_clock spent, int64_t operations);
 
 /** One failure ends a benchmark: a figure of a run with errors is none. */
 void bench_fail(const char *what, const char *why) __attribute__((noreturn));
@@ -46,8 +50,5 @@ typedef struct bench_body {
 
 /** CURLOPT_WRITEFUNCTION for a bench_body. */
 size_t bench_append(char *bytes, size_t size, size_t count, void *body);
-
-/** The "sessionToken" of a reply, parsed with json-c; to be freed. Ends the program where there is none. */
-char *bench_token(const bench_body *body);
 
 #endif

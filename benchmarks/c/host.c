@@ -12,6 +12,7 @@ void host_open(host *me, const bench_options *options, usher_context_options con
   snprintf(license, sizeof license, "%.900s/licenses", options->base);
   context.ca_file = options->ca;
   if (options->in_flight) context.requests_per_origin_max = (uint32_t)options->in_flight;
+  me->is_pumped = context.callbacks == USHER_CALLBACKS_PUMPED;
   ssp.license_url = license;
   ssp.ssm_url = options->base;
   ssp.jitter_permille = USHER_OFF;
@@ -24,16 +25,29 @@ void host_open(host *me, const bench_options *options, usher_context_options con
   if (!me->players || !me->playbacks) bench_fail("calloc", "no memory");
 }
 
-void host_play(host *me, int count) {
+void host_start(host *me) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   item.content_token = "content.token";
-  for (int i = me->count; i < me->count + count; i++) {
-    item.tag = (uint64_t)i;
-    host_check(usher_player_new(me->context, &me->players[i]), "usher_player_new");
-    host_check(usher_player_play(me->players[i], &item, &me->playbacks[i]), "usher_player_play");
-  }
+  host_check(usher_player_new(me->context, &me->players[me->count]), "usher_player_new");
+  host_check(usher_player_play(me->players[me->count], &item, &me->playbacks[me->count]), "usher_player_play");
+  me->count++;
+}
+
+static void on_event(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->error.status == USHER_OK) return;
+  fprintf(stderr, "%s: %s: %s\n", usher_event_name(event->type), usher_status_name(event->error.status), event->error.message ? event->error.message : "");
+}
+
+void host_play(host *me, int count) {
+  uint64_t observer = 0;
+  host_check(usher_context_add_observer(me->context, on_event, NULL, NULL, &observer), "usher_context_add_observer");
+  for (int i = 0; i < count; i++) host_start(me);
+  host_check(usher_context_settle(me->context, 0, UINT32_MAX, 600000), "set-up: usher_context_settle");
+  if (me->is_pumped) host_check(usher_context_pump(me->context, NULL), "usher_context_pump");
   host_check(usher_context_settle(me->context, 0, 0, 600000), "set-up: usher_context_settle");
-  me->count += count;
+  host_check(usher_context_remove_observer(me->context, observer), "usher_context_remove_observer");
+  if (me->is_pumped) host_check(usher_context_pump(me->context, NULL), "usher_context_pump");
   if (host_active(me) != me->count) bench_fail("set-up", "not every session is active");
 }
 

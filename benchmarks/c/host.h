@@ -14,6 +14,7 @@ typedef struct host {
   usher_player **players;
   usher_playback **playbacks;
   int count;
+  int is_pumped;
 } host;
 
 /** Ends the program unless it is USHER_OK. */
@@ -21,6 +22,9 @@ void host_check(int32_t status, const char *what);
 
 /** A context of that clock, an SSP delegate without jitter; `context` and `ssp` are changed only where the options ask for it. */
 void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp);
+
+/** Starts the next playback, on a player of its own; does not wait. */
+void host_start(host *me);
 
 /** Starts playbacks of that many players and waits until all their sessions are set up. */
 void host_play(host *me, int count);

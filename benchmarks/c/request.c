@@ -1,5 +1,6 @@
 /* request.c - see request.h. SPDX-License-Identifier: Apache-2.0 */
 #include "request.h"
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +35,25 @@ void request_route(CURL *easy, const bench_options *options, const char *route) 
   curl_easy_setopt(easy, CURLOPT_URL, url);
 }
 
+char *request_token(const bench_body *body) {
+  struct json_tokener *tokener = json_tokener_new();
+  struct json_object *reply = json_tokener_parse_ex(tokener, body->bytes, (int)body->count), *token = NULL;
+  if (!reply || !json_object_object_get_ex(reply, "sessionToken", &token) || !json_object_is_type(token, json_type_string)) {
+    bench_fail("the reply", "no sessionToken in it");
+  }
+  char *copy = strdup(json_object_get_string(token));
+  json_object_put(reply);
+  json_tokener_free(tokener);
+  return copy;
+}
+
 void request_answered(CURL *easy, CURLcode code, bench_body *body, char **token) {
   long status = 0;
   if (code != CURLE_OK) bench_fail("a request", curl_easy_strerror(code));
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   if (status != 200) bench_fail("a request", "not answered with 200");
   free(*token);
-  *token = bench_token(body);
+  *token = request_token(body);
   body->count = 0;
 }
 

@@ -17,6 +17,9 @@ struct curl_slist *request_headers(const char *token);
 /** Points the handle at a route ("setup", "heartbeat"). */
 void request_route(CURL *easy, const bench_options *options, const char *route);
 
+/** The "sessionToken" of a reply, parsed with json-c; to be freed. Ends the program where there is none. */
+char *request_token(const bench_body *body);
+
 /** Takes the new token out of an answered request, in place of `*token`; ends the program unless it was answered with 200. */
 void request_answered(CURL *easy, CURLcode code, bench_body *body, char **token);
 

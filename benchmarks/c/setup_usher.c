@@ -1,0 +1,61 @@
+/*
+ * setup_usher.c - set-up, licence, zap and close by libusher, as a host sees them: from its call to its answer. Real clock.
+ * Variants as in setup_easy.c; 3 makes a new context, so a new connection too.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "host.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char challenge[] = "{\"kids\":[\"ABEiM0RVZneImaq7zN3u_w\"],\"type\":\"temporary\"}";
+
+static usher_playback *play_and_license(usher_player *player) {
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_license_request request = USHER_LICENSE_REQUEST_INIT;
+  usher_playback *playback = NULL;
+  item.content_token = "content.token";
+  request.key_system = USHER_KEY_SYSTEM_CLEARKEY;
+  request.payload = (const uint8_t *)challenge;
+  request.payload_size = strlen(challenge);
+  host_check(usher_player_play(player, &item, &playback), "usher_player_play");
+  host_check(usher_playback_get_license(playback, &request, NULL), "usher_playback_get_license");
+  return playback;
+}
+
+static void end(usher_playback *playback) {
+  host_check(usher_playback_close(playback, USHER_CLOSE_DEFAULT), "usher_playback_close");
+  host_check(usher_playback_wait_closed(playback, 10000), "usher_playback_wait_closed");
+}
+
+static void open_host(host *me, const bench_options *options, usher_player **player) {
+  const usher_context_options context = USHER_CONTEXT_OPTIONS_INIT;
+  const usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  host_open(me, options, context, ssp);
+  host_check(usher_player_new(me->context, player), "usher_player_new");
+}
+
+int main(int argc, char **argv) {
+  const bench_options options = bench_read(argc, argv);
+  host me;
+  usher_player *player = NULL;
+  bench_clock spent = { 0, 0 };
+  open_host(&me, &options, &player);
+  usher_playback *playback = play_and_license(player);
+  for (int round = -options.warm_up; round < options.rounds; round++) {
+    usher_playback *before = playback;
+    if (options.variant == 0 || options.variant == 3) end(playback);
+    if (options.variant == 3) host_close(&me);
+    const bench_clock start = bench_now();
+    if (options.variant == 3) open_host(&me, &options, &player);
+    if (options.variant == 2) end(playback);
+    else playback = play_and_license(player);
+    if (round >= 0) bench_add(&spent, start);
+    if (options.variant == 2) playback = play_and_license(player);
+    if (options.variant != 3) host_check(usher_playback_free(before), "usher_playback_free");
+  }
+  bench_print(spent, options.rounds);
+  end(playback);
+  host_close(&me);
+  return 0;
+}

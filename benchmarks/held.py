@@ -1,0 +1,78 @@
+"""Many playbacks in one process on the real clock: memory of an idle one, lateness of heartbeats by the library's word and by the server's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import plots
+from measure import Goal, Run, told_by
+from report import Section
+from server import TOKEN_BYTES, Server
+
+PERIOD_S = 60
+LATE_MS = 100
+PERIODS = 2
+TOKENS = TOKEN_BYTES + len("content.token")
+WORDS = f"""Real clock, a period of {PERIOD_S} s, no jitter, set-ups spread evenly over the first period, then {PERIODS} periods. Memory is what
+malloc has given out, and by how much the resident set grew, between the first playback and the last, per playback; {TOKENS} bytes of it are
+the tokens. Lateness is told twice: by the library with each KEPT_ALIVE, and from the server's log, as a beat's time against that of the answer to
+the set-up plus so many periods; a beat is known by the token that came with it."""
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def lateness_by_server(log: Iterable[str], period_s: int) -> list[float]:
+    """Milliseconds of each beat behind set-up + n periods; a token leads from each request to the next of the same session."""
+    sessions: dict[str, tuple[float, int]] = {}
+    late = []
+    for line in log:
+        when, given, came = line.split()
+        started, beats = sessions.pop(came, (float(when), -1))
+        sessions[given] = (started, beats + 1)
+        if beats >= 0:
+            late.append((float(when) - started - (beats + 1) * period_s) * 1000)
+    return sorted(late)
+
+
+def hold(run: Run, sessions: int, period_s: int) -> tuple[dict[str, Any], list[float]]:
+    """Set-ups spread over one period, then so many more."""
+    with Server(logs=True, period_s=period_s) as server:
+        words = ("--base", server.base(), "--sessions", sessions, "--spread", period_s, "--seconds", PERIODS * period_s)
+        told = told_by(run.c("held_usher", *words), timeout_s=(1 + PERIODS) * period_s + 120)
+        server.stop()  # it writes what it still holds
+        with server.log.open(encoding="ascii") as lines:
+            return told, lateness_by_server(lines, period_s)
+
+
+def row(name: str, told: dict[str, Any], late: Sequence[float], server_late: Sequence[float]) -> list[str]:
+    cells = [name, f"{told['allocated'] / told['sessions']:,.0f}", f"{told['resident_kb'] * 1024 / told['sessions']:,.0f}", f"{len(late):,}"]
+    for figures in (late, server_late):
+        cells.append(" / ".join(f"{value:,.0f}" for value in (percentile(figures, 0.5), percentile(figures, 0.99), figures[-1])))
+        cells.append(f"{sum(value > LATE_MS for value in figures):,}")
+    return [*cells, f"{told['cpu_ns'] / max(1, len(late)) / 1000:,.1f}"]
+
+
+def measure(run: Run) -> list[Section]:
+    rows, goals, curves = [], [], {}
+    for sessions in (200,) if run.quick else (50_000, 100_000):
+        told, server_late = hold(run, sessions, 1 if run.quick else PERIOD_S)
+        if told["active"] != sessions or told["errors"]:
+            raise RuntimeError(f"{told['active']} of {sessions} sessions active at the end, {told['errors']} errors")
+        late = sorted(float(ms) for ms, count in told["late_ms"].items() for _ in range(count))
+        name = f"{sessions:,} playbacks"
+        rows.append(row(name, told, late, server_late))
+        curves[name] = late
+        goals += [
+            Goal(f"{name}: bytes per idle playback, {TOKENS} of them tokens", told["allocated"] / sessions, 1024 + TOKENS, "bytes"),
+            Goal(f"{name}: beats later than {LATE_MS} ms", sum(value > LATE_MS for value in late), 0, "beats"),
+        ]
+    lateness = ("late ms p50 / p99 / most", f"> {LATE_MS} ms", "the same by the server's log", f"> {LATE_MS} ms")
+    header = ["", "bytes each, malloc", "bytes each, resident", "beats", *lateness, "CPU µs per beat"]
+    section = Section("Many playbacks held", WORDS, header, rows, goals)
+    if run.pictures and curves:
+        plots.lateness(run.pictures / "lateness.svg", curves)
+        section.picture = "lateness.svg"
+    return [section]

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Where the instructions of a heartbeat go: callgrind on libusher's benchmark and on bare libcurl's. `make profile` calls it.
+
+    benchmarks/hotpath.py --programs build/bench --out benchmarks/PROFILE.md
+
+Names come from libusher.so.debug beside the library. Instructions are those of user space; they differ by a few per cent between runs however busy
+the machine is, so that two libraries can be compared by them. System calls are counted by strace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import report
+from server import Server
+
+SESSIONS = 64
+ROUNDS = (10, 60)
+"""Two runs; what differs between them is heartbeats alone, set-up and start left out."""
+SHOWN = 20
+SYSCALLS = ("sendto", "recvfrom", "poll", "epoll_wait", "epoll_ctl", "futex", "write", "read", "timerfd_settime", "mprotect", "brk", "madvise")
+
+
+Key = TypeVar("Key")
+
+
+@dataclass
+class Cost:
+    """Instructions per heartbeat, by where they were spent."""
+
+    by_object: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    ours: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Functions of libusher.so itself."""
+    called: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    """Functions of other libraries with all that those call, by what of libusher.so called them."""
+
+    @property
+    def total(self) -> float:
+        return sum(self.by_object.values())
+
+
+# ---- callgrind's file ------------------------------------------------------------------------------------------------
+
+
+def read(file: Path) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str, str]]]:
+    """Own instructions by (object, function); instructions of calls by (caller's function, callee's object, callee's function)."""
+    names: dict[str, dict[str, str]] = {"ob": {}, "fn": {}}
+    own: Counter[tuple[str, str]] = Counter()
+    calls: Counter[tuple[str, str, str]] = Counter()
+    at = {"ob": "", "fn": "", "cob": "", "cfn": ""}
+    is_call = False
+    for line in file.open(encoding="utf-8", errors="replace"):
+        if found := re.match(r"(c?)(ob|fn)=(?:\((\d+)\))?(?: ?(.*))?", line):
+            callee, kind, number, name = found.groups()
+            if name and number:
+                names[kind][number] = name.strip()
+            at[callee + kind] = names[kind].get(number, name.strip())
+            if kind == "fn" and not callee:
+                at["cob"] = at["ob"]
+        elif line.startswith("calls="):
+            is_call = True
+        elif line[:1] in "+-*0123456789" and line.strip():
+            cost = int(line.split()[1])
+            if is_call:
+                if "libusher" in at["ob"]:
+                    calls[at["fn"], at["cob"], at["cfn"]] += cost
+                is_call, at["cob"] = False, at["ob"]
+            else:
+                own[at["ob"], at["fn"]] += cost
+    return own, calls
+
+
+def callgrind(command: list[str], folder: Path) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str, str]]]:
+    out = folder / "callgrind"
+    words = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", "--compress-pos=no", *command]
+    subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=900)
+    return read(out)
+
+
+def short(path: str) -> str:
+    name = re.sub(r"\.so[.\d]*$", "", Path(path).name)
+    return {"ld-linux-x86-64": "loader", "": "kernel's vdso"}.get(name, name)
+
+
+def cost_of_beat(command: list[str], folder: Path) -> Cost:
+    few_own, few_calls = callgrind([*command, "--rounds", str(ROUNDS[0])], folder)
+    many_own, many_calls = callgrind([*command, "--rounds", str(ROUNDS[1])], folder)
+    beats = (ROUNDS[1] - ROUNDS[0]) * SESSIONS
+    found = Cost()
+    for (where, name), count in many_own.items():
+        per_beat = (count - few_own[where, name]) / beats
+        found.by_object[short(where)] += per_beat
+        if "libusher" in where:
+            found.ours[name] += per_beat
+    for (caller, where, name), count in many_calls.items():
+        if "libusher" not in where:
+            found.called[caller, f"{short(where)}: {name}"] += (count - few_calls[caller, where, name]) / beats
+    return found
+
+
+# ---- names and system calls ------------------------------------------------------------------------------------------
+
+
+def demangled(names: list[str]) -> dict[str, str]:
+    """Swift's names as one reads them; callgrind may add the number of a recursion."""
+    plain = [re.sub(r"'\d+$", "", name) for name in names]
+    words = ["swift", "demangle", "--compact", "--simplified"]
+    ended = subprocess.run(words, input="\n".join(plain), capture_output=True, text=True, check=True, timeout=60)
+    return dict(zip(names, ended.stdout.splitlines(), strict=True))
+
+
+def syscalls(command: list[str]) -> dict[str, float]:
+    """Calls per heartbeat by name."""
+
+    def counts(rounds: int) -> Counter[str]:
+        words = ["strace", "-f", "-c", "-o", "/dev/stdout", *command, "--rounds", str(rounds)]
+        told = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=300).stdout
+        return Counter({found[2]: int(found[1]) for found in re.finditer(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+)(?: +\d+)? +(\w+)$", told, re.M)})
+
+    few, many = counts(ROUNDS[0]), counts(ROUNDS[1])
+    return {name: (many[name] - few[name]) / ((ROUNDS[1] - ROUNDS[0]) * SESSIONS) for name in SYSCALLS}
+
+
+# ---- telling ---------------------------------------------------------------------------------------------------------
+
+
+def cell(text: str) -> str:
+    return "`" + text.replace("|", "\\|")[:140] + "`"
+
+
+def largest(costs: Mapping[Key, float]) -> list[tuple[Key, float]]:
+    return sorted(costs.items(), key=lambda item: -item[1])[:SHOWN]
+
+
+def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict[str, float]) -> list[report.Section]:
+    objects = [name for name, count in largest(dict.fromkeys(bare.by_object, 0.0) | ours.by_object) if count + bare.by_object[name] >= 1]
+    by_object = [[name, f"{ours.by_object[name]:,.0f}", f"{bare.by_object[name]:,.0f}"] for name in objects]
+    by_object.append(["all", f"{ours.total:,.0f}", f"{bare.total:,.0f}"])
+    words = f"Instructions per heartbeat in user space, {SESSIONS} sessions due at once; libusher / bare libcurl: {ours.total / bare.total:.2f}."
+    sections = [report.Section("By library", words, ["", "libusher", "C, libcurl multi + epoll"], by_object)]
+    names = demangled([name for name, _ in largest(ours.ours)] + [caller for (caller, _), _ in largest(ours.called)])
+    rows = [[cell(names[name]), f"{count:,.0f}", f"{count / ours.total:.1%}"] for name, count in largest(ours.ours)]
+    sections.append(report.Section("Functions of libusher itself", "", ["", "instructions per heartbeat", "of all"], rows))
+    rows = [[cell(callee), cell(names[caller]), f"{count:,.0f}", f"{count / ours.total:.1%}"] for (caller, callee), count in largest(ours.called)]
+    words = "With all that those call in turn."
+    sections.append(report.Section("Calls out of libusher", words, ["called", "by", "instructions per heartbeat", "of all"], rows))
+    rows = [[name, f"{our_calls[name]:.2f}", f"{bare_calls[name]:.2f}"] for name in SYSCALLS if our_calls[name] + bare_calls[name] >= 0.01]
+    sections.append(report.Section("System calls per heartbeat", "", ["", "libusher", "C, libcurl multi + epoll"], rows))
+    return sections
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--programs", type=Path, required=True, help="where the C programs are")
+    parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    told = parser.parse_args()
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        words = ["--base", server.base(), "--sessions", str(SESSIONS), "--warm-up", "1"]
+        commands = [[str(told.programs.resolve() / name), *words] for name in ("beats_usher", "beats_multi")]
+        ours, bare = (cost_of_beat(command, Path(folder)) for command in commands)
+        our_calls, bare_calls = (syscalls(command) for command in commands)
+    sections = tables(ours, bare, our_calls, bare_calls)
+    head = ["# Profile of a heartbeat", "", "Made by `make profile`: valgrind's callgrind and strace; see [README.md](README.md).", "", ""]
+    told.out.write_text("\n".join(head) + "\n".join(section.text() for section in sections), encoding="utf-8")
+    print(told.out.read_text(encoding="utf-8"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
