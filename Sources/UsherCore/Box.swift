@@ -1,0 +1,63 @@
+/// Four letters of ISO BMFF.
+struct FourCC: Equatable, Sendable {
+  let value: UInt32
+
+  static var moov: FourCC { FourCC(value: 0x6D6F_6F76) }
+  static var moof: FourCC { FourCC(value: 0x6D6F_6F66) }
+  static var trak: FourCC { FourCC(value: 0x7472_616B) }
+  static var mdia: FourCC { FourCC(value: 0x6D64_6961) }
+  static var minf: FourCC { FourCC(value: 0x6D69_6E66) }
+  static var stbl: FourCC { FourCC(value: 0x7374_626C) }
+  static var stsd: FourCC { FourCC(value: 0x7374_7364) }
+  static var sinf: FourCC { FourCC(value: 0x7369_6E66) }
+  static var schi: FourCC { FourCC(value: 0x7363_6869) }
+  static var schm: FourCC { FourCC(value: 0x7363_686D) }
+  static var tenc: FourCC { FourCC(value: 0x7465_6E63) }
+  static var pssh: FourCC { FourCC(value: 0x7073_7368) }
+  static var encv: FourCC { FourCC(value: 0x656E_6376) }
+  static var enca: FourCC { FourCC(value: 0x656E_6361) }
+  static var enct: FourCC { FourCC(value: 0x656E_6374) }
+  static var encs: FourCC { FourCC(value: 0x656E_6373) }
+  static var encm: FourCC { FourCC(value: 0x656E_636D) }
+  static var encu: FourCC { FourCC(value: 0x656E_6375) }
+}
+
+/// A box of ISO BMFF, in the bytes it was found in.
+struct Box {
+  let type: FourCC
+  /// Header and all.
+  let whole: UnsafeBufferPointer<UInt8>
+  let payload: UnsafeBufferPointer<UInt8>
+
+  /// The boxes in `bytes`, up to one that reaches beyond them; `visit` answers whether to go on.
+  static func each(in bytes: UnsafeBufferPointer<UInt8>, _ visit: (Box) -> Bool) {
+    var rest = bytes
+    while let box = Box.first(of: rest), visit(box) { rest = UnsafeBufferPointer(rebasing: rest[box.whole.count...]) }
+  }
+
+  static func first(of bytes: UnsafeBufferPointer<UInt8>) -> Box? {
+    var reader = ByteReader(bytes)
+    guard let short = reader.number(4), let type = reader.number(4) else { return nil }
+    var size = short
+    if short == 1 {
+      guard let long = reader.number(8) else { return nil }
+      size = long
+    } else if short == 0 {
+      size = UInt64(bytes.count)
+    }
+    guard size >= UInt64(reader.at), size <= UInt64(bytes.count) else { return nil }
+    let end = Int(size)
+    return Box(
+      type: FourCC(value: UInt32(truncatingIfNeeded: type)), whole: UnsafeBufferPointer(rebasing: bytes[..<end]),
+      payload: UnsafeBufferPointer(rebasing: bytes[reader.at..<end]))
+  }
+
+  static func child(_ type: FourCC, of bytes: UnsafeBufferPointer<UInt8>) -> Box? {
+    var found: Box?
+    each(in: bytes) { box in
+      if box.type == type { found = box }
+      return found == nil
+    }
+    return found
+  }
+}
