@@ -174,7 +174,8 @@ final class ModelTransport: Transport {
     }
   }
 
-  func shutDown() {}
+  /// What never happened would hold the network, and that what never happens.
+  func shutDown() { monitor.locked { events = [] } }
 
   // MARK: The network; inside the lock
 
