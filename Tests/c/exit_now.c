@@ -70,15 +70,17 @@ static int die(const char *way) {
   return 42;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   int index;
+  if (argc == 2) return die(argv[1]);
   for (index = 0; index < (int)(sizeof ways / sizeof *ways); index++) {
     double since = now_s();
     int status = 0, limit = 15 * patience();
     pid_t child = fork();
     if (child == 0) {
       alarm((unsigned)limit);
-      return die(ways[index]); /* before the first context, a child is a process like any other */
+      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe: under valgrind that is valgrind */
+      _exit(127);
     }
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status)) tell(0, "%s: ended by signal %d after %.1f s", ways[index], WTERMSIG(status), now_s() - since);
