@@ -97,7 +97,9 @@ def arguments_of(description: str) -> argparse.Namespace:
     parser.add_argument("library", type=Path, help="libusher.so")
     parser.add_argument("--python", default=None, help="Python that has usher.testing's requirements (default: .venv/bin/python, else this one)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only these programs")
+    parser.add_argument("--skip", action="append", default=[], metavar="NAME", help="all but these programs")
     parser.add_argument("--seconds", type=float, default=5, help="how long the stress test runs (5)")
+    parser.add_argument("--seed", type=int, default=None, help="what the stress test begins with (the time, told in its output)")
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler")
     parser.add_argument("--cxx", default=os.environ.get("CXX", "c++"), help="C++ compiler")
     parser.add_argument("--flags", default="", help="more flags for compiling and linking, e.g. -fsanitize=thread")
@@ -120,12 +122,13 @@ class Runner:
         self.failures: list[str] = []
         self.skipped = 0
         self.folder = Path(tempfile.mkdtemp(prefix="usher-tests-"))
+        (self.folder / "functions.h").write_text("".join(f"FUNCTION({name})\n" for name in functions()))
 
     def build(self, program: Program) -> Path | str:
         """The program, or why there is none."""
         cxx = program.source.suffix == ".cpp"
         command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
-        command += [*shlex.split(self.arguments.flags), "-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c")]
+        command += [*shlex.split(self.arguments.flags), "-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c"), "-I", str(self.folder)]
         libraries = list(program.libraries)
         if program.needs:
             asked = subprocess.run(["pkg-config", "--cflags", "--libs", program.needs], capture_output=True, text=True)
@@ -164,7 +167,9 @@ class Runner:
             "USHER_TEST_SECONDS": str(self.arguments.seconds),
             "USHER_TEST_PATIENCE": str(self.arguments.patience),
         }
-        command = [*shlex.split(self.arguments.under), str(built), *(argument.format(**places) for argument in program.arguments)]
+        if self.arguments.seed is not None:
+            environment["USHER_TEST_SEED"] = str(self.arguments.seed)
+        command = [*self.under(program), str(built), *(argument.format(**places) for argument in program.arguments)]
         log = self.folder / f"{program.name}.txt"
         started = time.monotonic()
         failures: list[str] = []
@@ -205,6 +210,12 @@ class Runner:
         if self.arguments.show:
             print(said, end="")
         self.end_of(program, passed, failures, time.monotonic() - started)
+
+    def under(self, program: Program) -> list[str]:
+        """The program to run it under; valgrind also with the suppressions that are for this one only."""
+        under = shlex.split(self.arguments.under)
+        own = ROOT / "Tests" / "sanitizers" / f"{Path(under[0]).name if under else ''}-{program.name}.supp"
+        return [*under, f"--suppressions={own}"] if own.exists() else under
 
     def stacks(self, pid: int) -> str:
         if not shutil.which("gdb"):
@@ -254,7 +265,10 @@ def words(*files: Path) -> set[str]:
 
 def main(description: str, programs: list[Program], more: Any = None) -> int:
     arguments = arguments_of(description)
-    chosen = [program for program in programs if not arguments.only or program.name in arguments.only]
+    known = {program.name for program in programs}
+    if unknown := {*arguments.only, *arguments.skip} - known:
+        sys.exit(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    chosen = [program for program in programs if (not arguments.only or program.name in arguments.only) and program.name not in arguments.skip]
     runner = Runner(arguments)
     if more:
         more(runner)
