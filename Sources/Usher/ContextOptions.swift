@@ -12,6 +12,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   let given = try options(pointer)
   guard given.clock == USHER_CLOCK_SYSTEM || given.clock == USHER_CLOCK_MANUAL else { throw UsherError(.invalidArgument) }
   guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw UsherError(.invalidArgument) }
+  result.allowsInsecureHTTP = given.allow_insecure_http == 1
   result.isManualClock = given.clock == USHER_CLOCK_MANUAL
   guard given.callbacks == USHER_CALLBACKS_THREADED || given.callbacks == USHER_CALLBACKS_PUMPED else { throw UsherError(.invalidArgument) }
   result.isPumped = given.callbacks == USHER_CALLBACKS_PUMPED

@@ -10,6 +10,7 @@ private struct Request {
   let payload: Secret
   /// nil: none.
   let timeout: Milliseconds?
+  let assetID: [UInt8]
 
   init(_ pointer: UnsafePointer<usher_license_request>?) throws(UsherError) {
     let given = try options(pointer)
@@ -23,6 +24,7 @@ private struct Request {
     isRenewal = given.type == USHER_LICENSE_RENEWAL
     payload = try Usher.payload(given.payload, given.payload_size)
     timeout = choice(given.timeout_ms, default: 20_000).map { Milliseconds($0) }
+    assetID = try identifier(given.asset_id, given.asset_id_size)
   }
 }
 
@@ -40,8 +42,8 @@ public func usher_playback_request_license(
     if object.shared.isEnded { throw UsherError(.closed) }
     reference.accept()
     object.engine.requestLicense(
-      object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout, isBlocking: false,
-      complete: completion(playback, object.tag, fn, user_data, reference))
+      object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout, assetID: request.assetID,
+      contentID: contentID(request.assetID, object.delegate), isBlocking: false, complete: completion(playback, object.tag, fn, user_data, reference))
   }
 }
 
@@ -58,8 +60,8 @@ public func usher_playback_get_license(
     if object.shared.isEnded { throw UsherError(.closed) }
     let wait = Wait<Answer>()
     object.engine.requestLicense(
-      object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout, isBlocking: true,
-      complete: { wait.end($0) })
+      object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout, assetID: request.assetID,
+      contentID: contentID(request.assetID, object.delegate), isBlocking: true, complete: { wait.end($0) })
     try handOut(wait.wait(), object.context, out)
   }
 }
@@ -98,7 +100,7 @@ public func usher_playback_get_certificate(_ playback: OpaquePointer!, _ timeout
 private let certificateTimeout: Milliseconds = 10_000
 
 private func refuseWithoutCertificate(_ object: PlaybackObject) throws(UsherError) {
-  guard object.delegate.hasCertificateURL else { throw UsherError(.state) }
+  guard object.delegate.hasCertificate else { throw UsherError(.state) }
   if object.shared.isEnded { throw UsherError(.closed) }
 }
 
@@ -116,6 +118,48 @@ private func completion(
 private func handOut(_ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?) throws(UsherError) {
   if let out { out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer))) }
   if answer.error.status != .ok { throw answer.error }
+}
+
+/// Implements `usher_playback_get_content_id`; contract in `include/usher/license.h`.
+@_cdecl("usher_playback_get_content_id") @implementation
+public func usher_playback_get_content_id(
+  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32, _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    let text = try neededIdentifier(url, url_size)
+    try refuseToWait(object.engine)
+    if object.shared.isEnded { throw UsherError(.closed) }
+    let wait = Wait<Answer>()
+    object.engine.requestContentID(
+      object.id, url: text, timeout: milliseconds(timeout_ms, default: certificateTimeout), isBlocking: true, complete: { wait.end($0) })
+    try handOut(wait.wait(), object.context, out)
+  }
+}
+
+/// Implements `usher_playback_request_content_id`; contract in `include/usher/license.h`.
+@_cdecl("usher_playback_request_content_id") @implementation
+public func usher_playback_request_content_id(
+  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ fn: usher_license_fn!, _ user_data: UnsafeMutableRawPointer!,
+  _ destroy: usher_destroy_fn!
+) -> Int32 {
+  report(owing: destroy, user_data) { () throws(UsherError) in
+    let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
+    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
+    let text = try neededIdentifier(url, url_size)
+    guard let fn else { throw UsherError(.invalidArgument) }
+    if object.shared.isEnded { throw UsherError(.closed) }
+    reference.accept()
+    object.engine.requestContentID(
+      object.id, url: text, timeout: certificateTimeout, isBlocking: false, complete: completion(playback, object.tag, fn, user_data, reference))
+  }
+}
+
+/// What the token map knows an asset by; only where there is one.
+private func contentID(_ assetID: [UInt8], _ delegate: LicenseDelegate) -> [UInt8] {
+  guard delegate.tokenMap != nil, !assetID.isEmpty else { return [] }
+  return sspContentID(assetID) ?? assetID
 }
 
 /// Implements `usher_response_get`; contract in `include/usher/license.h`.
@@ -142,6 +186,6 @@ public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutableP
 public func usher_response_free(_ response: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(response, as: ResponseObject.self) else { return }
-    object.context.forget(UInt(bitPattern: response))
+    object.context?.forget(UInt(bitPattern: response))
   }
 }

@@ -9,7 +9,7 @@ final class ContextObject: HandleObject {
   let allowsInsecureHTTP: Bool
   private let monitor = Monitor()
   private var children: Set<UInt> = []
-  private var defaultDelegate: SSPDelegate?
+  private var defaultDelegate: LicenseDelegate?
   private var closing = false
   private var isFreed = false
   private var observerIDs: Set<UInt64> = []
@@ -46,7 +46,7 @@ final class ContextObject: HandleObject {
     }
   }
 
-  var delegate: SSPDelegate? {
+  var delegate: LicenseDelegate? {
     get { monitor.locked { defaultDelegate } }
     set { monitor.locked { defaultDelegate = newValue } }
   }
@@ -66,9 +66,9 @@ final class ContextObject: HandleObject {
 
 final class DelegateObject: HandleObject {
   let context: ContextObject
-  let delegate: SSPDelegate
+  let delegate: LicenseDelegate
 
-  init(context: ContextObject, delegate: SSPDelegate) {
+  init(context: ContextObject, delegate: LicenseDelegate) {
     self.context = context
     self.delegate = delegate
   }
@@ -87,11 +87,11 @@ final class PlayerObject: HandleObject {
 final class PlaybackObject: HandleObject {
   let context: ContextObject
   let id: PlaybackID
-  let delegate: SSPDelegate
+  let delegate: LicenseDelegate
   let shared: PlaybackShared
   let tag: UInt64
 
-  init(context: ContextObject, id: PlaybackID, delegate: SSPDelegate, shared: PlaybackShared, tag: UInt64) {
+  init(context: ContextObject, id: PlaybackID, delegate: LicenseDelegate, shared: PlaybackShared, tag: UInt64) {
     self.context = context
     self.id = id
     self.delegate = delegate
@@ -104,12 +104,13 @@ final class PlaybackObject: HandleObject {
 
 /// The answer to a blocking request.
 final class ResponseObject: HandleObject {
-  let context: ContextObject
+  /// Whose handle it is; nil: nobody's but the host's.
+  let context: ContextObject?
   let answer: Answer
   /// NUL-terminated.
   let message: [UInt8]
 
-  init(context: ContextObject, answer: Answer) {
+  init(context: ContextObject?, answer: Answer) {
     self.context = context
     self.answer = answer
     message = Array(answer.error.message.utf8) + [0]

@@ -32,20 +32,22 @@ public func usher_player_play(
     try context.refuseIfClosing()
     let delegate = try chosenDelegate(given.delegate, context)
     if delegate.isSync { try refuseToWait(context.engine) }
-    let contentToken = try token(given.content_token)
-    guard given.content_id != nil || given.content_id_size == 0 else { throw UsherError(.invalidArgument) }
+    var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token))
+    item.contentID = try identifier(given.content_id, given.content_id_size)
+    guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
+    item.isClear = given.clear == 1
     let playback = PlaybackObject(context: context, id: id, delegate: delegate, shared: PlaybackShared(), tag: given.tag)
     let handle = try context.give(playback)
     reference.accept()
     let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
     context.engine.play(
-      playback.id, on: screen.id, host: host, delegate: delegate, shared: playback.shared, callbacks: callbacks(given, reference), contentToken: contentToken)
+      playback.id, on: screen.id, host: host, item: item, shared: playback.shared, callbacks: callbacks(given, reference))
     if delegate.isSync { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout) }
     out.pointee = OpaquePointer(bitPattern: handle)
   }
 }
 
-private func chosenDelegate(_ handle: OpaquePointer?, _ context: ContextObject) throws(UsherError) -> SSPDelegate {
+private func chosenDelegate(_ handle: OpaquePointer?, _ context: ContextObject) throws(UsherError) -> LicenseDelegate {
   if let handle {
     let named = try borrow(handle, as: DelegateObject.self)
     guard named.context === context else { throw UsherError(.invalidArgument) }
@@ -96,10 +98,11 @@ public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   }
 }
 
-/// SSM v1 tears down by default.
-func ending(_ mode: Int32) throws(UsherError) -> SSMSession.Ending {
+/// nil: what the delegate does by itself.
+func ending(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
   switch mode {
-  case USHER_CLOSE_DEFAULT, USHER_CLOSE_TEARDOWN: return .teardown
+  case USHER_CLOSE_DEFAULT: return nil
+  case USHER_CLOSE_TEARDOWN: return .teardown
   case USHER_CLOSE_LEAVE: return .leave
   default: throw UsherError(.invalidArgument)
   }

@@ -49,6 +49,24 @@ func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   return secret
 }
 
+/// What may stand in a header, possibly empty; nil for NULL.
+func headerValue(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+  guard let text else { return nil }
+  return text.pointee == 0 ? Secret([]) : try token(text)
+}
+
+/// A content or asset identifier, up to 64 kB; empty for NULL.
+func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
+  guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else { throw UsherError(.invalidArgument) }
+  return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
+}
+
+func neededIdentifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
+  let bytes = try identifier(pointer, count)
+  guard !bytes.isEmpty else { throw UsherError(.invalidArgument) }
+  return bytes
+}
+
 /// 1 byte to 1 MiB.
 func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> Secret {
   guard let pointer, count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }

@@ -3,27 +3,93 @@ internal import UsherCore
 internal import UsherEngine
 
 /// The delegate a host's options describe.
-func sspDelegate(_ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool) throws(UsherError) -> SSPDelegate {
+/// - Parameters:
+///   - shape: what V2 has on top.
+///   - map: content tokens by content identifier.
+func sspDelegate(
+  _ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool, map: TokenStore? = nil, shape: (inout SSPPolicy) -> Void = { _ in },
+  fields: SessionFieldNames = SessionFieldNames()
+) throws(UsherError) -> LicenseDelegate {
   let given = try options(pointer)
   guard let license = try url(given.license_url) else { throw UsherError(.invalidArgument) }
-  var endpoints = SSPDelegate.Endpoints(
+  var endpoints = LicenseDelegate.Endpoints(
     license: try endpoint(license, insecure), licenseRenewal: try endpoint(license.adding("renew=true"), insecure))
   if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
   let hasSSM = try addSSM(given, to: &endpoints, insecure)
-  let policy = try sspPolicy(given, hasSSM: hasSSM)
-  let tokenHeader = try bytes(given.token_header) ?? Array("nv-authorizations".utf8)
-  guard !tokenHeader.isEmpty, tokenHeader.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
-  guard given.wire_format == USHER_WIRE_AUTO || given.wire_format == USHER_WIRE_RAW else { throw UsherError(.invalidArgument) }
+  var policy = try sspPolicy(given, hasSSM: hasSSM)
+  shape(&policy)
+  let isRaw = try isRaw(given.wire_format)
   let setupBody = try bytes(given.setup_body) ?? Array("{}".utf8)
   guard setupBody.isEmpty || isJSONObject(setupBody) else { throw UsherError(.invalidArgument) }
-  return SSPDelegate(
-    policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, isRaw: given.wire_format == USHER_WIRE_RAW,
+  return LicenseDelegate(
+    policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, isRaw: isRaw,
     setupBody: setupBody, keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
-    tokenHeader: tokenHeader, extraHeaders: try extraHeaders(given.extra_headers))
+    tokenHeader: try headerName(given.token_header), extraHeaders: try headerLines(given.extra_headers), tokenMap: map, fields: fields,
+    hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
+}
+
+/// What V2 has beside its SSP options.
+func sspV2Delegate(_ pointer: UnsafePointer<usher_ssp_v2_options>?, insecure: Bool) throws(UsherError) -> LicenseDelegate {
+  let given = try options(pointer)
+  guard given.ssp != nil else { throw UsherError(.invalidArgument) }
+  var fields = SessionFieldNames()
+  if let path = try fieldPath(given.token_field) { fields.token = path }
+  if let path = try fieldPath(given.period_field) { fields.period = path }
+  if let path = try fieldPath(given.enforced_field) { fields.enforced = path }
+  if given.token_reply_header != nil { fields.header = try headerName(given.token_reply_header) + [0] }
+  let delegate = try sspDelegate(
+    given.ssp, insecure: insecure,
+    shape: { policy in
+      policy.opening = .license
+      policy.leavesByDefault = given.teardown_on_close != 1
+      policy.zapTearsDown = given.leave_on_zap != 1
+      policy.periodFallback = choice(given.period_default_ms, default: 60_000).map { Milliseconds($0) } ?? 0
+    }, fields: fields)
+  // Without an SSM there is nobody to keep a session alive with, or to give it back to.
+  guard delegate.policy.hasSSM else { throw UsherError(.invalidArgument) }
+  return delegate
+}
+
+private func fieldPath(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]]? {
+  guard let name = try bytes(text, most: 1024) else { return nil }
+  guard let path = SessionFieldNames.path(name) else { throw UsherError(.invalidArgument) }
+  return path
+}
+
+/// A delegate without sessions.
+func defaultDelegate(_ pointer: UnsafePointer<usher_default_options>?, insecure: Bool, needsURL: Bool) throws(UsherError) -> LicenseDelegate {
+  let given = try options(pointer)
+  let license = try url(given.license_url)
+  guard license != nil || !needsURL else { throw UsherError(.invalidArgument) }
+  var endpoints = LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil)
+  if let license {
+    endpoints.license = try endpoint(license, insecure)
+    endpoints.licenseRenewal = try endpoint(license.adding("renew=true"), insecure)
+  }
+  if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
+  var policy = SSPPolicy()
+  policy.hasSSM = false
+  policy.needsToken = false
+  return LicenseDelegate(
+    policy: policy, isSync: false, endpoints: endpoints, isRaw: try isRaw(given.wire_format), setupBody: [], keepAliveBody: [],
+    tokenHeader: try headerName(given.token_header), extraHeaders: try headerLines(given.extra_headers),
+    hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
+}
+
+private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
+  guard format == USHER_WIRE_AUTO || format == USHER_WIRE_RAW else { throw UsherError(.invalidArgument) }
+  return format == USHER_WIRE_RAW
+}
+
+/// Default: the platform's token header.
+func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
+  let name = try bytes(text) ?? Array("nv-authorizations".utf8)
+  guard !name.isEmpty, name.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
+  return name
 }
 
 /// The SSM's endpoints, where there is one. False: no SSM.
-private func addSSM(_ given: usher_ssp_options, to endpoints: inout SSPDelegate.Endpoints, _ insecure: Bool) throws(UsherError) -> Bool {
+private func addSSM(_ given: usher_ssp_options, to endpoints: inout LicenseDelegate.Endpoints, _ insecure: Bool) throws(UsherError) -> Bool {
   let version = try bytes(given.ssm_api_version) ?? Array("v1".utf8)
   guard !version.isEmpty, version.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3F && $0 != 0x23 }) else { throw UsherError(.invalidArgument) }
   let rule: URLText.VersionRule
@@ -67,6 +133,8 @@ private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherErr
   policy.teardownRetries = choice(given.teardown_retries, default: policy.teardownRetries) ?? 0
   guard policy.jitter <= 500, policy.retry <= 1000 else { throw UsherError(.invalidArgument) }
   policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
+  policy.tokenWait = choice(given.token_wait_ms, default: 5000).map { Milliseconds($0) } ?? 0
+  policy.suspend = try suspendRule(given.suspend)
   switch given.heartbeat_missing {
   case USHER_HEARTBEAT_MISSING_ERROR: policy.missingPeriod = .error
   case USHER_HEARTBEAT_MISSING_NO_TIMER: policy.missingPeriod = .noTimer
@@ -92,6 +160,14 @@ private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherErr
   return policy
 }
 
+func suspendRule(_ value: Int32) throws(UsherError) -> SSPPolicy.Suspend {
+  switch value {
+  case USHER_SUSPEND_KEEP: return .keep
+  case USHER_SUSPEND_PAUSE: return .pause
+  default: throw UsherError(.invalidArgument)
+  }
+}
+
 private func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
   guard let bytes = try bytes(text) else { return nil }
   guard let url = URLText(bytes) else { throw UsherError(.invalidArgument) }
@@ -104,7 +180,7 @@ private func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> En
 }
 
 /// "Name: value" lines.
-private func extraHeaders(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]] {
+func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]] {
   guard let all = try bytes(text) else { return [] }
   var lines: [[UInt8]] = []
   for part in all.split(separator: 0x0A) {

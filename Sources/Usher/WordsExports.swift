@@ -35,7 +35,23 @@ public func usher_error_explain(_ origin: Int32, _ status: Int32, _ service_code
   report { () throws(UsherError) in
     guard let out, let origin = Origin(rawValue: origin) else { throw UsherError(.invalidArgument) }
     let words = explanation(origin: origin, status: Status(rawValue: status), code: service_code)
-    out.pointee = usher_explanation(summary: cText(words.summary), advice: cText(words.advice), known: words.isKnown ? 1 : 0)
+    out.pointee = usher_explanation(summary: cText(words.summary), advice: cText(words.advice), known: words.isKnown ? 1 : 0, source: cText(words.source))
+  }
+}
+
+/// Implements `usher_error_legacy_codes`; contract in `include/usher/error.h`.
+@_cdecl("usher_error_legacy_codes") @implementation
+public func usher_error_legacy_codes(_ error: UnsafePointer<usher_error>!, _ out: UnsafeMutablePointer<usher_legacy_codes>!) -> Int32 {
+  report { () throws(UsherError) in
+    guard let error, let out else { throw UsherError(.invalidArgument) }
+    let given = error.pointee
+    guard let status = Status(rawValue: given.status), let origin = Origin(rawValue: given.origin), let operation = Operation(rawValue: given.operation) else {
+      throw UsherError(.invalidArgument)
+    }
+    let codes = LegacyCodes(status: status, origin: origin, operation: operation, httpStatus: given.http_status, serviceCode: given.service_code)
+    out.pointee = usher_legacy_codes(
+      react_native: codes.reactNative, android_what: codes.androidWhat, android_extra: codes.androidExtra, apple_internal: codes.appleInternal,
+      apple_code: codes.appleCode)
   }
 }
 

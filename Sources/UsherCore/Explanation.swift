@@ -4,21 +4,24 @@ package struct Explanation: Sendable {
   package let advice: StaticString
   /// The code itself is in a table; otherwise the words are about its kind.
   package let isKnown: Bool
+  /// Where the code, or the status, is from.
+  package let source: StaticString
 }
 
 /// By the origin's own table: licence servers reuse the SSM's numbers with other meanings.
 package func explanation(origin: Origin, status: Status?, code: Int64) -> Explanation {
   if code != 0 {
     let known: (StaticString, StaticString)?
+    let source: StaticString
     switch origin {
-    case .ssm: known = ssmWords(code)
-    case .license: known = licenseWords(code)
-    case .certificate, .local: known = nil
+    case .ssm: (known, source) = (ssmWords(code), "SSM error codes")
+    case .license: (known, source) = (licenseWords(code), "SSP licence service error codes")
+    case .certificate, .local: (known, source) = (nil, "")
     }
-    if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true) }
+    if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
   let (summary, advice) = statusWords(status ?? .state)
-  return Explanation(summary: summary, advice: advice, isKnown: false)
+  return Explanation(summary: summary, advice: advice, isKnown: false, source: code == 0 ? "library status" : "library status; the code is in no table")
 }
 
 private func ssmWords(_ code: Int64) -> (StaticString, StaticString)? {
@@ -79,7 +82,8 @@ private func statusWords(_ status: Status) -> (StaticString, StaticString) {
   case .session: return ("The session for this stream is over.", "Start the stream again.")
   case .renewalMissed: return ("The licence was not renewed in time.", "Start the stream again.")
   case .closed, .replaced: return ("Playback was stopped.", "Nothing to do.")
-  case .invalidArgument, .invalidHandle, .noDelegate, .wouldDeadlock, .forked, .system, .callback, .invalidCompletion, .state:
+  case .declined: return ("The app chose not to get a licence for this stream.", "Ask the app's maker why its delegate declined.")
+  case .invalidArgument, .invalidHandle, .noDelegate, .wouldDeadlock, .forked, .system, .callback, .invalidCompletion, .state, .full:
     return ("The app made a mistake.", "Note the status name and ask the app's maker.")
   }
 }

@@ -12,8 +12,11 @@ extension PlaybackMachine {
         }
       case .setTimer(let at): result.append(.setTimer(at))
       case .cancelTimer: result.append(.cancelTimer)
+      case .openAgain: result += pump(now: now)
       case .renewalDue: if !hasRenewalInFlight { result.append(.askPayload(lastKeySystem)) }
-      case .started(let period): result.append(.report(.started(period: period)))
+      case .started(let period):
+        setupDenial = nil
+        result.append(.report(.started(period: period)))
       case .keptAlive(let lateness): result.append(.report(.keptAlive(lateness: lateness)))
       case .recovered: result.append(.report(.recovered))
       case .doubtful: result.append(.report(.doubtful))
@@ -55,16 +58,37 @@ extension PlaybackMachine {
   package mutating func ssmReplied(_ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns, now: Milliseconds) -> [Action] {
     let actions: [SSMSession.Action]
     switch call {
-    case .setup: actions = session.setupReplied(request, outcome, ownTeardowns: ownTeardowns, now: now)
+    case .setup:
+      if let asked = reauthoriseSetup(request, outcome) { return asked }
+      actions = session.setupReplied(request, outcome, ownTeardowns: ownTeardowns, now: now)
     case .heartbeat: actions = session.heartbeatReplied(request, outcome, now: now)
     case .teardown: actions = session.teardownReplied(request, outcome, now: now)
     }
     return perform(actions, now: now) + restartIfFinished(now: now) + pump(now: now)
   }
 
+  /// Set-up was denied with 401 or 403, for the first time, and the token callback may have a better token: it is asked, then set-up begins anew.
+  private mutating func reauthoriseSetup(_ request: RequestID, _ outcome: SSMOutcome) -> [Action]? {
+    guard case .failure(let failure) = outcome, failure.isAuthorisation, hasTokenCallback, !isClosing, setupDenial == nil else { return nil }
+    guard session.setupWithdrawn(request) else { return nil }
+    setupDenial = failure
+    isReauthorising = true
+    contentToken = .asking
+    return [.askToken]
+  }
+
   package mutating func ownTeardownsEnded(now: Milliseconds) -> [Action] { perform(session.ownTeardownsEnded(), now: now) }
 
+  package mutating func suspended() -> [Action] { perform(session.suspended(), now: 0) }
+
   package mutating func resumed(now: Milliseconds) -> [Action] { perform(session.resumed(now: now), now: now) }
+
+  package mutating func networkChanged(now: Milliseconds) -> [Action] { perform(session.networkChanged(now: now), now: now) }
+
+  /// What a close that does not say does to the session.
+  package func ending(isZap: Bool) -> SSMSession.Ending {
+    isZap ? (policy.zapTearsDown ? .teardown : .leave) : (policy.leavesByDefault ? .leave : .teardown)
+  }
 
   /// Playback stops. Idempotent.
   /// - Parameter status: what its waiting requests and its end are told: closed or replaced.

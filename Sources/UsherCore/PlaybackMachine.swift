@@ -13,6 +13,8 @@ package struct PlaybackMachine {
     case cancelTimer
     /// Ask the token callback; the answer comes as `tokenAnswered`.
     case askToken
+    /// The host may still give a token, for a while; its end comes as `tokenWaitEnded`.
+    case awaitToken(atMost: Milliseconds)
     /// Ask the payload callback, or tell the host; the answer comes as a renewal request or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
@@ -34,6 +36,8 @@ package struct PlaybackMachine {
     case recovered
     case doubtful
     case ended(left: Bool)
+    /// The licence reply that should have opened the session brought none: playback goes on without.
+    case sessionless
   }
 
   struct Denial {
@@ -53,12 +57,22 @@ package struct PlaybackMachine {
     let isRenewal: Bool
     let isRaw: Bool
     let isAuxiliary: Bool
+    /// The content token of what it names, where that is known by itself.
+    let ownToken: Secret?
     var phase = Phase.waiting
     /// It carries a token asked for after it came.
     var hasFreshToken = false
     /// Denied while other replies were awaited that may have replaced its token: they decide.
     var denial: Denial?
     var resends: UInt8 = 0
+    /// Its reply opens the session.
+    var isOpening = false
+    /// It is one of the requests the session waits for.
+    var isForeign = false
+    /// Which content token it was sent with.
+    var contentGeneration: UInt32 = 0
+    /// Denied for its content token, which was asked for again: what it was told, should there be none.
+    var reauthorised: Denial?
     /// The host has its answer (closed, timed out); the reply is still looked at for its token.
     var isAbandoned = false
   }
@@ -66,6 +80,8 @@ package struct PlaybackMachine {
   enum TokenState {
     case none
     case asking
+    /// The host may give one yet.
+    case awaited
     case known(Secret)
     /// Asked, and there is none.
     case missing
@@ -82,7 +98,16 @@ package struct PlaybackMachine {
   package internal(set) var isClosedTold = false
   /// The session is being replaced by one with a new token.
   var isRestarting = false
-  var licenseAsked = false
+  /// A first licence was given out: further requests that are no renewals are a change of route or of keys.
+  var hasLicense = false
+  /// The content token is asked for because one was denied, not because a further licence wants one of its own.
+  var isReauthorising = false
+  /// What set-up was told when its content token was denied.
+  var setupDenial: WireFailure?
+  /// Counts the content tokens.
+  var contentGeneration: UInt32 = 0
+  /// The opening licence reply brought no session.
+  var isSessionless = false
   var lastKeySystem: KeySystem?
   var nextRequest: RequestID = 1
 
@@ -101,7 +126,7 @@ package struct PlaybackMachine {
 
   package var sessionState: SessionState {
     if isClosing { return .ended }
-    guard policy.hasSSM else { return .none }
+    guard policy.hasSSM, !isSessionless else { return .none }
     if session.failure != nil { return .failed }
     if isRestarting || session.isPending { return .pending }
     if session.isActive { return session.isDoubtful ? .doubtful : .active }
@@ -111,26 +136,35 @@ package struct PlaybackMachine {
   /// The numbers are the header's.
   package enum SessionState: Int32, Sendable { case none = 0, pending, active, doubtful, failed, ended }
 
+  /// A session of its own goes with its licences right now.
+  var usesSession: Bool { policy.hasSSM && !isSessionless }
+
   /// Its turn on the player has come.
   package mutating func start(now: Milliseconds) -> [Action] {
     guard !isStarted, !isClosing else { return [] }
     isStarted = true
-    if policy.hasSSM { return startSession(now: now) }
+    if policy.hasSSM, !policy.opensByLicense, !policy.startsWithLicense || contentToken.isKnown { return startSession(now: now) }
     return pump(now: now)
   }
 
   mutating func startSession(now: Milliseconds) -> [Action] {
+    if policy.opensByLicense { return pump(now: now) }
     switch contentToken {
     case .known: return perform(session.start(), now: now)
-    case .asking: return []
-    case .none where hasTokenCallback:
-      contentToken = .asking
-      return [.askToken]
-    case .none, .missing: return perform(session.startFailed(Self.noToken(.setup)), now: now)
+    case .asking, .awaited: return []
+    case .none:
+      if hasTokenCallback {
+        contentToken = .asking
+        return [.askToken]
+      }
+      guard policy.tokenWait > 0 else { return perform(session.startFailed(Self.noToken(.setup)), now: now) }
+      contentToken = .awaited
+      return [.awaitToken(atMost: policy.tokenWait)]
+    case .missing: return perform(session.startFailed(Self.noToken(.setup)), now: now)
     }
   }
 
-  static func noToken(_ operation: Operation) -> UsherError {
+  package static func noToken(_ operation: Operation) -> UsherError {
     UsherError(.noToken, operation: operation, message: "content token unavailable")
   }
 
@@ -138,22 +172,57 @@ package struct PlaybackMachine {
   package mutating func tokenAnswered(_ token: Secret?, now: Milliseconds) -> [Action] {
     guard case .asking = contentToken, !isClosing else { return [] }
     guard let token else { return tokenMissing(now: now) }
+    return tokenCame(token, now: now)
+  }
+
+  /// The host gave the token that was missing; once known it stays.
+  package mutating func tokenGiven(_ token: Secret, now: Milliseconds) -> [Action]? {
+    guard !isClosing, !contentToken.isKnown, session.failure == nil else { return nil }
+    return tokenCame(token, now: now)
+  }
+
+  /// Another content token for what plays, by which further licences are asked for.
+  package mutating func tokenReplaced(_ token: Secret) {
+    guard contentToken.isKnown else { return }
     contentToken = .known(token)
+    contentGeneration &+= 1
+  }
+
+  /// The host gave none in time.
+  package mutating func tokenWaitEnded(now: Milliseconds) -> [Action] {
+    guard case .awaited = contentToken, !isClosing else { return [] }
+    return tokenMissing(now: now)
+  }
+
+  private mutating func tokenCame(_ token: Secret, now: Milliseconds) -> [Action] {
+    contentToken = .known(token)
+    contentGeneration &+= 1
+    let onlyReauthorised = isReauthorising
+    isReauthorising = false
     for index in flows.indices where isWaiting(index) { flows[index].hasFreshToken = true }
-    guard policy.hasSSM else { return pump(now: now) }
-    if session.isIdle { return perform(session.start(), now: now) }
-    return policy.resetup == .never ? pump(now: now) : restart(now: now)
+    guard usesSession else { return pump(now: now) }
+    if session.isIdle { return isStarted ? startSession(now: now) : [] }
+    return policy.resetup == .never || onlyReauthorised ? pump(now: now) : restart(now: now)
   }
 
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {
     contentToken = .missing
-    if policy.hasSSM && session.isIdle { return startSession(now: now) }
+    isReauthorising = false
+    if policy.hasSSM, session.isIdle, !policy.opensByLicense {
+      guard let denial = setupDenial else { return startSession(now: now) }
+      return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
+    }
     // The session that lives goes on; the requests that needed the token fail.
     var actions: [Action] = []
-    for flow in takeFlows(where: { flow in !flow.isRenewal && flow.isWaiting }) {
-      actions.append(.failLicense(flow.id, Self.noToken(.license)))
+    let hasSSM = policy.hasSSM
+    for flow in takeFlows(where: { flow in flow.isWaiting && flow.ownToken == nil && !(flow.isRenewal && hasSSM) }) {
+      if let denial = flow.reauthorised {
+        actions.append(.failLicense(flow.id, denial.failure.error(denial.origin, .license).stopping()))
+      } else {
+        actions.append(.failLicense(flow.id, Self.noToken(.license)))
+      }
     }
-    if hasTokenCallback { contentToken = .none }
+    contentToken = .none
     return actions + pump(now: now)
   }
 
@@ -179,6 +248,13 @@ package struct PlaybackMachine {
     for flow in flows { if condition(flow) { taken.append(flow) } else { kept.append(flow) } }
     flows = kept
     return taken
+  }
+}
+
+extension PlaybackMachine.TokenState {
+  var isKnown: Bool {
+    if case .known = self { return true }
+    return false
   }
 }
 

@@ -134,7 +134,8 @@ extension SSMSession {
     }
   }
 
-  private mutating func end(left: Bool, orphanPossible: Bool) -> [Action] {
+  mutating func end(left: Bool, orphanPossible: Bool) -> [Action] {
+    let orphanPossible = orphanPossible || lostOpening
     phase = .ended
     isLeft = isLeft || left
     if !isBeatInFlight { beat = .off }

@@ -4,6 +4,8 @@ extension SSMSession {
     return arm()
   }
 
+  mutating func rearm() -> [Action] { arm() }
+
   /// Waits for the next instant of the schedule.
   private mutating func arm() -> [Action] {
     guard let sendAt = schedule?.sendAt, mode != .cdm, mode != .none else {
@@ -17,7 +19,7 @@ extension SSMSession {
   /// The timer rang.
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     switch phase {
-    case .active: return beatDue(now: now)
+    case .active: return isPaused ? [] : beatDue(now: now)
     case .contested: return ownTeardownsEnded()
     case .closing, .tearingDown, .retryingTeardown: return capReached(now: now)
     case .idle, .settingUp, .failed, .ended: return []
@@ -212,9 +214,33 @@ extension SSMSession {
     }
   }
 
-  /// The host came back from a suspension: a beat that is overdue goes out at once.
+  /// The host is going to sleep. What it wants of keep-alives meanwhile is its policy's.
+  package mutating func suspended() -> [Action] {
+    guard policy.suspend == .pause, case .active = phase else { return [] }
+    isPaused = true
+    return [.cancelTimer]
+  }
+
+  /// The host came back from a suspension: a beat that is overdue goes out at once, one that is not when it is due.
   package mutating func resumed(now: Milliseconds) -> [Action] {
-    guard case .active = phase, let due = schedule?.due, now >= due, case .waiting = beat else { return [] }
-    return sendBeat(attempt: 0, now: now)
+    let wasPaused = isPaused
+    isPaused = false
+    guard case .active = phase, let due = schedule?.due else { return [] }
+    switch beat {
+    case .waiting(let sendAt): return now >= due ? sendBeat(attempt: 0, now: now) : (wasPaused ? [.setTimer(sendAt)] : [])
+    case .retrying(let at, _): return wasPaused ? [.setTimer(at)] : []
+    case .asked: return wasPaused ? [.setTimer(now.adding(period))] : []
+    case .off, .inFlight, .refused: return []
+    }
+  }
+
+  /// The network is back, or another one: what failed is tried at once instead of at its time.
+  package mutating func networkChanged(now: Milliseconds) -> [Action] {
+    guard case .active = phase, !isPaused else { return [] }
+    switch beat {
+    case .retrying(_, let attempt): return sendBeat(attempt: attempt, now: now)
+    case .waiting where toldOutage: return sendBeat(attempt: 0, now: now)
+    case .waiting, .off, .inFlight, .refused, .asked: return []
+    }
   }
 }

@@ -14,6 +14,11 @@ extension SSMSession {
   }
 
   private mutating func sendSetup(again: Bool) -> [Action] {
+    if policy.opensByLicense {
+      phase = .idle
+      opensAgain = again
+      return [.openAgain]
+    }
     let request = newRequest()
     phase = .settingUp(request, again: again)
     setupInFlight = request
@@ -58,6 +63,7 @@ extension SSMSession {
     let period: Milliseconds
     switch policy.period(fields.period) {
     case .some(let usable): period = usable
+    case .none where policy.opensByLicense: period = fields.period.isZero || policy.opening == .customer ? 0 : policy.periodFallback
     case .none:
       guard policy.missingPeriod == .noTimer else {
         // The token is known, so the slot goes back at close.
@@ -69,7 +75,7 @@ extension SSMSession {
     if policy.keepAlive == .renewal { setMode(.enforced) }
     var actions: [Action] = [.started(period: period)]
     if period > 0 {
-      if policy.heartbeatStart == .setup {
+      if policy.heartbeatStart == .setup || policy.opensByLicense {
         actions += beginSchedule(period: period, now: now)
       } else {
         periodPending = period

@@ -7,6 +7,8 @@ package struct SSMSession {
     /// One timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
+    /// The licence request whose reply opens the session may be sent again.
+    case openAgain
     /// An enforced renewal is due: ask for a payload, or tell the host.
     case renewalDue
     case started(period: Milliseconds)
@@ -91,6 +93,12 @@ package struct SSMSession {
   /// The host chose to leave the session at the head-end.
   var isLeft = false
   var periodPending: Milliseconds?
+  /// The opening licence request was refused for want of a slot before.
+  var opensAgain = false
+  /// The reply to an opening licence request was lost: a session may be held whose token we do not know.
+  var lostOpening = false
+  /// The host is suspended and wants no keep-alives meanwhile.
+  var isPaused = false
   private var nextRequest: RequestID
 
   /// - Parameters:

@@ -26,6 +26,8 @@ extension Status {
     case .redirect: return "USHER_E_REDIRECT"
     case .session: return "USHER_E_SESSION"
     case .renewalMissed: return "USHER_E_RENEWAL_MISSED"
+    case .declined: return "USHER_E_DECLINED"
+    case .full: return "USHER_E_FULL"
     }
   }
 
@@ -56,6 +58,8 @@ extension Status {
     case .redirect: return "the server answered with a redirect, which is not followed"
     case .session: return "the session is over"
     case .renewalMissed: return "the licence renewal that was due was not made"
+    case .declined: return "the host or its delegate declined"
+    case .full: return "there is no more room"
     }
   }
 

@@ -33,6 +33,8 @@ package struct WireFailure: Sendable {
   package var retryAfter: Milliseconds?
   /// The server may have acted on the request although we have no good reply.
   package var mayHaveTakenEffect: Bool
+  /// The session token in a reply that was no use otherwise: the slot is ours all the same.
+  package var token: Secret?
 
   package init(
     _ status: Status, httpStatus: Int32 = -1, serviceCode: Int64 = 0, message: String = "", retryAfter: Milliseconds? = nil,

@@ -1,33 +1,62 @@
 internal import Synchronization
 package import UsherCore
 
+/// What the host answered.
+package enum AskReply {
+  /// There is none.
+  case none
+  /// A token, a payload, what a hook makes.
+  case value(Secret)
+  /// What the built-in behaviour would make.
+  case builtin
+  /// A customer's licence.
+  case license(CustomerLicense)
+  /// Why there is none, in the host's words or its server's.
+  case failed(WireFailure)
+
+  package var secret: Secret? {
+    if case .value(let secret) = self { return secret }
+    return nil
+  }
+}
+
 /// One question put to the host; answered at most once, from any thread, before its deadline.
 package final class Ask {
-  package enum Kind { case token, payload }
+  package enum Kind: Equatable { case token, payload, hook(HookKind), customerLicense, customerCall }
 
   package let kind: Kind
+  /// What a hook is asked.
+  package let question: HookQuestion?
   /// What the host answers with.
   package private(set) var number: UInt64 = 0
+  package let engine: Engine
   private let state = Atomic<UInt8>(0)
-  private let engine: Engine
-  private let deliver: (Secret?, Status) -> Void
+  private let deliver: (AskReply, Status) -> Void
   var timer: UInt64?
 
   /// - Parameter deliver: runs on the I/O thread, once.
-  init(_ kind: Kind, engine: Engine, deliver: @escaping (Secret?, Status) -> Void) {
+  init(_ kind: Kind, engine: Engine, question: HookQuestion? = nil, deliver: @escaping (AskReply, Status) -> Void) {
     self.kind = kind
+    self.question = question
     self.engine = engine
     self.deliver = deliver
     number = engine.options.nameAsk?(self) ?? 0
   }
 
+  package var isOpen: Bool { state.load(ordering: .acquiring) == 0 }
+
   /// Any thread. False: answered before, or too late.
-  package func answer(_ value: Secret?) -> Bool {
+  package func answer(_ value: Secret?) -> Bool { reply(value.map { .value($0) } ?? .none) }
+
+  /// Any thread. False: answered before, or too late.
+  package func reply(_ reply: AskReply) -> Bool {
     guard state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged else { return false }
     engine.options.forgetAsk?(number)
     engine.submit {
       self.engine.timers.cancel(self.timer)
-      self.deliver(value, value == nil ? .callback : .ok)
+      var status = Status.ok
+      if case .none = reply { status = .callback }
+      self.deliver(reply, status)
     }
     return true
   }
@@ -37,6 +66,6 @@ package final class Ask {
     guard state.compareExchange(expected: 0, desired: 2, ordering: .acquiringAndReleasing).exchanged else { return }
     engine.timers.cancel(timer)
     engine.options.forgetAsk?(number)
-    deliver(nil, status)
+    deliver(.none, status)
   }
 }

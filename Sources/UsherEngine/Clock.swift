@@ -1,11 +1,12 @@
 internal import CPlatform
+internal import Synchronization
 internal import UsherCore
 
-/// The context's time, read by its I/O thread only. System time goes on while the machine sleeps; manual time moves when it is told to.
+/// The context's time, read by any thread, set by its I/O thread. System time goes on while the machine sleeps; manual time moves when it is told to.
 final class Clock {
   let isManual: Bool
   private let startedAt: Int64
-  private var manualNow: Milliseconds = 0
+  private let manualNow = Atomic<Milliseconds>(0)
 
   init(isManual: Bool) {
     self.isManual = isManual
@@ -13,12 +14,12 @@ final class Clock {
   }
 
   var now: Milliseconds {
-    if isManual { return manualNow }
+    if isManual { return manualNow.load(ordering: .acquiring) }
     let passed = up_boottime_ns() &- startedAt
     return passed > 0 ? Milliseconds(passed / 1_000_000) : 0
   }
 
-  func set(_ instant: Milliseconds) { manualNow = max(manualNow, instant) }
+  func set(_ instant: Milliseconds) { manualNow.store(max(now, instant), ordering: .releasing) }
 
   /// The boot-time instant of `instant`, in nanoseconds; nil on the manual clock.
   func bootTime(of instant: Milliseconds) -> Int64? {

@@ -88,7 +88,7 @@ final class CurlTransfer {
       return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
     }
     if code == CURLE_OK || (status >= 300 && code == CURLE_PARTIAL_FILE) {
-      return .response(HTTPResponse(status: status, body: body.take(), retryAfter: retryAfter()))
+      return .response(HTTPResponse(status: status, body: body.take(), retryAfter: retryAfter(), header: replyHeader()))
     }
     let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
     return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: Self.mayHaveReachedServer(code)))
@@ -103,6 +103,15 @@ final class CurlTransfer {
       index += 1
     }
     return index == 0 || text[index] != 0 ? nil : seconds &* 1000
+  }
+
+  private func replyHeader() -> Secret? {
+    request.replyHeader?.withUnsafeBytes { name -> Secret? in
+      guard let base = name.baseAddress, let text = uc_response_header(handle, base.assumingMemoryBound(to: CChar.self)) else { return nil }
+      var count = 0
+      while text[count] != 0 { count += 1 }
+      return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) { Secret(UnsafeBufferPointer(start: $0, count: count)) }
+    } ?? nil
   }
 
   private static func status(_ code: CURLcode) -> Status {

@@ -6,7 +6,8 @@ extension Engine {
   ///   - timeout: nil: only the bounds of the single steps.
   ///   - complete: told once, on a callback thread; or on the I/O thread if `isBlocking`, where it may only end a wait.
   package func requestLicense(
-    _ playback: PlaybackID, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
+    _ playback: PlaybackID, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?, assetID: [UInt8] = [], contentID: [UInt8] = [],
+    isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
     submit {
       let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
@@ -14,12 +15,15 @@ extension Engine {
         handOver(Answer(data: nil, period: 0, renewType: .none, isRenewal: isRenewal, error: UsherError(.closed, operation: .license)))
         return
       }
-      self.ask(entry, keySystem, isRenewal: isRenewal, payload: payload, timeout: timeout, isByLibrary: false, complete: handOver)
+      self.ask(
+        entry, keySystem, isRenewal: isRenewal, payload: payload, timeout: timeout, assetID: assetID, contentID: contentID, isByLibrary: false,
+        complete: handOver)
     }
   }
 
   private func ask(
-    _ entry: PlaybackEntry, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?, isByLibrary: Bool, complete: @escaping (Answer) -> Void
+    _ entry: PlaybackEntry, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?, assetID: [UInt8] = [], contentID: [UInt8] = [],
+    isByLibrary: Bool, complete: @escaping (Answer) -> Void
   ) {
     let id = entry.nextLicense
     entry.nextLicense &+= 1
@@ -27,11 +31,19 @@ extension Engine {
     let isAuxiliary = keySystem == .widevine && payload.withBytes { $0.count == 2 && $0[0] == 0x08 && $0[1] == 0x04 }
     let isRaw = (keySystem == .widevine && entry.delegate.isRaw && !isRenewal) || isAuxiliary
     let job = LicenseJob(
-      keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, payload: payload, isByLibrary: isByLibrary, complete: complete)
+      keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, payload: payload, isByLibrary: isByLibrary, assetID: assetID, complete: complete)
     entry.jobs[id] = job
     if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
+    let token: Secret?
+    switch mappedToken(entry, contentID) {
+    case .known(let found): token = found
+    case .unneeded: token = nil
+    case .missing:
+      // Not the item's own content, and nobody told us its token: nothing to wait for.
+      return fail(entry, id, PlaybackMachine.noToken(.license))
+    }
     step(entry) {
-      $0.requestLicense(id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, now: self.clock.now)
+      $0.requestLicense(id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, token: token, now: self.clock.now)
     }
   }
 
@@ -48,29 +60,53 @@ extension Engine {
 
   func sendLicense(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?, isRenewal: Bool) {
     guard let job = entry.jobs[license] else { return }
-    let message = entry.delegate.licenseRequest(
+    if entry.machine.session.isOpening(request) { entry.slotsGivenBackAtSetup = slotsGivenBack }
+    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
+    let draft = entry.delegate.licenseDraft(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
-    if let message {
-      send(message, for: .license(entry.id, request, license), atMost: isRenewal && entry.machine.session.period > 0 ? entry.machine.session.keepAliveTimeout : .never)
-    } else {
-      let failure = WireFailure(.state, message: "the delegate has no URL for this request")
-      step(entry) { $0.licenseReplied(request, .failure(failure, .local), now: self.clock.now) }
+    let preparation = LicensePreparation(request: request, license: license, job: job, draft: draft)
+    if let hooks = entry.delegate.hooks { prepare(entry, preparation, hooks) } else { dispatch(entry, preparation) }
+  }
+
+  /// Sends a request whose hooks, if any, are done.
+  func dispatch(_ entry: PlaybackEntry, _ preparation: LicensePreparation) {
+    guard let message = preparation.draft.request else {
+      return licenseFailed(entry, preparation.request, WireFailure(.state, message: "the delegate has no URL for this request"))
     }
+    let isBounded = preparation.job.isRenewal && entry.machine.session.period > 0
+    send(
+      message, for: .license(entry.id, preparation.request, preparation.license), atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
+  }
+
+  /// It never went out.
+  func licenseFailed(_ entry: PlaybackEntry, _ request: RequestID, _ failure: WireFailure) {
+    step(entry) { $0.licenseReplied(request, .failure(failure, .local), now: self.clock.now) }
   }
 
   func licenseReplied(_ playback: PlaybackID, _ request: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]) {
     guard let entry = playbacks[playback] else { return }
     // A job whose host has its answer is gone; its reply is still read for the session token.
-    let job = entry.jobs[license] ?? entry.abandoned[license]
-    entry.abandoned.removeValue(forKey: license)
-    guard let job else { return }
-    let origin: Origin = job.isRenewal && job.keySystem == .widevine ? .ssm : .license
-    switch ReplyDecoder.license(outcome, keySystem: job.keySystem, isRaw: job.isRaw, hiding: secrets) {
+    guard let job = entry.jobs[license] ?? entry.abandoned[license] else { return }
+    let names = entry.delegate.fields
+    let decoding = ReplyDecoder.license(outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: names, hiding: secrets)
+    if let hook = entry.delegate.hooks?.license, entry.jobs[license] != nil, case .response(let response) = outcome, ReplyDecoder.denial(response) == nil {
+      return askLicenseHook(hook, entry, request, license, job, response, decoding, ReplyDecoder.sessionFields(response, names))
+    }
+    licenseDecoded(entry, request, license, decoding)
+  }
+
+  func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
+    guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
+    let isOpening = entry.machine.session.isOpening(request)
+    let others = isOpening ? ownTeardowns(besides: entry) : .none
+    switch decoding {
     case .success(let reply):
       currentLicense = reply.data
-      step(entry) { $0.licenseReplied(request, .success(reply.fields), now: self.clock.now) }
+      step(entry) { $0.licenseReplied(request, .success(reply.fields), ownTeardowns: others, now: self.clock.now) }
       currentLicense = nil
-    case .failure(let failure): step(entry) { $0.licenseReplied(request, .failure(failure, origin), now: self.clock.now) }
+    case .failure(let failure):
+      let origin: Origin = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM ? .ssm : .license
+      step(entry) { $0.licenseReplied(request, .failure(failure, origin), ownTeardowns: others, now: self.clock.now) }
     }
   }
 
@@ -115,6 +151,13 @@ extension Engine {
       let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
       guard let entry = self.playbacks[playback] else { return handOver(self.certificateFailure(UsherError(.closed))) }
       let delegate = entry.delegate
+      if let hook = delegate.hooks?.certificate { return self.askCertificateHook(hook, entry, timeout, handOver) }
+      self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)
+    }
+  }
+
+  /// The built-in way to a certificate.
+  func fetchCertificate(_ delegate: LicenseDelegate, for playback: PlaybackID, timeout: Milliseconds, _ handOver: @escaping (Answer) -> Void) {
       if let certificate = delegate.certificate { return handOver(self.certificateAnswer(certificate)) }
       let waiter = CertificateWaiter(playback: playback, complete: handOver)
       waiter.timer = self.timers.set(at: self.clock.now.adding(timeout), .certificate(delegate, waiter))
@@ -125,10 +168,9 @@ extension Engine {
       }
       delegate.isFetchingCertificate = true
       self.send(request, for: .certificate(delegate))
-    }
   }
 
-  func certificateReplied(_ delegate: SSPDelegate, _ outcome: HTTPOutcome) {
+  func certificateReplied(_ delegate: LicenseDelegate, _ outcome: HTTPOutcome) {
     switch outcome {
     case .failure(let failure): endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
     case .response(let response):
@@ -144,7 +186,7 @@ extension Engine {
     }
   }
 
-  func certificateTimedOut(_ delegate: SSPDelegate, _ waiter: CertificateWaiter) {
+  func certificateTimedOut(_ delegate: LicenseDelegate, _ waiter: CertificateWaiter) {
     guard let index = delegate.certificateWaiters.firstIndex(where: { $0 === waiter }) else { return }
     delegate.certificateWaiters.remove(at: index)
     waiter.complete(certificateFailure(UsherError(.timeout, operation: .certificate)))
@@ -159,7 +201,7 @@ extension Engine {
     entry.delegate.certificateWaiters.removeAll { $0.playback == entry.id }
   }
 
-  func endCertificate(_ delegate: SSPDelegate, _ answer: Answer) {
+  func endCertificate(_ delegate: LicenseDelegate, _ answer: Answer) {
     delegate.isFetchingCertificate = false
     let waiters = delegate.certificateWaiters
     delegate.certificateWaiters = []
@@ -169,7 +211,7 @@ extension Engine {
     }
   }
 
-  private func certificateAnswer(_ certificate: Secret) -> Answer {
+  func certificateAnswer(_ certificate: Secret) -> Answer {
     Answer(data: certificate, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
   }
 

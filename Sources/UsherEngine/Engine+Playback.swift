@@ -9,19 +9,23 @@ extension Engine {
 
   /// Any thread: stops it and forgets it once it is quiet.
   package func removePlayer(_ id: PlayerID) {
-    submit { self.stopPlayer(id, .teardown, isDefault: true) }
+    submit { self.stopPlayer(id, nil, isLast: true) }
   }
 
   /// Any thread: the next item on a player.
   package func play(
-    _ id: PlaybackID, on player: PlayerID, host: HostPlayback, delegate: SSPDelegate, shared: PlaybackShared, callbacks: PlaybackCallbacks, contentToken: Secret?
+    _ id: PlaybackID, on player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared, callbacks: PlaybackCallbacks
   ) {
     submit {
-      let entry = PlaybackEntry(
-        id: id, player: player, host: host, delegate: delegate, shared: shared, callbacks: callbacks, contentToken: contentToken)
+      var item = item
+      let mapped = item.contentToken == nil && !item.isClear ? item.delegate.tokenMap?.hold(item.contentID) : nil
+      if let mapped { item.contentToken = mapped.token }
+      let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: shared, callbacks: callbacks)
+      if let mapped { entry.held.append((item.contentID, mapped.pin)) }
       self.playbacks[id] = entry
+      self.openCount += 1
       if self.isClosing || self.players[player] == nil {
-        self.close(entry, .teardown, .closed)
+        self.close(entry, nil, .closed)
         return
       }
       self.perform(self.players[player]?.play(id) ?? [])
@@ -34,35 +38,40 @@ extension Engine {
       case .start(let id):
         guard let entry = playbacks[id] else { continue }
         step(entry) { $0.start(now: self.clock.now) }
-      case .close(let id): if let entry = playbacks[id] { close(entry, .teardown, .closed) }
-      case .replace(let id): if let entry = playbacks[id] { close(entry, .teardown, .replaced) }
+      case .close(let id): if let entry = playbacks[id] { close(entry, entry.machine.ending(isZap: true), .closed) }
+      case .replace(let id): if let entry = playbacks[id] { close(entry, entry.machine.ending(isZap: true), .replaced) }
       }
     }
   }
 
   /// Any thread.
-  package func closePlayback(_ id: PlaybackID, _ ending: SSMSession.Ending) {
+  /// - Parameter ending: nil: what the delegate does by itself.
+  package func closePlayback(_ id: PlaybackID, _ ending: SSMSession.Ending?) {
     submit { if let entry = self.playbacks[id] { self.close(entry, ending, .closed) } }
   }
 
   /// Any thread.
-  package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending) {
-    submit { self.stopPlayer(id, ending, isDefault: false) }
+  package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?) {
+    submit { self.stopPlayer(id, ending, isLast: false) }
   }
 
-  private func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending, isDefault: Bool) {
+  private func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?, isLast: Bool) {
     guard let player = players[id] else { return }
     if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
     if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
-    if isDefault { players.removeValue(forKey: id) }
+    if isLast { players.removeValue(forKey: id) }
   }
 
-  func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending, _ status: Status) {
+  func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
-    step(entry) { $0.close(ending, status: status, now: self.clock.now) }
+    step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
     // After the machine knows, so that the questions' ends are no errors to it.
     entry.tokenAsk?.expire(status)
     entry.payloadAsk?.expire(status)
+    timers.cancel(entry.tokenTimer)
+    for ask in entry.hookAsks { ask.expire(status) }
+    for (_, pin) in entry.held { entry.delegate.tokenMap?.release(pin) }
+    entry.held = []
     endCertificates(of: entry, status)
   }
 
@@ -75,9 +84,14 @@ extension Engine {
     entry.shared.publish(entry.machine.sessionState)
     if entry.setupStatus == nil, entry.machine.sessionState == .none, entry.machine.isStarted { endSetupWaits(entry, .ok) }
     trackTeardowns(entry)
-    if entry.machine.isFinished, playbacks[entry.id] != nil {
+    let isOpen = !entry.machine.isClosedTold || entry.machine.session.isGivingBack
+    if isOpen != entry.isOpen {
+      entry.isOpen = isOpen
+      openCount += isOpen ? 1 : -1
+    }
+    if entry.machine.isFinished, playbacks.removeValue(forKey: entry.id) != nil {
       timers.cancel(entry.sessionTimer)
-      playbacks.removeValue(forKey: entry.id)
+      if entry.isOpen { openCount -= 1 }
       checkClosed()
     }
   }
@@ -86,6 +100,10 @@ extension Engine {
     for action in actions {
       switch action {
       case .sendSSM(let request, let call, let token):
+        if let customer = entry.delegate.customer {
+          askCustomer(customer, entry, request, call)
+          continue
+        }
         guard let message = entry.delegate.ssmRequest(call, token: token) else { continue }
         if call == .setup { entry.slotsGivenBackAtSetup = slotsGivenBack }
         send(message, for: .ssm(entry.id, request, call), atMost: call == .heartbeat ? entry.machine.session.keepAliveTimeout : .never)
@@ -98,6 +116,9 @@ extension Engine {
         timers.cancel(entry.sessionTimer)
         entry.sessionTimer = nil
       case .askToken: askToken(entry)
+      case .awaitToken(let atMost):
+        timers.cancel(entry.tokenTimer)
+        entry.tokenTimer = timers.set(at: clock.now.adding(atMost), .token(entry.id))
       case .askPayload(let keySystem): askPayload(entry, keySystem)
       case .report(let report): tell(report, entry)
       case .deliverLicense(let license): deliver(entry, license)
@@ -130,6 +151,7 @@ extension Engine {
     case .recovered: emit(.recovered, entry)
     case .doubtful: emit(.sessionDoubtful, entry)
     case .ended(let left): emit(.sessionEnded, entry, isLeft: left)
+    case .sessionless: emit(.noSession, entry)
     }
   }
 
@@ -141,9 +163,15 @@ extension Engine {
 
   /// Knows which slots are being given back, and lets those that wait for them go on.
   private func trackTeardowns(_ entry: PlaybackEntry) {
-    if entry.machine.session.waitsForOwnTeardowns { contested.insert(entry.id) } else { contested.remove(entry.id) }
-    let wasGivingBack = givingBack.contains(entry.id)
+    let isContested = entry.machine.session.waitsForOwnTeardowns
+    if isContested != entry.isContested {
+      entry.isContested = isContested
+      if isContested { contested.insert(entry.id) } else { contested.remove(entry.id) }
+    }
+    let wasGivingBack = entry.isGivingBack
     let isGivingBack = entry.machine.session.isGivingBack
+    guard isGivingBack != wasGivingBack else { return }
+    entry.isGivingBack = isGivingBack
     if isGivingBack { givingBack.insert(entry.id) } else { givingBack.remove(entry.id) }
     guard wasGivingBack, !isGivingBack else { return }
     slotsGivenBack &+= 1
@@ -157,16 +185,25 @@ extension Engine {
   private func hasGiveBack(besides entry: PlaybackEntry) -> Bool {
     givingBack.contains { id in
       guard id != entry.id, let other = playbacks[id] else { return false }
-      return other.delegate === entry.delegate || other.delegate.endpoints.setup?.origin == entry.delegate.endpoints.setup?.origin
+      if other.delegate === entry.delegate { return true }
+      guard let theirs = other.delegate.endpoints.teardown, let ours = entry.delegate.endpoints.teardown else { return false }
+      return theirs.origin == ours.origin
     }
   }
 
   func ssmReplied(_ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: HTTPOutcome, _ secrets: [Secret]) {
+    ssmReplied(playback, request, call, ReplyDecoder.ssm(outcome, call, hiding: secrets))
+  }
+
+  func ssmReplied(_ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome) {
     guard let entry = playbacks[playback] else { return }
-    let decoded = ReplyDecoder.ssm(outcome, call, hiding: secrets)
-    let others: SSMSession.OwnTeardowns =
-      hasGiveBack(besides: entry) ? .underWay : (slotsGivenBack == entry.slotsGivenBackAtSetup ? .none : .ended)
-    step(entry) { $0.ssmReplied(request, call, decoded, ownTeardowns: others, now: self.clock.now) }
+    let others = ownTeardowns(besides: entry)
+    step(entry) { $0.ssmReplied(request, call, outcome, ownTeardowns: others, now: self.clock.now) }
+  }
+
+  /// Since the session of `entry` was asked for.
+  func ownTeardowns(besides entry: PlaybackEntry) -> SSMSession.OwnTeardowns {
+    hasGiveBack(besides: entry) ? .underWay : (slotsGivenBack == entry.slotsGivenBackAtSetup ? .none : .ended)
   }
 
   func sessionTimerFired(_ id: PlaybackID) {
@@ -181,10 +218,10 @@ extension Engine {
       return
     }
     let id = entry.id
-    let ask = Ask(.token, engine: self) { token, _ in
+    let ask = Ask(.token, engine: self) { reply, _ in
       guard let entry = self.playbacks[id] else { return }
       entry.tokenAsk = nil
-      self.step(entry) { $0.tokenAnswered(token, now: self.clock.now) }
+      self.step(entry) { $0.tokenAnswered(reply.secret, now: self.clock.now) }
     }
     entry.tokenAsk = ask
     ask.timer = timers.set(at: clock.now.adding(entry.delegate.policy.tokenTimeout), .ask(ask))
@@ -199,10 +236,10 @@ extension Engine {
     }
     guard entry.payloadAsk == nil else { return }
     let id = entry.id
-    let ask = Ask(.payload, engine: self) { payload, status in
+    let ask = Ask(.payload, engine: self) { reply, status in
       guard let entry = self.playbacks[id] else { return }
       entry.payloadAsk = nil
-      if let payload {
+      if let payload = reply.secret {
         self.renew(entry, keySystem, payload)
       } else {
         self.step(entry) { $0.payloadFailed(status, now: self.clock.now) }
@@ -215,7 +252,7 @@ extension Engine {
   }
 
   /// Any thread: (re)places a delegate's token callback.
-  package func setTokenCallback(_ delegate: SSPDelegate, _ callback: SSPDelegate.TokenCallback?) {
+  package func setTokenCallback(_ delegate: LicenseDelegate, _ callback: LicenseDelegate.TokenCallback?) {
     submit { delegate.tokenCallback = callback }
   }
 
@@ -245,14 +282,21 @@ extension Engine {
   }
 
   /// Any thread but a callback's: waits until a playback is closed.
-  /// - Parameter ending: closes it first, in the same breath.
-  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?, closing ending: SSMSession.Ending? = nil) -> Status {
+  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status { waitForClose(id, timeout) { _ in } }
+
+  /// Any thread but a callback's: closes a playback, in the same breath.
+  /// - Parameter ending: nil: what the delegate does by itself.
+  package func closeAndWait(_ id: PlaybackID, _ timeout: Milliseconds, _ ending: SSMSession.Ending?) -> Status {
+    waitForClose(id, timeout) { self.close($0, ending, .closed) }
+  }
+
+  private func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?, then: @escaping (PlaybackEntry) -> Void) -> Status {
     let wait = Wait<Status>()
     submit {
       self.bound(wait, timeout)
       guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.endCloseWait(wait, id) }
       entry.closeWaits.append(wait)
-      if let ending { self.close(entry, ending, .closed) }
+      then(entry)
     }
     return wait.wait()
   }
@@ -264,7 +308,7 @@ extension Engine {
       guard !self.isClosing else { return }
       self.isClosing = true
       for id in self.playbacks.keys.sorted() {
-        if let entry = self.playbacks[id] { self.close(entry, .teardown, .closed) }
+        if let entry = self.playbacks[id] { self.close(entry, nil, .closed) }
       }
       self.checkClosed()
     }
@@ -289,9 +333,6 @@ extension Engine {
   }
 
   var isAllClosed: Bool { openCount == 0 }
-
-  /// Not closed, or closed and still giving back a slot whose token came late.
-  private var openCount: Int { playbacks.values.reduce(0) { $0 + ($1.machine.isClosedTold && !$1.machine.session.isGivingBack ? 0 : 1) } }
 
   private func checkClosed() {
     guard isClosing, !closeWaits.isEmpty, openCount == 0 else { return }

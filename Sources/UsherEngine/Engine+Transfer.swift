@@ -5,7 +5,7 @@ final class Transfer {
   enum Purpose {
     case ssm(PlaybackID, RequestID, SSMSession.Call)
     case license(PlaybackID, RequestID, LicenseID)
-    case certificate(SSPDelegate)
+    case certificate(LicenseDelegate)
   }
   let purpose: Purpose
   let request: HTTPRequest

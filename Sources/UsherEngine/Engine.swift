@@ -9,6 +9,8 @@ package struct EngineOptions {
   package var requestsPerOriginMax = 64
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()
+  /// Plain http also off this machine.
+  package var allowsInsecureHTTP = false
   /// Gives a question the number the host answers with, and takes it back.
   package var nameAsk: ((Ask) -> UInt64)?
   package var forgetAsk: ((UInt64) -> Void)?
@@ -22,8 +24,9 @@ package final class Engine {
     case transfer(TransferID)
     case ask(Ask)
     case license(PlaybackID, LicenseID)
-    case certificate(SSPDelegate, CertificateWaiter)
+    case certificate(LicenseDelegate, CertificateWaiter)
     case wait(Wait<Status>)
+    case token(PlaybackID)
   }
 
   package let options: EngineOptions
@@ -63,6 +66,8 @@ package final class Engine {
   /// Counts the slots given back, so that a set-up knows whether one was while it was on its way.
   var slotsGivenBack: UInt64 = 0
   var isClosing = false
+  /// Playbacks that are not closed yet, or still give back a slot whose token came late.
+  var openCount = 0
   /// Real time of the first wish to close; 0: none yet.
   let closingBegan = Atomic<Int64>(0)
   var closeWaits: [Wait<Status>] = []
@@ -170,6 +175,7 @@ package final class Engine {
       case .license(let playback, let license): licenseTimedOut(playback, license)
       case .certificate(let delegate, let waiter): certificateTimedOut(delegate, waiter)
       case .wait(let wait): wait.end(.timeout)
+      case .token(let id): tokenWaitEnded(id)
       }
     }
   }
@@ -190,6 +196,7 @@ package final class Engine {
     for entry in playbacks.values {
       entry.tokenAsk?.expire(.closed)
       entry.payloadAsk?.expire(.closed)
+      for ask in entry.hookAsks { ask.expire(.closed) }
       for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
     }
     for wait in closeWaits { wait.end(.closed) }

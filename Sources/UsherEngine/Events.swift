@@ -3,7 +3,7 @@ package import UsherCore
 /// The numbers are the header's.
 package enum EventKind: Int32, Sendable, CaseIterable {
   case sessionStarted = 1, setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded
-  case license, licenseError, playbackClosed
+  case license, licenseError, playbackClosed, noSession
 
   package var name: StaticString {
     switch self {
@@ -19,6 +19,7 @@ package enum EventKind: Int32, Sendable, CaseIterable {
     case .license: return "LICENSE"
     case .licenseError: return "LICENSE_ERROR"
     case .playbackClosed: return "PLAYBACK_CLOSED"
+    case .noSession: return "NO_SESSION"
     }
   }
 }
@@ -46,4 +47,12 @@ package struct Answer {
   package let renewType: RenewType
   package let isRenewal: Bool
   package let error: UsherError
+
+  package init(data: Secret?, period: Milliseconds = 0, renewType: RenewType = .none, isRenewal: Bool = false, error: UsherError = UsherError(.ok)) {
+    self.data = data
+    self.period = period
+    self.renewType = renewType
+    self.isRenewal = isRenewal
+    self.error = error
+  }
 }

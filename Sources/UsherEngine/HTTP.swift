@@ -29,6 +29,8 @@ package struct HTTPRequest {
   package let isUrgent: Bool
   /// The tokens in it, kept from whatever the server says back.
   package let tokens: [Secret]
+  /// A header of the reply that may carry the session token; NUL-terminated.
+  package var replyHeader: [UInt8]?
 }
 
 package struct HTTPResponse {
@@ -36,6 +38,8 @@ package struct HTTPResponse {
   package var body: Secret
   /// Seconds or nothing; dates are not used by the services in question.
   package var retryAfter: Milliseconds?
+  /// The header that was asked for.
+  package var header: Secret?
 }
 
 package enum HTTPOutcome {

@@ -37,6 +37,25 @@ struct JSONValue {
     }
   }
 
+  /// The same, of a name that ends in NUL.
+  func member(_ name: [UInt8]) -> JSONValue? {
+    guard isObject, name.last == 0 else { return nil }
+    return name.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      return uj_member(raw, base.assumingMemoryBound(to: CChar.self)).map { JSONValue(raw: $0, document: document) }
+    }
+  }
+
+  /// The member of a member, by names that end in NUL.
+  func member(at path: [[UInt8]]) -> JSONValue? {
+    var value = self
+    for name in path {
+      guard let next = value.member(name) else { return nil }
+      value = next
+    }
+    return path.isEmpty ? nil : value
+  }
+
   var number: Double? { isNumber ? withExtendedLifetime(document) { uj_double(raw) } : nil }
   var integer: Int64? { isNumber ? withExtendedLifetime(document) { uj_integer(raw) } : nil }
   var bool: Bool? { kind == UJ_BOOLEAN ? uj_boolean(raw) != 0 : nil }

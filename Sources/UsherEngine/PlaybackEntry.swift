@@ -28,7 +28,7 @@ final class PlaybackEntry {
   let id: PlaybackID
   let player: PlayerID
   let host: HostPlayback
-  let delegate: SSPDelegate
+  let delegate: LicenseDelegate
   let shared: PlaybackShared
   var callbacks: PlaybackCallbacks
   var machine: PlaybackMachine
@@ -36,23 +36,56 @@ final class PlaybackEntry {
   /// Jobs whose host has its answer, but whose request is under way.
   var abandoned: [LicenseID: LicenseJob] = [:]
   var sessionTimer: UInt64?
+  /// What the item is called, for the token map.
+  let contentID: [UInt8]
   var tokenAsk: Ask?
+  var tokenTimer: UInt64?
+  /// Hooks that are being asked.
+  var hookAsks: [Ask] = []
+  /// Its tokens in the map, which are not pruned while it plays.
+  var held: [(id: [UInt8], pin: TokenMap.Pin)] = []
   var payloadAsk: Ask?
   var setupWaits: [Wait<Status>] = []
   var closeWaits: [Wait<Status>] = []
   var setupStatus: Status?
   var slotsGivenBackAtSetup: UInt64 = 0
   var nextLicense: LicenseID = 1
+  /// Counted among those that are not closed yet, or still give back a slot whose token came late.
+  var isOpen = true
+  var isContested = false
+  var isGivingBack = false
 
-  init(id: PlaybackID, player: PlayerID, host: HostPlayback, delegate: SSPDelegate, shared: PlaybackShared, callbacks: PlaybackCallbacks, contentToken: Secret?) {
+  init(id: PlaybackID, player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared, callbacks: PlaybackCallbacks) {
     self.id = id
     self.player = player
     self.host = host
-    self.delegate = delegate
+    delegate = item.delegate
     self.shared = shared
     self.callbacks = callbacks
+    contentID = item.contentID
+    var policy = delegate.policy
+    if item.isClear {
+      policy.hasSSM = false
+      policy.needsToken = false
+    } else if delegate.tokenMap != nil, item.contentID.isEmpty, item.contentToken == nil {
+      policy.startsWithLicense = true
+    }
     machine = PlaybackMachine(
-      policy: delegate.policy, contentToken: contentToken, hasTokenCallback: delegate.tokenCallback != nil, seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)
+      policy: policy, contentToken: item.contentToken, hasTokenCallback: delegate.tokenCallback != nil, seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)
+  }
+}
+
+/// What is to be played.
+package struct PlaybackItem {
+  package var delegate: LicenseDelegate
+  package var contentToken: Secret?
+  package var contentID: [UInt8] = []
+  /// Not encrypted: no session, no token.
+  package var isClear = false
+
+  package init(delegate: LicenseDelegate, contentToken: Secret?) {
+    self.delegate = delegate
+    self.contentToken = contentToken
   }
 }
 
@@ -64,16 +97,18 @@ final class LicenseJob {
   let isRaw: Bool
   let payload: Secret
   let isByLibrary: Bool
+  let assetID: [UInt8]
   /// Told once. Runs on the I/O thread and must only hand over.
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
 
-  init(keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, complete: @escaping (Answer) -> Void) {
+  init(keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, assetID: [UInt8] = [], complete: @escaping (Answer) -> Void) {
     self.keySystem = keySystem
     self.isRenewal = isRenewal
     self.isRaw = isRaw
     self.payload = payload
     self.isByLibrary = isByLibrary
+    self.assetID = assetID
     self.complete = complete
   }
 

@@ -46,12 +46,12 @@ enum ReplyDecoder {
     return WireFailure(.refused, httpStatus: response.status, serviceCode: code, message: message)
   }
 
-  static func fields(_ root: JSONValue) -> SessionFields {
+  static func fields(_ root: JSONValue, _ names: SessionFieldNames = standardNames) -> SessionFields {
     var fields = SessionFields()
     fields.isObject = root.isObject
-    fields.token = token(root)
-    fields.enforced = root.member("sessionDrmEnforced")?.bool
-    if let period = root.member("heartbeat") {
+    fields.token = token(root.member(at: names.token))
+    fields.enforced = root.member(at: names.enforced)?.bool
+    if let period = root.member(at: names.period) {
       if let number = period.number {
         fields.period = .number(number)
       } else if let number = period.numberInText {
@@ -64,9 +64,11 @@ enum ReplyDecoder {
   }
 
   /// A session token that may stand in a header.
-  private static func token(_ root: JSONValue) -> Secret? {
-    root.member("sessionToken")?.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
+  private static func token(_ value: JSONValue?) -> Secret? {
+    value?.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
   }
+
+  private static let standardNames = SessionFieldNames()
 
   static func unreadable(_ response: HTTPResponse, _ message: String) -> WireFailure {
     WireFailure(.protocolError, httpStatus: response.status, message: message, mayHaveTakenEffect: true)

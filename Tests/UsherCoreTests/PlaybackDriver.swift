@@ -36,8 +36,16 @@ struct PlaybackDriver {
 
   mutating func start() { perform(machine.start(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown, _ status: Status = .closed) { perform(machine.close(ending, status: status, now: now)) }
-  mutating func ask(_ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false, auxiliary: Bool = false) {
-    perform(machine.requestLicense(id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary, now: now))
+  mutating func ask(_ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false, auxiliary: Bool = false, token: String? = nil) {
+    perform(
+      machine.requestLicense(
+        id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary, token: token.map { secret($0) }, now: now))
+  }
+  mutating func tokenWaitEnds() { perform(machine.tokenWaitEnded(now: now)) }
+  mutating func set(_ token: String) -> Bool {
+    guard let actions = machine.tokenGiven(secret(token), now: now) else { return false }
+    perform(actions)
+    return true
   }
   mutating func giveToken(_ token: String?) { perform(machine.tokenAnswered(token.map { secret($0) }, now: now)) }
   mutating func payloadFails(_ status: Status) { perform(machine.payloadFailed(status, now: now)) }
@@ -54,11 +62,12 @@ struct PlaybackDriver {
   }
 
   /// The licence arrives, with or without a session token.
-  mutating func licensed(_ id: LicenseID, token: String? = nil, enforced: Bool? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
+  mutating func licensed(_ id: LicenseID, token: String? = nil, enforced: Bool? = nil, period: PeriodField = .missing, sourceLocation: SourceLocation = #_sourceLocation) {
     var fields = SessionFields()
     fields.isObject = true
     fields.token = token.map { secret($0) }
     fields.enforced = enforced
+    fields.period = period
     finish(id, .success(fields), sourceLocation)
   }
 
@@ -79,7 +88,15 @@ struct PlaybackDriver {
     reply(request, outcome)
   }
 
-  mutating func reply(_ request: RequestID, _ outcome: PlaybackMachine.LicenseOutcome) { perform(machine.licenseReplied(request, outcome, now: now)) }
+  var ownTeardowns = SSMSession.OwnTeardowns.none
+
+  mutating func reply(_ request: RequestID, _ outcome: PlaybackMachine.LicenseOutcome) {
+    perform(machine.licenseReplied(request, outcome, ownTeardowns: ownTeardowns, now: now))
+  }
+
+  mutating func suspend() { perform(machine.suspended()) }
+  mutating func resume() { perform(machine.resumed(now: now)) }
+  mutating func networkChanges() { perform(machine.networkChanged(now: now)) }
 
   mutating func run(until instant: Milliseconds) {
     var rings = 0
@@ -106,6 +123,7 @@ struct PlaybackDriver {
       case .setTimer(let at): timer = at
       case .cancelTimer: timer = nil
       case .askToken: story.append("token?")
+      case .awaitToken: story.append("token awaited")
       case .askPayload: story.append("payload?")
       case .report(let report): tell(report)
       case .deliverLicense(let id): story.append("got \(id)")
@@ -132,6 +150,7 @@ struct PlaybackDriver {
       lastError = error
       story.append("teardown error: \(UsherCoreTests.name(error.status))")
     case .keptAlive: story.append("kept alive")
+    case .sessionless: story.append("no session")
     case .recovered: story.append("recovered")
     case .doubtful: story.append("doubtful")
     case .ended(let left): story.append(left ? "left" : "ended")

@@ -109,7 +109,20 @@ import Testing
     var p = PlaybackDriver(steady { $0.hasSSM = false }, content: nil)
     p.start()
     p.ask(1)
+    #expect(p.take() == ["token awaited"])
+    p.tokenWaitEnds()
     #expect(p.take() == ["failed 1: NO_TOKEN"])
+  }
+
+  @Test func license_withoutSSMAndToken_goesOnWithTheOneGivenLate() {
+    var p = PlaybackDriver(steady { $0.hasSSM = false }, content: nil)
+    p.start()
+    p.ask(1)
+    let isTaken = p.set("late")
+    #expect(isTaken)
+    #expect(p.take() == ["token awaited", "license 1 late"])
+    let isTakenToo = p.set("another")
+    #expect(!isTakenToo)
   }
 
   // MARK: Keep-alive mode
@@ -218,7 +231,27 @@ import Testing
   @Test func token_withoutTokenAndCallback_isSetupError() {
     var p = PlaybackDriver(content: nil)
     p.start()
+    #expect(p.take() == ["token awaited"])
+    p.tokenWaitEnds()
     #expect(p.take() == ["setup error: NO_TOKEN"])
+    let isTaken = p.set("too late")
+    #expect(!isTaken)
+  }
+
+  @Test func token_withoutTokenAndCallbackAndWait_isSetupErrorAtOnce() {
+    var p = PlaybackDriver(steady { $0.tokenWait = 0 }, content: nil)
+    p.start()
+    #expect(p.take() == ["setup error: NO_TOKEN"])
+  }
+
+  @Test func token_givenWhileAwaited_setsUp() {
+    var p = PlaybackDriver(content: nil)
+    p.start()
+    let isTaken = p.set("late")
+    #expect(isTaken)
+    #expect(p.take() == ["token awaited", "setup late"])
+    p.tokenWaitEnds()
+    #expect(p.take() == [])
   }
 
   @Test func laterLicense_withCallback_setsTheSessionUpAnewWithTheFreshToken() {

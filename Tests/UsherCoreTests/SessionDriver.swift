@@ -123,6 +123,7 @@ struct SessionDriver {
         story.append(token == nil ? "\(call)" : "\(call) \(text(token))")
       case .setTimer(let at): timer = at
       case .cancelTimer: timer = nil
+      case .openAgain: story.append("open again")
       case .renewalDue: story.append("renewal due")
       case .started(let period): story.append("started \(period)")
       case .keptAlive(let lateness): story.append(lateness == 0 ? "kept alive" : "kept alive \(lateness) late")

@@ -27,24 +27,24 @@ final class Simulation {
     settle()
   }
 
-  static func delegate(_ policy: SSPPolicy = SSPPolicy()) -> SSPDelegate {
-    var endpoints = SSPDelegate.Endpoints(license: endpoint("licenses"), licenseRenewal: endpoint("licenses?renew=true"))
+  static func delegate(_ policy: SSPPolicy = SSPPolicy()) -> LicenseDelegate {
+    var endpoints = LicenseDelegate.Endpoints(license: endpoint("licenses"), licenseRenewal: endpoint("licenses?renew=true"))
     endpoints.setup = endpoint("setup")
     endpoints.heartbeat = endpoint("heartbeat")
     endpoints.teardown = endpoint("teardown")
-    return SSPDelegate(
+    return LicenseDelegate(
       policy: policy, isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8),
       tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
   }
 
   /// - Parameter content: nil: the delegate's token callback is asked.
-  func play(_ id: UInt64, on player: UInt64, _ delegate: SSPDelegate, account: String = "a", content: Bool = true, renews: Bool = true) {
+  func play(_ id: UInt64, on player: UInt64, _ delegate: LicenseDelegate, account: String = "a", content: Bool = true, renews: Bool = true) {
     playbacks.append(id)
     var callbacks = PlaybackCallbacks()
     if renews { callbacks.payload = { ask, _, _ in _ = ask.answer(secret("spc")) } }
     engine.play(
-      id, on: player, host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id), delegate: delegate, shared: PlaybackShared(),
-      callbacks: callbacks, contentToken: content ? secret("\(account)/\(id)/0") : nil)
+      id, on: player, host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id), item: PlaybackItem(delegate: delegate, contentToken: content ? secret("\(account)/\(id)/0") : nil), shared: PlaybackShared(),
+      callbacks: callbacks)
     settle()
   }
 

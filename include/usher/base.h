@@ -42,7 +42,7 @@ typedef struct usher_playback usher_playback;
 /** The answer to a blocking request: a licence or a certificate. */
 typedef struct usher_response usher_response;
 
-/** Names one question the library asked; answered at most once with usher_complete_token() or usher_complete_payload(). Never 0. */
+/** Names one question the library asked; answered at most once with the usher_complete_...() that its callback names. Never 0. */
 typedef uint64_t usher_completion;
 
 /**

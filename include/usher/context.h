@@ -182,6 +182,31 @@ USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t
  */
 USHER_API int32_t usher_context_set_delegate(usher_context *context, usher_delegate *delegate);
 
+/**
+ * usher_playback_suspend() for all playbacks of a context.
+ * @param context  which.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_suspend(usher_context *context);
+
+/**
+ * usher_playback_resume() for all playbacks of a context.
+ * @param context  which.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_resume(usher_context *context);
+
+/**
+ * Says that the network is back, or another one: connections made before are not used again, and keep-alives that failed are tried at once.
+ * Without it they are tried at their next time.
+ * @param context  which.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_context_network_changed(usher_context *context);
+
 #ifdef __cplusplus
 }
 #endif

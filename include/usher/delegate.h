@@ -1,5 +1,6 @@
 /** @file
- * delegate.h - licence delegates: how licences are asked for. This release has the SSP delegate with SSM v1.
+ * delegate.h - licence delegates: how licences are asked for. Here: the default delegate, the SSP delegate with SSM v1, SSP V2. More: hooks.h
+ * (common delegate), tokens.h (multi-instance), customer.h (customer SSM).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,6 +8,7 @@
 #define USHER_DELEGATE_H
 
 #include "base.h"
+#include "error.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +55,12 @@ extern "C" {
 #define USHER_WIRE_AUTO 0
 /** Octets both ways. */
 #define USHER_WIRE_RAW 1
+
+/* suspend */
+/** Keep-alives go on while the host is suspended. */
+#define USHER_SUSPEND_KEEP 0
+/** No keep-alives until the host is resumed. */
+#define USHER_SUSPEND_PAUSE 1
 
 /**
  * Token callback (OTVSSPTokenCallback.token()): asks for a fresh content token, because a further licence request came, or none was given at the start.
@@ -138,6 +146,13 @@ typedef struct usher_ssp_options {
   /** A teardown that failed in transport, with 5xx or 429 is tried again this often (after 0.5 s, 1 s, 2 s ...). Default 3; USHER_OFF: never. What waits
       for the slot goes on at `teardown_timeout_ms` all the same. */
   uint32_t teardown_retries;
+  /** How long a playback that was given no content token waits for usher_playback_set_content_token(), where there is no token callback, ms. Default 5000;
+      USHER_OFF: not at all. */
+  uint32_t token_wait_ms;
+  /** How long a hook may take, ms. Default 5000. */
+  uint32_t hook_timeout_ms;
+  /** USHER_SUSPEND_...: keep-alives while the host is suspended. Default KEEP. */
+  int32_t suspend;
   /** Time for one heartbeat or enforced renewal, ms, so that one that stalls can be tried again inside the period. Default: three eighths of the period, at
       least 1000; never more than the context's http_timeout_ms. */
   uint32_t keep_alive_timeout_ms;
@@ -145,7 +160,7 @@ typedef struct usher_ssp_options {
 
 /** All defaults; `license_url` is still to be set. */
 #define USHER_SSP_OPTIONS_INIT \
-  { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Makes an SSP delegate (OTVSSPLicenseDelegate).
@@ -157,6 +172,87 @@ typedef struct usher_ssp_options {
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);
+
+/** How an SSP V2 delegate works, beside its usher_ssp_options. 0 or NULL: the default written here. */
+typedef struct usher_ssp_v2_options {
+  /** USHER_SSP_V2_OPTIONS_INIT sets it. */
+  size_t struct_size;
+  /** Servers, headers, times. Its `setup_url`, `setup_body` and `heartbeat_start` are not used: the licence request sets the session up. Not NULL. */
+  const usher_ssp_options *ssp;
+  /** 1: usher_playback_close() with USHER_CLOSE_DEFAULT tears down. Default 0: the session is left to expire at the head-end. */
+  int32_t teardown_on_close;
+  /** 1: a zap leaves the session to expire. Default 0: it tears down, and the next item waits for that. */
+  int32_t leave_on_zap;
+  /** JSON path ("a.b") of the session token in a licence reply. Default "sessionToken". */
+  const char *token_field;
+  /** JSON path of the keep-alive period, seconds. Default "heartbeat" (in any case). */
+  const char *period_field;
+  /** JSON path of the boolean that says whether licence renewals keep the session alive. Default "sessionDrmEnforced". */
+  const char *enforced_field;
+  /** A header of the reply that carries the session token where the body has none. Default: none. */
+  const char *token_reply_header;
+  /** Period where the reply names none, ms. Default 60000; USHER_OFF: no keep-alives then. */
+  uint32_t period_default_ms;
+} usher_ssp_v2_options;
+
+/** All defaults; `ssp` is still to be set. */
+#define USHER_SSP_V2_OPTIONS_INIT { sizeof(usher_ssp_v2_options), NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
+
+/**
+ * Makes an SSP V2 delegate (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up. A refusal for too many sessions is told as
+ * USHER_EVENT_SETUP_ERROR. A reply without session token plays without a session (USHER_EVENT_NO_SESSION).
+ *
+ * @param context  its playbacks belong to the same context.
+ * @param options  copied before return. Not NULL.
+ * @param out      on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_ssp_v2_delegate_new(usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
+
+/** How a default or common delegate works. 0 or NULL: the default written here. URLs and headers as in usher_ssp_options. */
+typedef struct usher_default_options {
+  /** USHER_DEFAULT_OPTIONS_INIT sets it. */
+  size_t struct_size;
+  /** Licence server. Required, but for a common delegate with a licence URL hook. */
+  const char *license_url;
+  /** Certificate server. Default: none. */
+  const char *certificate_url;
+  /** More headers for every request. Default: none. */
+  const char *extra_headers;
+  /** Name of the header that carries a playback's content token, where it has one. Default "nv-authorizations". */
+  const char *token_header;
+  /** USHER_WIRE_...: Widevine's form. Default AUTO. */
+  int32_t wire_format;
+  /** How long a hook may take, ms. Default 5000. */
+  uint32_t hook_timeout_ms;
+} usher_default_options;
+
+/** All defaults. */
+#define USHER_DEFAULT_OPTIONS_INIT { sizeof(usher_default_options), NULL, NULL, NULL, NULL, 0, 0 }
+
+/**
+ * Makes a default delegate: a certificate URL, a licence URL, the headers of usher_delegate_set_http_header(). No session, and no token is needed.
+ *
+ * @param context  its playbacks belong to the same context.
+ * @param options  copied before return. Not NULL.
+ * @param out      on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_default_delegate_new(usher_context *context, const usher_default_options *options, usher_delegate **out);
+
+/**
+ * Sets a header of the licence requests to come, of every kind of delegate (setHTTPHeader). Where a playback has a token of its own for the same header,
+ * that one is sent.
+ *
+ * @param delegate  whose requests.
+ * @param name      a header name. Not NULL.
+ * @param value     no CR, LF or NUL, at most 64 kB; kept secret like a token. NULL takes the header away.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_delegate_set_http_header(usher_delegate *delegate, const char *name, const char *value);
 
 /**
  * Sets, replaces (or with fn NULL clears) the token callback (OTVSSPLicenseDelegate.setToken).

@@ -62,6 +62,10 @@ extern "C" {
 #define USHER_E_SESSION (-29)
 /** The renewal that was due was not made in time. */
 #define USHER_E_RENEWAL_MISSED (-30)
+/** A hook said not to send the request, or a resource loader that the URL is not its own. */
+#define USHER_E_DECLINED (-31)
+/** The token map is at its bound, and playbacks hold every token in it. */
+#define USHER_E_FULL (-32)
 
 /* ---- who answered -------------------------------------------------------------------------------------------------------- */
 
@@ -111,6 +115,20 @@ typedef struct usher_error {
   int32_t orphan_possible;
 } usher_error;
 
+/** The same error by the numbers of other players, for hosts that migrate. */
+typedef struct usher_legacy_codes {
+  /** React Native player: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number fits. */
+  int32_t react_native;
+  /** Android `what`: -1352 set-up, -1353 heartbeat, -1354 teardown; 0: no number fits. */
+  int32_t android_what;
+  /** Android `extra`: the SSM's errorCode, else 0. */
+  int64_t android_extra;
+  /** Apple, inside the SDK: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no number fits. */
+  int32_t apple_internal;
+  /** Apple notification `code`: the HTTP status, -1 when there was no HTTP answer. */
+  int32_t apple_code;
+} usher_legacy_codes;
+
 /** What a code means, for a support desk. Static storage. */
 typedef struct usher_explanation {
   /** One sentence a viewer understands. Never NULL. */
@@ -119,6 +137,8 @@ typedef struct usher_explanation {
   const char *advice;
   /** 1: the code is in the table; 0: the words are about its kind only. */
   int32_t known;
+  /** Where the code is from, e.g. "SSM error codes". Never NULL. */
+  const char *source;
 } usher_explanation;
 
 /**
@@ -152,6 +172,15 @@ USHER_API const char *usher_origin_name(int32_t origin);
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API const char *usher_operation_name(int32_t operation);
+
+/**
+ * Says an error in the numbers of other players.
+ * @param error  as an event or response has it; its message is not looked at. Not NULL.
+ * @param out    filled. Not NULL.
+ * @return USHER_OK or USHER_E_INVALID_ARGUMENT.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
 
 /**
  * Explains an error in words for viewers and support desks, by the origin's own code table where it has one.

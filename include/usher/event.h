@@ -40,6 +40,9 @@ extern "C" {
     usher_playback_wait_closed() returns, and before usher_context_close() does unless observers take longer than a second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
+/** SSP V2: the licence reply brought no session. Playback goes on without one: nothing is kept alive, nothing torn down. Once per playback. */
+#define USHER_EVENT_NO_SESSION 13
+
 /** One event. The struct and all its pointers live until the observer returns. */
 typedef struct usher_event {
   /** Size of this struct in the library; fields beyond the one you know may be added. */

@@ -53,10 +53,15 @@ typedef struct usher_license_request {
   const uint8_t *payload;
   /** Its length in bytes. */
   size_t payload_size;
+  /** What it is for: the text of the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Hooks are told it, and a multi-instance delegate
+      finds the content token by it. Default: none; the playback's own token. */
+  const uint8_t *asset_id;
+  /** Its length in bytes. */
+  size_t asset_id_size;
 } usher_license_request;
 
 /** All defaults; `key_system` and `payload` are still to be set. */
-#define USHER_LICENSE_REQUEST_INIT { sizeof(usher_license_request), NULL, 0, 0, NULL, 0 }
+#define USHER_LICENSE_REQUEST_INIT { sizeof(usher_license_request), NULL, 0, 0, NULL, 0, NULL, 0 }
 
 /** An answer. In a completion all its pointers live until return; from usher_response_get() until the response is freed. */
 typedef struct usher_response_info {
@@ -140,6 +145,34 @@ USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint3
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+
+/**
+ * The content identifier of a `skd:` URL or asset ID, as the delegate sees it: by its hook, else by the built-in rule (scheme stripped, cut at '?' or '#',
+ * percent-decoded, base64 in any variant decoded; a text that is no base64 of JSON is its own content identifier). Apple: contentIdentifier(url:).
+ *
+ * @param playback    whose delegate is asked.
+ * @param url         the URL or asset ID, 1 byte to 64 kB. Not NULL.
+ * @param url_size    its length in bytes.
+ * @param timeout_ms  longest wait on the context's clock. 0: 10000.
+ * @param out         as usher_playback_get_license(). `data` is what goes into the SPC.
+ * @return USHER_OK, or USHER_E_CALLBACK, USHER_E_TIMEOUT of the hook; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
+ * Threads: any. In callbacks: no. Since: 0.1
+ */
+USHER_API int32_t usher_playback_get_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+
+/**
+ * Asks for the content identifier of a URL.
+ * @param playback   whose delegate is asked.
+ * @param url        as usher_playback_get_content_id(); copied before return.
+ * @param url_size   its length in bytes.
+ * @param fn         told the answer, exactly once. Not NULL.
+ * @param user_data  given to `fn`.
+ * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
+ * @return as usher_playback_request_license().
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_playback_request_content_id(
+    usher_playback *playback, const uint8_t *url, size_t url_size, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
  * Reads a response.

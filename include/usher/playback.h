@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** What the delegate does by itself: SSM v1 tears down. */
+/** What the delegate does by itself: SSM v1 and customer SSM tear down, SSP V2 leaves (but tears down on a zap; see its options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
 #define USHER_CLOSE_TEARDOWN 1
@@ -74,6 +74,36 @@ USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t
  * Threads: any. In callbacks: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
+
+/**
+ * Gives the content token of a playback that was started without one and still waits for it. Once: a token that is known is not replaced.
+ *
+ * @param playback  that waits.
+ * @param token     a header value: not empty, no CR, LF or NUL, at most 64 kB. Not NULL.
+ * @return USHER_OK; USHER_E_STATE when it has a token, or gave up waiting; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_CLOSED.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_playback_set_content_token(usher_playback *playback, const char *token);
+
+/**
+ * Says that the host is going to sleep, or that this item will not be shown for a while (not needed for background or picture-in-picture, where sessions go
+ * on as usual). With the delegate's `suspend` option KEEP nothing changes; with PAUSE no keep-alives are sent until usher_playback_resume().
+ *
+ * @param playback  which.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_playback_suspend(usher_playback *playback);
+
+/**
+ * Says that it is back. A keep-alive that fell due meanwhile is sent at once; until it is answered the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL), and
+ * if it fails, USHER_EVENT_HEARTBEAT_ERROR says so.
+ *
+ * @param playback  which.
+ * @return USHER_OK or USHER_E_INVALID_HANDLE.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_playback_resume(usher_playback *playback);
 
 /**
  * Says how its session stands.

@@ -33,9 +33,10 @@ typedef struct usher_playback_options {
   /** How its licences are asked for. Default: the context's delegate. */
   usher_delegate *delegate;
   /** The content token of the operator: a header value, not empty, no CR, LF or NUL, at most 64 kB; may hold commas. Default: the delegate's token
-      callback is asked. */
+      callback is asked; without one, usher_playback_set_content_token() may still give it for `token_wait_ms`. */
   const char *content_token;
-  /** The content's identifier: bytes. Default: none. */
+  /** The content's identifier: bytes, up to 64 kB. A multi-instance delegate finds the content token by it. Default: none; the first licence request then
+      says it by its asset_id. */
   const uint8_t *content_id;
   /** Its length in bytes. */
   size_t content_id_size;
@@ -49,10 +50,12 @@ typedef struct usher_playback_options {
   void *user_data;
   /** Last call for `user_data`: after observers were told USHER_EVENT_PLAYBACK_CLOSED, or when usher_player_play() failed. */
   usher_destroy_fn destroy;
+  /** 1: the item is not encrypted. It has no session and needs no token; what played before is torn down as ever. Default 0. */
+  int32_t clear;
 } usher_playback_options;
 
 /** All defaults. */
-#define USHER_PLAYBACK_OPTIONS_INIT { sizeof(usher_playback_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL }
+#define USHER_PLAYBACK_OPTIONS_INIT { sizeof(usher_playback_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
 
 /**
  * Makes a player.

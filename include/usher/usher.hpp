@@ -88,7 +88,9 @@ enum class status : int32_t {
   no_token = USHER_E_NO_TOKEN,
   redirect = USHER_E_REDIRECT,
   session = USHER_E_SESSION,
-  renewal_missed = USHER_E_RENEWAL_MISSED
+  renewal_missed = USHER_E_RENEWAL_MISSED,
+  declined = USHER_E_DECLINED,
+  full = USHER_E_FULL
 };
 
 enum class origin : int32_t { local = USHER_ORIGIN_LOCAL, ssm = USHER_ORIGIN_SSM, license = USHER_ORIGIN_LICENSE, certificate = USHER_ORIGIN_CERTIFICATE };
@@ -115,7 +117,8 @@ enum class event_type : int32_t {
   session_ended = USHER_EVENT_SESSION_ENDED,
   license = USHER_EVENT_LICENSE,
   license_error = USHER_EVENT_LICENSE_ERROR,
-  playback_closed = USHER_EVENT_PLAYBACK_CLOSED
+  playback_closed = USHER_EVENT_PLAYBACK_CLOSED,
+  no_session = USHER_EVENT_NO_SESSION
 };
 
 enum class close_mode : int32_t { standard = USHER_CLOSE_DEFAULT, teardown = USHER_CLOSE_TEARDOWN, leave = USHER_CLOSE_LEAVE };

@@ -39,10 +39,13 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_KEEP_ALIVE_": _enums.KeepAlive,
     "USHER_RESETUP_": _enums.Resetup,
     "USHER_WIRE_": _enums.WireFormat,
+    "USHER_SUSPEND_": _enums.Suspend,
+    "USHER_HOOK_": _enums.Hook,
     "USHER_KEY_SYSTEM_": _enums.KeySystem,
 }
 
 SCALARS = {
+    "double": ctypes.c_double,
     "int": ctypes.c_int,
     "int32_t": ctypes.c_int32,
     "uint32_t": ctypes.c_uint32,
@@ -172,7 +175,7 @@ def test_fieldTypes_ofEveryStructure_areTheHeaders() -> None:
             if not declaration.strip():
                 continue
             kind, field = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", declaration, flags=re.S).groups()  # type: ignore[union-attr]
-            wanted = _abi.STRUCTURES.get(kind.strip()) or ctype(kind.strip())
+            wanted = _abi.STRUCTURES.get(kind.strip()) or _abi.CALLBACKS.get(kind.strip()) or ctype(kind.strip())
             assert dict(f[:2] for f in _abi.STRUCTURES[name]._fields_)[field] is wanted, f"{name}.{field} is {kind}"
 
 

@@ -11,6 +11,7 @@ from ctypes import (
     CFUNCTYPE,
     POINTER,
     c_char_p,
+    c_double,
     c_int,
     c_int32,
     c_int64,
@@ -70,10 +71,27 @@ class Error(ctypes.Structure):
     ]
 
 
+class LegacyCodes(ctypes.Structure):
+    """``usher_legacy_codes``"""
+
+    _fields_ = [
+        ("react_native", c_int32),
+        ("android_what", c_int32),
+        ("android_extra", c_int64),
+        ("apple_internal", c_int32),
+        ("apple_code", c_int32),
+    ]
+
+
 class Explanation(ctypes.Structure):
     """``usher_explanation``"""
 
-    _fields_ = [("summary", c_char_p), ("advice", c_char_p), ("known", c_int32)]
+    _fields_ = [
+        ("summary", c_char_p),
+        ("advice", c_char_p),
+        ("known", c_int32),
+        ("source", c_char_p),
+    ]
 
 
 class Event(ctypes.Structure):
@@ -91,6 +109,42 @@ class Event(ctypes.Structure):
         ("period_ms", c_uint64),
         ("lateness_ms", c_uint64),
         ("error", Error),
+    ]
+
+
+class HookCall(ctypes.Structure):
+    """``usher_hook_call``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("hook", c_int32),
+        ("type", c_int32),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("key_system", c_char_p),
+        ("asset_id", POINTER(c_uint8)),
+        ("asset_id_size", c_size_t),
+        ("data", POINTER(c_uint8)),
+        ("data_size", c_size_t),
+        ("http_status", c_int32),
+    ]
+
+
+class CustomerRequest(ctypes.Structure):
+    """``usher_customer_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("key_system", c_char_p),
+        ("payload", POINTER(c_uint8)),
+        ("payload_size", c_size_t),
+        ("type", c_int32),
+        ("asset_id_size", c_size_t),
+        ("asset_id", POINTER(c_uint8)),
     ]
 
 
@@ -112,12 +166,18 @@ class ResponseInfo(ctypes.Structure):
 
 # typedef void (*usher_destroy_fn)(void *user_data);
 DestroyFn = CFUNCTYPE(None, c_void_p)
-# typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
-LogFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
 # typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 EventFn = CFUNCTYPE(None, POINTER(Event), c_void_p)
+# typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
+LogFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
 # typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 TokenFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
+# typedef void (*usher_hook_fn)(const usher_hook_call *call, void *user_data);
+HookFn = CFUNCTYPE(None, POINTER(HookCall), c_void_p)
+# typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
+CustomerLicenseFn = CFUNCTYPE(None, POINTER(CustomerRequest), c_void_p)
+# typedef void (*usher_customer_call_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
+CustomerCallFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
 # typedef void (*usher_payload_fn)(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
 PayloadFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_char_p, c_uint64, c_void_p)
 # typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
@@ -190,7 +250,103 @@ class SSPOptions(ctypes.Structure):
         ("resetup_on_extra_license", c_int32),
         ("wire_format", c_int32),
         ("teardown_retries", c_uint32),
+        ("token_wait_ms", c_uint32),
+        ("hook_timeout_ms", c_uint32),
+        ("suspend", c_int32),
         ("keep_alive_timeout_ms", c_uint32),
+    ]
+
+
+class SSPV2Options(ctypes.Structure):
+    """``usher_ssp_v2_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("ssp", POINTER(SSPOptions)),
+        ("teardown_on_close", c_int32),
+        ("leave_on_zap", c_int32),
+        ("token_field", c_char_p),
+        ("period_field", c_char_p),
+        ("enforced_field", c_char_p),
+        ("token_reply_header", c_char_p),
+        ("period_default_ms", c_uint32),
+    ]
+
+
+class DefaultOptions(ctypes.Structure):
+    """``usher_default_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("license_url", c_char_p),
+        ("certificate_url", c_char_p),
+        ("extra_headers", c_char_p),
+        ("token_header", c_char_p),
+        ("wire_format", c_int32),
+        ("hook_timeout_ms", c_uint32),
+    ]
+
+
+class DelegateHooks(ctypes.Structure):
+    """``usher_delegate_hooks``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("scheme", c_char_p),
+        ("content_id", HookFn),
+        ("certificate", HookFn),
+        ("http_headers", HookFn),
+        ("license_url", HookFn),
+        ("license_body", HookFn),
+        ("license", HookFn),
+    ]
+
+
+class TokenMapOptions(ctypes.Structure):
+    """``usher_token_map_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("tokens_max", c_size_t),
+        ("time_to_live_ms", c_uint64),
+    ]
+
+
+class CustomerOptions(ctypes.Structure):
+    """``usher_customer_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("certificate", POINTER(c_uint8)),
+        ("certificate_size", c_size_t),
+        ("license", CustomerLicenseFn),
+        ("heartbeat", CustomerCallFn),
+        ("teardown", CustomerCallFn),
+        ("user_data", c_void_p),
+        ("destroy", DestroyFn),
+        ("license_timeout_ms", c_uint32),
+        ("heartbeat_timeout_ms", c_uint32),
+        ("teardown_timeout_ms", c_uint32),
+        ("payload_timeout_ms", c_uint32),
+        ("jitter_permille", c_uint32),
+        ("retry_permille", c_uint32),
+        ("keep_alive_failures_max", c_uint32),
+        ("suspend", c_int32),
+    ]
+
+
+class CustomerLicense(ctypes.Structure):
+    """``usher_customer_license``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("license", POINTER(c_uint8)),
+        ("license_size", c_size_t),
+        ("heartbeat_s", c_double),
+        ("renew_type", c_int32),
+        ("http_status", c_int32),
+        ("service_code", c_int64),
+        ("message", c_char_p),
     ]
 
 
@@ -208,6 +364,7 @@ class PlaybackOptions(ctypes.Structure):
         ("renewed", LicenseFn),
         ("user_data", c_void_p),
         ("destroy", DestroyFn),
+        ("clear", c_int32),
     ]
 
 
@@ -221,6 +378,8 @@ class LicenseRequest(ctypes.Structure):
         ("timeout_ms", c_uint32),
         ("payload", POINTER(c_uint8)),
         ("payload_size", c_size_t),
+        ("asset_id", POINTER(c_uint8)),
+        ("asset_id_size", c_size_t),
     ]
 
 
@@ -240,20 +399,32 @@ class Pending(ctypes.Structure):
 
 STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_context_options": ContextOptions,
+    "usher_customer_license": CustomerLicense,
+    "usher_customer_options": CustomerOptions,
+    "usher_customer_request": CustomerRequest,
+    "usher_default_options": DefaultOptions,
+    "usher_delegate_hooks": DelegateHooks,
     "usher_error": Error,
     "usher_event": Event,
     "usher_explanation": Explanation,
+    "usher_hook_call": HookCall,
+    "usher_legacy_codes": LegacyCodes,
     "usher_license_request": LicenseRequest,
     "usher_pending": Pending,
     "usher_playback_options": PlaybackOptions,
     "usher_response_info": ResponseInfo,
     "usher_ssp_options": SSPOptions,
+    "usher_ssp_v2_options": SSPV2Options,
+    "usher_token_map_options": TokenMapOptions,
 }
 """C name -> ctypes structure, every structure of the headers."""
 
 CALLBACKS: dict[str, Any] = {
+    "usher_customer_call_fn": CustomerCallFn,
+    "usher_customer_license_fn": CustomerLicenseFn,
     "usher_destroy_fn": DestroyFn,
     "usher_event_fn": EventFn,
+    "usher_hook_fn": HookFn,
     "usher_license_fn": LicenseFn,
     "usher_log_fn": LogFn,
     "usher_payload_fn": PayloadFn,
@@ -271,14 +442,14 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_status_name": (c_char_p, (c_int32,)),
     # const char *usher_status_message(int32_t status);
     "usher_status_message": (c_char_p, (c_int32,)),
-    # int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
-    "usher_error_explain": (c_int32, (c_int32, c_int32, c_int64, POINTER(Explanation))),
     # const char *usher_origin_name(int32_t origin);
     "usher_origin_name": (c_char_p, (c_int32,)),
     # const char *usher_operation_name(int32_t operation);
     "usher_operation_name": (c_char_p, (c_int32,)),
-    # const usher_api *usher_get_api(uint32_t major);
-    "usher_get_api": (c_void_p, (c_uint32,)),
+    # int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
+    "usher_error_legacy_codes": (c_int32, (POINTER(Error), POINTER(LegacyCodes))),
+    # int32_t usher_error_explain(int32_t origin, int32_t status, int64_t service_code, usher_explanation *out);
+    "usher_error_explain": (c_int32, (c_int32, c_int32, c_int64, POINTER(Explanation))),
     # const char *usher_event_name(int32_t type);
     "usher_event_name": (c_char_p, (c_int32,)),
     # int32_t usher_context_new(const usher_context_options *options, usher_context **out);
@@ -287,24 +458,69 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_context_close": (c_int32, (ContextHandle, c_uint32, POINTER(c_uint32))),
     # int32_t usher_context_free(usher_context *context);
     "usher_context_free": (c_int32, (ContextHandle,)),
-    # int32_t usher_context_add_observer(usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
-    "usher_context_add_observer": (c_int32, (ContextHandle, EventFn, c_void_p, DestroyFn, POINTER(c_uint64))),
-    # int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
-    "usher_context_remove_observer": (c_int32, (ContextHandle, c_uint64)),
     # int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
     "usher_context_pump": (c_int32, (ContextHandle, POINTER(c_uint32))),
     # int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
     "usher_context_pump_fd": (c_int32, (ContextHandle, POINTER(c_int))),
+    # int32_t usher_context_add_observer(usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+    "usher_context_add_observer": (c_int32, (ContextHandle, EventFn, c_void_p, DestroyFn, POINTER(c_uint64))),
+    # int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
+    "usher_context_remove_observer": (c_int32, (ContextHandle, c_uint64)),
     # int32_t usher_context_set_delegate(usher_context *context, usher_delegate *delegate);
     "usher_context_set_delegate": (c_int32, (ContextHandle, DelegateHandle)),
+    # int32_t usher_context_suspend(usher_context *context);
+    "usher_context_suspend": (c_int32, (ContextHandle,)),
+    # int32_t usher_context_resume(usher_context *context);
+    "usher_context_resume": (c_int32, (ContextHandle,)),
+    # int32_t usher_context_network_changed(usher_context *context);
+    "usher_context_network_changed": (c_int32, (ContextHandle,)),
     # int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);
     "usher_ssp_delegate_new": (c_int32, (ContextHandle, POINTER(SSPOptions), POINTER(DelegateHandle))),
+    # int32_t usher_ssp_v2_delegate_new(usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
+    "usher_ssp_v2_delegate_new": (c_int32, (ContextHandle, POINTER(SSPV2Options), POINTER(DelegateHandle))),
+    # int32_t usher_default_delegate_new(usher_context *context, const usher_default_options *options, usher_delegate **out);
+    "usher_default_delegate_new": (c_int32, (ContextHandle, POINTER(DefaultOptions), POINTER(DelegateHandle))),
+    # int32_t usher_delegate_set_http_header(usher_delegate *delegate, const char *name, const char *value);
+    "usher_delegate_set_http_header": (c_int32, (DelegateHandle, c_char_p, c_char_p)),
     # int32_t usher_delegate_set_token_callback(usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
     "usher_delegate_set_token_callback": (c_int32, (DelegateHandle, TokenFn, c_void_p, DestroyFn)),
     # int32_t usher_delegate_free(usher_delegate *delegate);
     "usher_delegate_free": (c_int32, (DelegateHandle,)),
     # int32_t usher_complete_token(usher_completion completion, const char *token);
     "usher_complete_token": (c_int32, (c_uint64, c_char_p)),
+    # int32_t usher_common_delegate_new(usher_context *context, const usher_default_options *options, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy, usher_delegate **out);
+    "usher_common_delegate_new": (
+        c_int32,
+        (ContextHandle, POINTER(DefaultOptions), POINTER(DelegateHooks), c_void_p, DestroyFn, POINTER(DelegateHandle)),
+    ),
+    # int32_t usher_delegate_set_hooks(usher_delegate *delegate, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy);
+    "usher_delegate_set_hooks": (c_int32, (DelegateHandle, POINTER(DelegateHooks), c_void_p, DestroyFn)),
+    # int32_t usher_complete_hook(usher_completion completion, const uint8_t *bytes, size_t size);
+    "usher_complete_hook": (c_int32, (c_uint64, POINTER(c_uint8), c_size_t)),
+    # int32_t usher_complete_headers(usher_completion completion, const char *headers);
+    "usher_complete_headers": (c_int32, (c_uint64, c_char_p)),
+    # int32_t usher_complete_builtin(usher_completion completion);
+    "usher_complete_builtin": (c_int32, (c_uint64,)),
+    # int32_t usher_hook_builtin(usher_completion completion, usher_response **out);
+    "usher_hook_builtin": (c_int32, (c_uint64, POINTER(ResponseHandle))),
+    # int32_t usher_multi_instance_delegate_new(usher_context *context, const usher_ssp_options *options, const usher_token_map_options *map, usher_delegate **out);
+    "usher_multi_instance_delegate_new": (c_int32, (ContextHandle, POINTER(SSPOptions), POINTER(TokenMapOptions), POINTER(DelegateHandle))),
+    # int32_t usher_delegate_set_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
+    "usher_delegate_set_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t, c_char_p)),
+    # int32_t usher_delegate_get_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
+    "usher_delegate_get_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t, POINTER(ResponseHandle))),
+    # int32_t usher_delegate_remove_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
+    "usher_delegate_remove_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t)),
+    # int32_t usher_delegate_clear_stream_tokens(usher_delegate *delegate);
+    "usher_delegate_clear_stream_tokens": (c_int32, (DelegateHandle,)),
+    # int32_t usher_delegate_count_stream_tokens(usher_delegate *delegate, size_t *out_count);
+    "usher_delegate_count_stream_tokens": (c_int32, (DelegateHandle, POINTER(c_size_t))),
+    # int32_t usher_customer_delegate_new(usher_context *context, const usher_customer_options *options, usher_delegate **out);
+    "usher_customer_delegate_new": (c_int32, (ContextHandle, POINTER(CustomerOptions), POINTER(DelegateHandle))),
+    # int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
+    "usher_complete_license": (c_int32, (c_uint64, POINTER(CustomerLicense))),
+    # int32_t usher_complete_call(usher_completion completion, int32_t status);
+    "usher_complete_call": (c_int32, (c_uint64, c_int32)),
     # int32_t usher_player_new(usher_context *context, usher_player **out);
     "usher_player_new": (c_int32, (ContextHandle, POINTER(PlayerHandle))),
     # int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
@@ -323,19 +539,26 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_playback_wait_session": (c_int32, (PlaybackHandle, c_uint32)),
     # int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
     "usher_playback_wait_closed": (c_int32, (PlaybackHandle, c_uint32)),
+    # int32_t usher_playback_set_content_token(usher_playback *playback, const char *token);
+    "usher_playback_set_content_token": (c_int32, (PlaybackHandle, c_char_p)),
+    # int32_t usher_playback_suspend(usher_playback *playback);
+    "usher_playback_suspend": (c_int32, (PlaybackHandle,)),
+    # int32_t usher_playback_resume(usher_playback *playback);
+    "usher_playback_resume": (c_int32, (PlaybackHandle,)),
     # int32_t usher_playback_session_state(usher_playback *playback, int32_t *out_state);
     "usher_playback_session_state": (c_int32, (PlaybackHandle, POINTER(c_int32))),
     # int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
-    "usher_playback_request_license": (
-        c_int32,
-        (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn),
-    ),
+    "usher_playback_request_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn)),
     # int32_t usher_playback_get_license(usher_playback *playback, const usher_license_request *request, usher_response **out);
     "usher_playback_get_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), POINTER(ResponseHandle))),
     # int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
     "usher_playback_get_certificate": (c_int32, (PlaybackHandle, c_uint32, POINTER(ResponseHandle))),
     # int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
     "usher_playback_request_certificate": (c_int32, (PlaybackHandle, LicenseFn, c_void_p, DestroyFn)),
+    # int32_t usher_playback_get_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+    "usher_playback_get_content_id": (c_int32, (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle))),
+    # int32_t usher_playback_request_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_playback_request_content_id": (c_int32, (PlaybackHandle, POINTER(c_uint8), c_size_t, LicenseFn, c_void_p, DestroyFn)),
     # int32_t usher_response_get(usher_response *response, usher_response_info *out);
     "usher_response_get": (c_int32, (ResponseHandle, POINTER(ResponseInfo))),
     # int32_t usher_response_free(usher_response *response);
@@ -348,5 +571,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_context_settle": (c_int32, (ContextHandle, c_uint32, c_uint32, c_uint32)),
     # int32_t usher_context_pending(usher_context *context, usher_pending *out);
     "usher_context_pending": (c_int32, (ContextHandle, POINTER(Pending))),
+    # const usher_api *usher_get_api(uint32_t major);
+    "usher_get_api": (c_void_p, (c_uint32,)),
 }
 """C name -> (result, arguments), every function of the headers."""

@@ -45,6 +45,8 @@ class Status(OpenIntEnum):
     REDIRECT = -28
     SESSION = -29
     RENEWAL_MISSED = -30
+    DECLINED = -31
+    FULL = -32
 
 
 class Origin(OpenIntEnum):
@@ -83,6 +85,7 @@ class EventType(OpenIntEnum):
     LICENSE = 10
     LICENSE_ERROR = 11
     PLAYBACK_CLOSED = 12
+    NO_SESSION = 13
 
 
 class SessionState(OpenIntEnum):
@@ -195,3 +198,21 @@ class KeySystem(str, Enum):
     WIDEVINE = "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
     PLAYREADY = "9a04f079-9840-4286-ab92-e65be0885f95"
     CLEARKEY = "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
+
+
+class Suspend(OpenIntEnum):
+    """USHER_SUSPEND_...: keep-alives while the host is suspended."""
+
+    KEEP = 0
+    PAUSE = 1
+
+
+class Hook(OpenIntEnum):
+    """USHER_HOOK_...: the steps of a licence request that host code may take over."""
+
+    CONTENT_ID = 1
+    CERTIFICATE = 2
+    HEADERS = 3
+    LICENSE_URL = 4
+    LICENSE_BODY = 5
+    LICENSE = 6

@@ -169,6 +169,14 @@ class RenewalMissedError(SessionError):
     """The renewal that was due was not made in time."""
 
 
+class DeclinedError(UsherError):
+    """USHER_E_DECLINED: a hook said not to send the request, or a resource loader that the URL is not its own."""
+
+
+class FullError(UsherError):
+    """USHER_E_FULL: the token map is at its bound, and playbacks hold every token in it."""
+
+
 BY_STATUS: dict[Status, type[UsherError]] = {
     Status.INVALID_ARGUMENT: InvalidArgumentError,
     Status.INVALID_HANDLE: InvalidHandleError,
@@ -193,6 +201,8 @@ BY_STATUS: dict[Status, type[UsherError]] = {
     Status.REDIRECT: RedirectError,
     Status.SESSION: SessionError,
     Status.RENEWAL_MISSED: RenewalMissedError,
+    Status.DECLINED: DeclinedError,
+    Status.FULL: FullError,
 }
 """Every status but OK -> its class."""
 

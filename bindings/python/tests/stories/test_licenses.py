@@ -347,6 +347,9 @@ def test_tokenCallback_withoutAToken_isNoToken(stage: Stage, answer: Any) -> Non
 
 
 def test_play_withNeitherTokenNorCallback_isNoToken(stage: Stage) -> None:
+    """Told when the host gave none within ``token_wait_ms``."""
     stage.player.play(delegate=stage.delegate())
-    stage.settle()
+    stage.advance(4999)
+    assert stage.events.all(E.SETUP_ERROR) == []
+    stage.advance(1)
     assert isinstance(stage.events.error(E.SETUP_ERROR), usher.NoTokenError)

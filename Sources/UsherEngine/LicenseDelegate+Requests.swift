@@ -1,6 +1,6 @@
 internal import UsherCore
 
-extension SSPDelegate {
+extension LicenseDelegate {
   /// - Parameter token: the content token for set-up, the session token otherwise.
   func ssmRequest(_ call: SSMSession.Call, token: Secret) -> HTTPRequest? {
     let endpoint: Endpoint?
@@ -19,38 +19,37 @@ extension SSPDelegate {
     return HTTPRequest(method: .get, endpoint: endpoint, headers: extraHeaders, body: nil, isUrgent: false, tokens: [])
   }
 
+  /// A licence request before its hooks, if it has any, had their say.
   /// - Parameters:
   ///   - isRaw: octets both ways (Widevine).
   ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
-  func licenseRequest(
-    _ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool
-  ) -> HTTPRequest? {
+  func licenseDraft(_ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool) -> LicenseDraft {
     var endpoint = isRenewal ? endpoints.licenseRenewal : endpoints.license
     var headers: [Secret] = []
-    if let authorisation = authorisation(content, session) { headers.append(authorisation) }
     var body = payload
     switch keySystem {
-    case .fairPlay: headers += [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/json")]
+    case .fairPlay: headers = [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/json")]
     case .playReady:
-      headers += [
+      headers = [
         Self.line("Content-Type: text/xml; charset=utf-8"),
         Self.line("SOAPAction: \"http://schemas.microsoft.com/DRM/2007/03/protocols/AcquireLicense\""),
       ]
       if isRenewal { headers.append(Self.line("Accept: application/json")) }
-    case .clearKey: headers += [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
+    case .clearKey: headers = [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
     case .widevine:
-      if isRenewal {
-        guard let renewal = endpoints.widevineRenewal else { return nil }
-        endpoint = renewal
-      }
+      if isRenewal, policy.hasSSM { endpoint = endpoints.widevineRenewal }
       if isRaw && !isRenewal {
-        headers += [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/octet-stream")]
+        headers = [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/octet-stream")]
       } else {
-        headers += [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
+        headers = [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
         body = Self.challenge(payload)
       }
     }
-    return HTTPRequest(method: .post, endpoint: endpoint, headers: headers + extraHeaders, body: body, isUrgent: isRenewal, tokens: [content, session].compactMap { $0 })
+    let authorisation = authorisation(content, session)
+    let set = licenseHeaders.filter { authorisation == nil || !equalIgnoringCase($0.name, tokenHeader.dropLast(2)) }.map { $0.line }
+    return LicenseDraft(
+      endpoint: endpoint, authorisation: (authorisation.map { [$0] } ?? []) + set, headers: headers + extraHeaders, body: body, isUrgent: isRenewal,
+      tokens: [content, session].compactMap { $0 }, replyHeader: fields.header)
   }
 
   /// {"challenge":"<base64>"}
@@ -64,5 +63,24 @@ extension SSPDelegate {
       payload.withBytes { Base64.encode($0, into: UnsafeMutableBufferPointer(rebasing: target[start..<(start + textCount)])) }
       suffix.withUTF8Buffer { for index in 0..<$0.count { target[start + textCount + index] = $0[index] } }
     }
+  }
+}
+
+/// The parts of a licence request.
+struct LicenseDraft {
+  var endpoint: Endpoint?
+  /// What a header hook replaces: the tokens, and what the host set.
+  var authorisation: [Secret]
+  let headers: [Secret]
+  var body: Secret
+  let isUrgent: Bool
+  var tokens: [Secret]
+  let replyHeader: [UInt8]?
+
+  /// nil: there is no URL to send it to.
+  var request: HTTPRequest? {
+    guard let endpoint else { return nil }
+    return HTTPRequest(
+      method: .post, endpoint: endpoint, headers: authorisation + headers, body: body, isUrgent: isUrgent, tokens: tokens, replyHeader: replyHeader)
   }
 }

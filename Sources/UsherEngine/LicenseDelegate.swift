@@ -1,17 +1,19 @@
+internal import Synchronization
 package import UsherCore
 
-/// How one SSP delegate asks: its servers, its headers, its policy. What changes is touched by the I/O thread only.
-package final class SSPDelegate {
+/// How one licence delegate asks: its servers, its headers, its policy. What changes is touched by the I/O thread only.
+package final class LicenseDelegate {
   package struct Endpoints {
-    package var license: Endpoint
-    package var licenseRenewal: Endpoint
+    /// nil: a hook names it, or the host does the asking.
+    package var license: Endpoint?
+    package var licenseRenewal: Endpoint?
     package var certificate: Endpoint?
     package var setup: Endpoint?
     package var heartbeat: Endpoint?
     package var teardown: Endpoint?
     package var widevineRenewal: Endpoint?
 
-    package init(license: Endpoint, licenseRenewal: Endpoint) {
+    package init(license: Endpoint?, licenseRenewal: Endpoint?) {
       self.license = license
       self.licenseRenewal = licenseRenewal
     }
@@ -22,7 +24,9 @@ package final class SSPDelegate {
   package let policy: SSPPolicy
   package let isSync: Bool
   let endpoints: Endpoints
-  package var hasCertificateURL: Bool { endpoints.certificate != nil }
+  /// Whether it can get a certificate at all.
+  package var hasCertificate: Bool { endpoints.certificate != nil || mayHaveCertificate.load(ordering: .acquiring) }
+  private let mayHaveCertificate = Atomic<Bool>(false)
   let isRaw: Bool
   let setupBody: Secret
   let keepAliveBody: Secret
@@ -31,14 +35,27 @@ package final class SSPDelegate {
   let extraHeaders: [Secret]
   let ssmHeaders: [Secret]
 
+  /// Content tokens by content identifier (multi-instance).
+  package let tokenMap: TokenStore?
+  /// Where replies name the session token, its period and mode.
+  let fields: SessionFieldNames
+  /// The operator's own session management.
+  let customer: CustomerCallbacks?
+  package var isCustomer: Bool { customer != nil }
+  package let hookTimeout: Milliseconds
+
   var tokenCallback: TokenCallback?
+  var hooks: DelegateHooks? { didSet { if hooks?.certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) } } }
+  /// Set for the licences to come.
+  var licenseHeaders: [(name: [UInt8], line: Secret)] = []
   var certificate: Secret?
   var certificateWaiters: [CertificateWaiter] = []
   var isFetchingCertificate = false
 
   package init(
     policy: SSPPolicy, isSync: Bool, endpoints: Endpoints, isRaw: Bool, setupBody: [UInt8], keepAliveBody: [UInt8], tokenHeader: [UInt8],
-    extraHeaders: [[UInt8]]
+    extraHeaders: [[UInt8]], tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(), customer: CustomerCallbacks? = nil,
+    certificate: Secret? = nil, hookTimeout: Milliseconds = 5000
   ) {
     self.policy = policy
     self.isSync = isSync
@@ -49,6 +66,12 @@ package final class SSPDelegate {
     self.tokenHeader = tokenHeader + [0x3A, 0x20]
     let extra = extraHeaders.map { Secret($0 + [0]) }
     self.extraHeaders = extra
+    self.tokenMap = tokenMap
+    self.fields = fields
+    self.customer = customer
+    self.certificate = certificate
+    self.hookTimeout = hookTimeout
+    if certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) }
     ssmHeaders = [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extra
   }
 
