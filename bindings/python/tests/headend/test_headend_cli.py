@@ -99,10 +99,13 @@ def test_cli_anySetting_canBeSet(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     options = ["--set", "v2.token_field=session.token", "--set", "v2.period_field=null", "--set", "heartbeat_key=heartBeat"]
     options += ["--set", "session_token_lifetime_s=60", "--set", "grace=3", "--set", "strict_header=false", "--set", 'auth_headers=["x-token"]']
+    options += ["--set", "missing_token_status=401"]
     with running("--ready-file", str(ready_file), "--key", f"{'ab' * 16}:{'cd' * 16}", *options) as process:
         started(process)
         ready = json.loads(ready_file.read_text())
         assert ready["grace"] == 3
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{ready['ssm_url']}/v1/sessions/setup", b"", timeout=5)
         headers = {"x-token": f"%20{ready['tokens']['account-1']}", "Content-Type": "application/json"}
         request = urllib.request.Request(ready["license_urls_v2"]["clearkey"], b'{"kids": ["q6urq6urq6urq6urq6urqw"]}', headers)
         with urllib.request.urlopen(request, timeout=5) as reply:
@@ -147,12 +150,14 @@ def test_cli_colours_onlyOnATerminal() -> None:
         (["--set", "limit"], "'limit' is not NAME=VALUE"),
         (["--set", "limit=2.5"], "limit: 2.5 does not fit; wanted: int"),
         (["--set", "strict_header=1"], "strict_header: 1 does not fit; wanted: bool"),
-        (["--set", "tenant=7"], "tenant: 7 does not fit; wanted: str, NoneType"),
+        (["--set", "tenant=7"], "tenant: 7 does not fit; wanted: str"),
         (["--set", "enforced=fairplay"], "enforced: 'fairplay' is not a JSON array"),
         (["--set", 'enforced=["tv"]'], "enforced: unknown key system tv"),
         (["--set", "ssm_required=maybe"], "ssm_required: unknown value 'maybe'"),
         (["--set", "v2.tokenfield=a"], "v2.tokenfield: unknown setting; known are token_field"),
-        (["--set", "v2={}"], "v2: {} does not fit; wanted: its own settings by name"),
+        (["--set", "v2={}"], "v2: {} does not fit; it has settings of its own"),
+        (["--set", "v2.token_field=7"], "v2.token_field: 7 does not fit; wanted: NoneType, str"),
+        (["--set", "missing_token_status=x"], "missing_token_status: 'x' does not fit; wanted: NoneType, int"),
         (["--set", "limit.more=1"], "limit.more: limit has no settings of its own"),
         (["--set", "keys=[]"], "keys: unknown setting"),
     ],

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .. import media
 from ..media import Content
+from . import key_tokens
+from .accounts import AccountRights
 from .keystore import KeyStore
 from .service import Service
+
+_NO_KEYS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class BackOffice:
@@ -34,6 +39,7 @@ class BackOffice:
         session_control: bool = True,
         kids: Sequence[bytes] = (),
         jti: str | None = None,
+        key_token: str | None = None,
         key: bytes | None = None,
         **extra: Any,
     ) -> str:
@@ -48,6 +54,7 @@ class BackOffice:
             session_control: ``sessionControl.sessionControlEnabled``.
             kids: ``defaultKcIds``, 16 bytes each.
             jti: anti-replay id: with ``exp`` the token is good for one licence.
+            key_token: the key token it refers to, by ``content_token_with_key``.
             key: sign with another key, for a token whose signature does not verify.
             extra: further claims, or other values for these.
         """
@@ -60,14 +67,24 @@ class BackOffice:
             session_control=session_control,
             kids=kids,
             jti=jti,
+            key_token=key_token,
             extra=extra,
             key=key,
         )
 
-    def content_token_with_key(self, account: str | None = "account-1", **arguments: Any) -> str:
-        """A content token, a comma, and a content key token (five-part JWE shape); see ``content_token``."""
-        key_token = self._service.mint.key_token(arguments.get("kids", ()))
-        return f"{self.content_token(account, **arguments)},{key_token}"
+    def content_token_with_key(
+        self, account: str | None = "account-1", content_id: str = "content-1", *, keys: Mapping[bytes, bytes] = _NO_KEYS, **arguments: Any
+    ) -> str:
+        """A content token, a comma, and the content key token it refers to, an encrypted JWE.
+
+        Args:
+            account: as for ``content_token``.
+            content_id: as for ``content_token``.
+            keys: the content keys it carries, by key id; licences are given from it before the key store is asked.
+            arguments: further ones for ``content_token``.
+        """
+        sealed = key_tokens.seal(keys, self._service.mint.key_token_secret, self._service.mint.key_id)
+        return f"{self.content_token(account, content_id, key_token=key_tokens.name_of(sealed), **arguments)},{sealed}"
 
     def device_token(
         self,
@@ -79,6 +96,32 @@ class BackOffice:
     ) -> str:
         """A DevAuthN token."""
         return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
+
+    def revoke_tokens(self, account: str | None = None) -> None:
+        """Refuses the content and device tokens made until now, of one account or of all; newer ones are taken."""
+        self._service.revoke(account)
+
+    def register_device(self, device: str, account: str = "account-1") -> None:
+        """Registers a device for an account; from the first one on, device tokens of others are refused."""
+        self._service.accounts.register(device, account)
+
+    def unregister_device(self, device: str) -> None:
+        """Forgets a device."""
+        self._service.accounts.unregister(device)
+
+    def grant_rights(
+        self, account: str, *content_ids: str, max_sessions: int | None = None, session_control: bool = True
+    ) -> None:
+        """What an account may do with device tokens, which name no rights themselves.
+
+        Args:
+            account: the account.
+            content_ids: the contents it may have keys of; none for any.
+            max_sessions: its streams at once; None leaves it to ``config.limit``.
+            session_control: whether its licences need a session.
+        """
+        rights = AccountRights(frozenset(content_ids) if content_ids else None, max_sessions, session_control)
+        self._service.accounts.grant(account, rights)
 
     def operator_token(self, *, expires_in_s: float | None = 86_400) -> str:
         """An AuthN token for operator calls."""

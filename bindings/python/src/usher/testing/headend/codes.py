@@ -29,7 +29,12 @@ class Problem(str, Enum):
     TOKEN_SIGNATURE = "token-signature"
     TOKEN_EXPIRED = "token-expired"
     TOKEN_REPLAYED = "token-replayed"
+    TOKEN_REVOKED = "token-revoked"
     TOKEN_KIND = "token-kind"
+    KEY_TOKEN = "key-token"
+    KEY_TOKEN_MISSING = "key-token-missing"
+    DEVICE_UNKNOWN = "device-unknown"
+    DEVICE_ACCOUNT = "device-account"
     SEVERAL_CONTENT_TOKENS = "several-content-tokens"
     WRONG_TENANT = "wrong-tenant"
     WRONG_ACCOUNT = "wrong-account"
@@ -55,12 +60,14 @@ class Refusal(Exception):
     Args:
         problem: what is wrong; the code table turns it into a number.
         message: one line for the ``message`` of the error body; the table's own when empty.
+        status: HTTP status in place of the table's.
     """
 
-    def __init__(self, problem: Problem, message: str = "") -> None:
+    def __init__(self, problem: Problem, message: str = "", *, status: int | None = None) -> None:
         super().__init__(message or problem.value)
         self.problem = problem
         self.message = message
+        self.status = status
 
 
 _SSM: dict[Problem, int] = {
@@ -72,7 +79,12 @@ _SSM: dict[Problem, int] = {
     Problem.TOKEN_SIGNATURE: 1006,
     Problem.TOKEN_EXPIRED: 1004,
     Problem.TOKEN_REPLAYED: 1006,
+    Problem.TOKEN_REVOKED: 1003,
     Problem.TOKEN_KIND: 1006,
+    Problem.KEY_TOKEN: 1006,
+    Problem.KEY_TOKEN_MISSING: 1012,
+    Problem.DEVICE_UNKNOWN: 3004,
+    Problem.DEVICE_ACCOUNT: 1009,
     Problem.SEVERAL_CONTENT_TOKENS: 1000,
     Problem.WRONG_TENANT: 1005,
     Problem.WRONG_ACCOUNT: 1009,
@@ -101,7 +113,12 @@ _LICENSE: dict[Problem, int] = {
     Problem.TOKEN_SIGNATURE: 3004,
     Problem.TOKEN_EXPIRED: 4005,
     Problem.TOKEN_REPLAYED: 4006,
+    Problem.TOKEN_REVOKED: 4000,
     Problem.TOKEN_KIND: 3005,
+    Problem.KEY_TOKEN: 3004,
+    Problem.KEY_TOKEN_MISSING: 4002,
+    Problem.DEVICE_UNKNOWN: 4018,
+    Problem.DEVICE_ACCOUNT: 4019,
     Problem.SEVERAL_CONTENT_TOKENS: 4003,
     Problem.WRONG_TENANT: 4009,
     Problem.WRONG_ACCOUNT: 4010,
@@ -130,7 +147,12 @@ _MESSAGES: dict[Problem, str] = {
     Problem.TOKEN_SIGNATURE: "token signature does not verify",
     Problem.TOKEN_EXPIRED: "token has expired",
     Problem.TOKEN_REPLAYED: "token already played",
+    Problem.TOKEN_REVOKED: "token is no longer accepted",
     Problem.TOKEN_KIND: "token of the wrong kind",
+    Problem.KEY_TOKEN: "content key token does not open",
+    Problem.KEY_TOKEN_MISSING: "referenced content key token missing",
+    Problem.DEVICE_UNKNOWN: "unknown device",
+    Problem.DEVICE_ACCOUNT: "device belongs to another account",
     Problem.SEVERAL_CONTENT_TOKENS: "several content authorisation tokens",
     Problem.WRONG_TENANT: "tenant id mismatch",
     Problem.WRONG_ACCOUNT: "session belongs to another account",

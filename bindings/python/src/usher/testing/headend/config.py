@@ -62,11 +62,13 @@ class HeadEndConfig:
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
         strict_header: refuse spaces around commas and several authorisation header lines.
-        ssm_required: when a licence needs a live session: ``token`` = when the content token has
-            session control on, ``always``, or ``never``. With SSP V2 the licence creates it; where it
+        ssm_required: when a licence needs a live session: ``token`` = when the content token, or the
+            account of a device token, has session control on, ``always``, or ``never``. With SSP V2 the licence creates it; where it
             needs none, the reply has no session token.
         require_session_control: refuse set-up (1008) for tokens without session control.
         anti_replay: refuse a licence for a content token whose ``jti`` was played (needs ``exp``).
+        missing_token_status: HTTP status of a request without the authorisation header, None for the table's.
+        revoked_token_status: HTTP status for a token that ``revoke_tokens`` has outdated.
         enforced: key systems whose licence replies enforce the session (DRM-enforced mode).
         fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.
         fairplay_base64: how ``CkcMessage`` is encoded.
@@ -103,6 +105,8 @@ class HeadEndConfig:
     ssm_required: SsmRequired = "token"
     require_session_control: bool = False
     anti_replay: bool = True
+    missing_token_status: int | None = None
+    revoked_token_status: int = 401
     enforced: frozenset[KeySystem] = frozenset()
     fairplay_reply: FairPlayReply = "json"
     fairplay_base64: Base64Form = "padded"

@@ -174,11 +174,33 @@ async def _token(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) ->
     body.clear()
     if "kids" in arguments:
         arguments["kids"] = [bytes.fromhex(kid) for kid in arguments["kids"]]
+    if "keys" in arguments:
+        arguments["keys"] = {bytes.fromhex(kid): bytes.fromhex(key) for kid, key in arguments["keys"].items()}
     if kind == "rights" and "kid" in arguments:
         arguments["kid"] = bytes.fromhex(arguments["kid"])
     if kind == "rights" and "device" in arguments:
         arguments["device"] = str(arguments["device"]).encode()
     return {"token": makers[kind](**arguments)}
+
+
+async def _revoke(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    he.revoke_tokens(body.pop("account", None))
+    return {}
+
+
+async def _device(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    device = str(_take(body, "device"))
+    if body.pop("registered", True):
+        he.register_device(device, str(_take(body, "account")))
+    else:
+        he.unregister_device(device)
+    return {}
+
+
+async def _rights(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    options = {name: body.pop(name) for name in ("max_sessions", "session_control") if name in body}
+    he.grant_rights(str(_take(body, "account")), *map(str, body.pop("content_ids", [])), **options)
+    return {}
 
 
 async def _entitlement(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
@@ -214,6 +236,9 @@ _ENDPOINTS: dict[tuple[str, str], _Answerer] = {
     ("POST", "release"): _release,
     ("POST", "token"): _token,
     ("POST", "key"): _key,
+    ("POST", "revoke"): _revoke,
+    ("POST", "device"): _device,
+    ("POST", "rights"): _rights,
     ("POST", "entitlement"): _entitlement,
     ("POST", "kill"): _kill,
 }

@@ -54,8 +54,12 @@ class KeyStore:
         with self._lock:
             return tuple(self._of_content.get(content_id, ()))
 
-    def named(self, identifier: bytes) -> tuple[Asset, bytes, bytes]:
+    def named(self, identifier: bytes, keys: Mapping[bytes, bytes]) -> tuple[Asset, bytes, bytes]:
         """What a content identifier names, with key id and key; of a content named alone the newest key.
+
+        Args:
+            identifier: the content identifier of an SPC.
+            keys: keys that came with the request; they go before those known here.
 
         Raises:
             Refusal: it names nothing, or no key is known for it.
@@ -65,7 +69,7 @@ class KeyStore:
         except ValueError as error:
             raise Refusal(Problem.BAD_CHALLENGE, str(error)) from error
         kid = asset.kid if asset.kid is not None else self._newest(asset.content_id or "")
-        key = None if kid is None else self.get(kid)
+        key = None if kid is None else keys.get(kid, self.get(kid))
         if kid is None or key is None:
             raise Refusal(Problem.NO_KEY, f"no key for content identifier {identifier[:100].decode('utf-8', 'replace')}")
         belongs = self.content_ids(kid)

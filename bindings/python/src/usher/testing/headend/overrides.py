@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .config import HeadEndConfig
 
@@ -47,19 +48,20 @@ def _changed(settings: _Settings, path: list[str], value: Any, name: str) -> _Se
             raise ValueError(f"{name}: {path[0]} has no settings of its own")
         value = _changed(now, path[1:], value, name)
     else:
-        value = _fitting(now, value, name)
+        value = _fitting(now, get_type_hints(type(settings))[path[0]], value, name)
     return replace(settings, **{path[0]: value})
 
 
-def _fitting(now: Any, value: Any, name: str) -> Any:
+def _fitting(now: Any, hint: Any, value: Any, name: str) -> Any:
+    if is_dataclass(now):
+        raise ValueError(f"{name}: {value!r} does not fit; it has settings of its own")
     if isinstance(now, frozenset | tuple):
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise ValueError(f"{name}: {value!r} is not a JSON array of strings")
         return type(now)(value)
-    kinds: tuple[type, ...] = (str, type(None)) if isinstance(now, str | None) else (type(now),)
-    if isinstance(now, float) and type(value) is int:
+    kinds = {str if get_origin(kind) is Literal else kind for kind in (get_args(hint) if get_origin(hint) is UnionType else [hint])}
+    if float in kinds and type(value) is int:
         value = float(value)
-    if is_dataclass(now) or type(value) not in kinds:
-        wanted = ", ".join(kind.__name__ for kind in kinds) if not is_dataclass(now) else "its own settings by name"
-        raise ValueError(f"{name}: {value!r} does not fit; wanted: {wanted}")
+    if type(value) not in kinds:
+        raise ValueError(f"{name}: {value!r} does not fit; wanted: {', '.join(sorted(kind.__name__ for kind in kinds))}")
     return value

@@ -12,7 +12,6 @@ import binascii
 import hashlib
 import hmac
 import json
-import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,6 +85,12 @@ class TokenPart:
         """The ``seq`` claim of a session token: 1 from set-up, one more at each rotation."""
         value = self.claims.get("seq")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def generation(self) -> int:
+        """The ``gen`` claim of a content or device token, 0 without one."""
+        value = self.claims.get("gen", 0)
+        return value if isinstance(value, int) else 0
 
     @property
     def short(self) -> str:
@@ -197,13 +202,18 @@ class TokenMint:
         key: the HS256 key.
         key_id: ``kid`` of the token header.
         tenant: ``tenantId`` claim.
+
+    Attributes:
+        key_id: see above.
+        generation: ``gen`` of content and device tokens made from now on; 0 is left out.
     """
 
     def __init__(self, key: bytes, key_id: str, tenant: str) -> None:
+        self.generation = 0
         self._key = key
         self._tenant = tenant
         self._header = b64url(_json({"alg": "HS256", "typ": "JWT", "kid": key_id}))
-        self._key_id = key_id
+        self.key_id = key_id
 
     def sign(self, claims: Mapping[str, Any], *, key: bytes | None = None) -> str:
         """A signed token with exactly these claims; ``key`` signs with another key than ours."""
@@ -221,16 +231,19 @@ class TokenMint:
         session_control: bool,
         kids: Sequence[bytes],
         jti: str | None,
+        key_token: str | None,
         extra: Mapping[str, Any],
         key: bytes | None = None,
     ) -> str:
-        """A ContentAuthZ token (source: ContentAuthZ payload)."""
+        """A ContentAuthZ token (source: ContentAuthZ payload); ``key_token`` names the key token it refers to."""
         control: dict[str, Any] = {"sessionControlEnabled": session_control}
         if max_sessions is not None:
             control["maxSessions"] = max_sessions
         right: dict[str, Any] = {"contentId": content_id, "sessionControl": control}
         if kids:
             right["defaultKcIds"] = [str(uuid.UUID(bytes=kid)) for kid in kids]
+        if key_token is not None:
+            right["contentKeyToken"] = key_token
         bound: dict[str, Any] = {}
         if account is not None:
             bound["accountId"] = account
@@ -244,7 +257,7 @@ class TokenMint:
             claims["exp"] = exp
         if jti is not None:
             claims["jti"] = jti
-        return self.sign({**claims, **extra}, key=key)
+        return self.sign({**claims, **self._dated(), **extra}, key=key)
 
     def device(self, *, account: str | None, device: str, exp: int | None, extra: Mapping[str, Any]) -> str:
         """A DevAuthN token (source: device authentication token)."""
@@ -253,7 +266,10 @@ class TokenMint:
             claims["accountId"] = account
         if exp is not None:
             claims["exp"] = exp
-        return self.sign({**claims, **extra})
+        return self.sign({**claims, **self._dated(), **extra})
+
+    def _dated(self) -> dict[str, int]:
+        return {"gen": self.generation} if self.generation else {}
 
     def operator(self, *, exp: int | None) -> str:
         """An AuthN token for operator calls."""
@@ -270,12 +286,10 @@ class TokenMint:
             claims["deviceId"] = device
         return self.sign(claims)
 
-    def key_token(self, kids: Sequence[bytes]) -> str:
-        """A token of the content key token's shape: five parts, the second empty, contents random."""
-        header = {"typ": "JWT", "alg": "dir", "enc": "A128CBC-HS256", "kid": self._key_id}
-        kc_ids = {"kcIds": [str(uuid.UUID(bytes=kid)) for kid in kids]}
-        noise = (secrets.token_bytes(size) for size in (16, 64, 16))
-        return ".".join([b64url(_json({**header, **kc_ids})), "", *(b64url(part) for part in noise)])
+    @property
+    def key_token_secret(self) -> bytes:
+        """The secret of content key tokens, 32 bytes."""
+        return hashlib.sha256(b"content key tokens: " + self._key).digest()
 
     def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
         """Splits header values at commas and reads every part. Judges nothing.

@@ -31,7 +31,7 @@ def _check_asset(service: Service, request: KeyRequest, name: str, kid: bytes) -
     asset = request.fields.get(name)
     if not asset:
         raise Refusal(Problem.BAD_BODY, f"the key request has no {name}")
-    if service.keys.named(asset.encode())[1] != kid:
+    if service.keys.named(asset.encode(), {})[1] != kid:
         raise Refusal(Problem.NOT_GRANTED, f"{name} names another content than the SPC")
 
 

@@ -50,7 +50,7 @@ def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
 
 def _key_message(service: Service, grant: Grant, spc: bytes) -> bytes:
     """The CKC for an SPC of ours: it holds the content key."""
-    _, kid, key = service.read_spc(spc)
+    _, kid, key = service.read_spc(spc, grant.keys)
     service.check_kids(grant, [kid])
     return make_ckc(spc, kid, key)
 
@@ -101,7 +101,7 @@ def clearkey(service: Service, entry: Entry, grant: Grant) -> Build:
     service.check_kids(grant, kids)
     keys: list[dict[str, str]] = []
     for kid in kids:
-        key = service.keys.get(kid)
+        key = grant.keys.get(kid, service.keys.get(kid))
         if key is None:
             raise Refusal(Problem.NO_KEY, f"no key for key id {kid.hex()}")
         keys.append({"kty": "oct", "kid": b64url(kid), "k": b64url(key)})

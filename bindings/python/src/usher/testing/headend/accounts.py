@@ -1,0 +1,77 @@
+"""What an operator's back end knows of accounts, for device tokens, which name no rights themselves."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from .codes import Problem, Refusal
+from .tokens import TokenPart
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRights:
+    """The rights of an account.
+
+    Attributes:
+        content_ids: the contents it may play, None for any.
+        max_sessions: its streams at once, None leaves it to ``config.limit``.
+        session_control: whether its licences need a session.
+    """
+
+    content_ids: frozenset[str] | None = None
+    max_sessions: int | None = None
+    session_control: bool = True
+
+
+class AccountBook:
+    """Devices and rights by account. Any thread may call any method.
+
+    While no device is registered every device is taken, and an account of which nothing is known may
+    play any content (source: device authentication token).
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._devices: dict[str, str] = {}
+        self._is_closed = False
+        self._rights: dict[str, AccountRights] = {}
+
+    def register(self, device: str, account: str) -> None:
+        """Registers a device for an account; from then on others are unknown."""
+        with self._lock:
+            self._devices[device] = account
+            self._is_closed = True
+
+    def unregister(self, device: str) -> None:
+        """Forgets a device."""
+        with self._lock:
+            self._devices.pop(device, None)
+
+    def grant(self, account: str, rights: AccountRights) -> None:
+        """Sets the rights of an account."""
+        with self._lock:
+            self._rights[account] = rights
+
+    def rights(self, account: str | None) -> AccountRights:
+        """The rights of an account."""
+        with self._lock:
+            return self._rights.get(account or "", AccountRights())
+
+    def account(self, token: TokenPart) -> str | None:
+        """Whom a content or device token counts for.
+
+        Raises:
+            Refusal: a device token of an unknown device, or of another account than the device's.
+        """
+        if token.kind != "device":
+            return token.account
+        with self._lock:
+            if not self._is_closed:
+                return token.account
+            account = self._devices.get(token.device or "")
+        if account is None:
+            raise Refusal(Problem.DEVICE_UNKNOWN, f"device {token.device!r} is not registered")
+        if token.claims.get("accountId", account) != account:
+            raise Refusal(Problem.DEVICE_ACCOUNT)
+        return account
