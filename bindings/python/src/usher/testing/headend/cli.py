@@ -21,8 +21,9 @@ _Key = tuple[bytes, bytes, str | None]
 
 _ABOUT = """\
 A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
-operator kills, and licences of SSP V1 and V2 for FairPlay, Widevine, PlayReady and Clear Key. It counts concurrent
-streams, rotates tokens, expires what is not kept alive, and keeps a journal of every request.
+operator kills, licences of SSP V1 and V2 for FairPlay, Widevine, PlayReady and Clear Key, a FairPlay key server,
+ExpressPlay and its entitlement server. It counts concurrent streams, rotates tokens, expires what is not kept
+alive, and keeps a journal of every request.
 """
 
 _EXAMPLES = """\
@@ -44,8 +45,12 @@ control endpoints (JSON), the oracle for tests in any language:
   POST /_control/faults        {"route": "heartbeat", "fault": {"kind": "status", "status": 503}}
   POST /_control/release       {}                               lets stalled requests go on
   POST /_control/token         {"account": "alice", "max_sessions": 1}
-  POST /_control/key           {"kid": "<hex>", "key": "<hex>"}
+  POST /_control/key           {"kid": "<hex>", "key": "<hex>", "content_id": "movie"}
   POST /_control/kill          {"account": "alice"}
+  POST /_control/revoke        {}                               refuses the content tokens made until now
+  POST /_control/device        {"device": "tv", "account": "alice"}
+  POST /_control/rights        {"account": "alice", "content_ids": ["movie"], "max_sessions": 1}
+  POST /_control/entitlement   {"content_id": "movie", "allowed": false, "text": "not in your package"}
   GET  /_control/events        what the page is told, as server-sent events
 
 SIGTERM or SIGINT ends it with a summary and exit status 0. Its keys and tokens are fixtures: run it on
