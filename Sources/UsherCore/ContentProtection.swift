@@ -29,7 +29,8 @@ package struct ContentProtection: Equatable, Sendable {
   /// The default ones, then those of its boxes and header, each once.
   package var keyIDs: [UUIDBytes] {
     var all = defaultKeyIDs
-    for id in pssh.flatMap({ $0.keyIDs }) + (playReady?.keyIDs ?? []) where !all.contains(id) { all.append(id) }
+    for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }
+    for id in playReady?.keyIDs ?? [] { all.appendOnce(id) }
     return all
   }
 
@@ -51,7 +52,7 @@ package struct ContentProtection: Equatable, Sendable {
     isCommon = common.withUTF8Buffer { equalIgnoringCase(schemeID, $0) }
     systemID = UUIDBytes(text: schemeID)
     for text in (tag.attribute("default_KID") ?? []).split(whereSeparator: isXMLBlank) {
-      if let id = UUIDBytes(text: text), !defaultKeyIDs.contains(id) { defaultKeyIDs.append(id) }
+      if let id = UUIDBytes(text: text) { defaultKeyIDs.appendOnce(id) }
     }
   }
 

@@ -46,7 +46,8 @@ package struct HLSKey: Equatable, Sendable {
   /// Of the tag and of what its URI carries, each once.
   package var keyIDs: [UUIDBytes] {
     var all: [UUIDBytes] = keyID.map { [$0] } ?? []
-    for id in pssh.flatMap({ $0.keyIDs }) + (playReady?.keyIDs ?? []) where !all.contains(id) { all.append(id) }
+    for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }
+    for id in playReady?.keyIDs ?? [] { all.appendOnce(id) }
     return all
   }
 

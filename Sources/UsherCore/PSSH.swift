@@ -13,7 +13,7 @@ package struct PSSH: Equatable, Sendable {
   /// Those of the box, then those of its data, each once.
   package var keyIDs: [UUIDBytes] {
     var all = listedKeyIDs
-    for id in dataKeyIDs where !all.contains(id) { all.append(id) }
+    for id in dataKeyIDs { all.appendOnce(id) }
     return all
   }
 
@@ -34,14 +34,14 @@ package struct PSSH: Equatable, Sendable {
     }
   }
 
-  /// nil unless the box is a whole `pssh` of version 0 or 1.
+  /// nil unless the box is a whole `pssh` of version 0 or 1, with at most `mostKeyIDs`.
   init?(_ box: Box) {
     guard box.type == .pssh else { return nil }
     var reader = ByteReader(box.payload)
     guard let version = reader.byte(), version <= 1, reader.take(3) != nil, let system = reader.take(16).flatMap({ UUIDBytes($0) }) else { return nil }
     var listed: [UUIDBytes] = []
     if version == 1 {
-      guard let count = reader.number(4), count <= UInt64(reader.left / 16) else { return nil }
+      guard let count = reader.number(4), count <= UInt64(min(reader.left / 16, [UUIDBytes].mostKeyIDs)) else { return nil }
       for _ in 0..<count {
         guard let id = reader.take(16).flatMap({ UUIDBytes($0) }) else { return nil }
         listed.append(id)
@@ -79,7 +79,7 @@ package struct PSSH: Equatable, Sendable {
 
   /// The bytes of a box; of version 1 where there are key ids. nil where they are more than a box holds.
   package static func make(_ system: UUIDBytes, keyIDs: [UUIDBytes] = [], data: [UInt8]) -> [UInt8]? {
-    guard data.count <= 1 << 28, keyIDs.count <= 1 << 20 else { return nil }
+    guard data.count <= 1 << 28, keyIDs.count <= [UUIDBytes].mostKeyIDs else { return nil }
     let size = 32 + (keyIDs.isEmpty ? 0 : 4 + 16 * keyIDs.count) + data.count
     var box: [UInt8] = []
     box.reserveCapacity(size)

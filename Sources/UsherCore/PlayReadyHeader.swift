@@ -44,8 +44,8 @@ package struct PlayReadyHeader: Equatable, Sendable {
     var (ids, url): ([UUIDBytes], [UInt8]) = ([], [])
     var inside = Element.other
     func add(_ text: [UInt8]) {
-      guard let guid = text.withUnsafeBufferPointer({ Base64.decode($0) })?.withBytes({ UUIDBytes($0) }), ids.count < PSSH.most else { return }
-      if !ids.contains(guid.mixedEndian) { ids.append(guid.mixedEndian) }
+      guard let guid = text.withUnsafeBufferPointer({ Base64.decode($0) })?.withBytes({ UUIDBytes($0) }) else { return }
+      ids.appendOnce(guid.mixedEndian)
     }
     while let token = scanner.next() {
       switch token {

@@ -70,6 +70,15 @@ package struct UUIDBytes: Equatable, Sendable {
   }
 }
 
+extension [UUIDBytes] {
+  /// Of key ids that one playback may have to do with; the rest of a longer list is passed over.
+  package static var mostKeyIDs: Int { 1024 }
+
+  mutating func appendOnce(_ id: UUIDBytes) {
+    if count < [UUIDBytes].mostKeyIDs && !contains(id) { append(id) }
+  }
+}
+
 extension KeySystem {
   /// nil for one we do not know.
   package init?(_ system: UUIDBytes) {

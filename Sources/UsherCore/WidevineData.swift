@@ -24,7 +24,7 @@ package struct WidevineData: Equatable, Sendable {
       guard let count = reader.varint(), count <= UInt64(reader.left), let value = reader.take(Int(count)) else { return false }
       switch field {
       case 2:
-        if let id = UUIDBytes(value) ?? UUIDBytes(text: value), keyIDs.count < PSSH.most { keyIDs.append(id) }
+        if let id = UUIDBytes(value) ?? UUIDBytes(text: value) { keyIDs.appendOnce(id) }
       case 3: provider = Array(value)
       case 4: contentID = Array(value)
       case 6: policy = Array(value)

@@ -21,7 +21,17 @@ package struct FPSResponseFormat: Sendable {
   }
 
   package var encoding = Encoding.auto
+  /// Names, or indexes in arrays, from the root to the CKC; empty: the names that are in use.
+  package var keyPath: [[UInt8]] = []
+
   package init() {}
+
+  /// `a.b.0` as a key path; nil with an empty part, a NUL or more than 16 parts.
+  package static func keyPath(_ text: [UInt8]) -> [[UInt8]]? {
+    let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false).map { Array($0) }
+    guard parts.count <= 16, parts.allSatisfy({ !$0.isEmpty && !$0.contains(0) }) else { return nil }
+    return parts
+  }
 
   package func ckc(_ body: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
     let text = FPSResponseFormat.trimmed(body)
@@ -49,10 +59,24 @@ package struct FPSResponseFormat: Sendable {
   }
 
   private func member(_ root: JSONValue) throws(Failure) -> Secret {
-    guard let text = root.member("CkcMessage") ?? root.member("ckc") ?? root.member("License"), text.isString else { throw .noMember }
+    var found: JSONValue?
+    if keyPath.isEmpty {
+      found = root.member("CkcMessage") ?? root.member("ckc") ?? root.member("License")
+    } else {
+      found = root
+      for name in keyPath { found = found.flatMap { FPSResponseFormat.step($0, name) } }
+    }
+    guard let text = found, text.isString else { throw .noMember }
     guard let ckc = text.withString({ Base64.decode($0) }) ?? nil else { throw .notBase64 }
     guard ckc.count > 0 else { throw .empty }
     return ckc
+  }
+
+  private static func step(_ value: JSONValue, _ name: [UInt8]) -> JSONValue? {
+    guard let count = value.arrayCount else { return value.member(name + [0]) }
+    guard name.count <= 6, name.allSatisfy(isDigit) else { return nil }
+    let index = name.reduce(0) { $0 * 10 + Int($1 & 15) }
+    return index < count ? value.element(index) : nil
   }
 
   private static func decode(_ text: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {

@@ -83,6 +83,12 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     #expect(all((0..<125_000).flatMap { _ in box("free") }).isEmpty)
   }
 
+  @Test func keys_byTheThousand_areBounded() {
+    let many = (0..<2000).map { [UInt8](repeating: 0, count: 12) + number($0) }
+    #expect(all(pssh(clearKey, ids: many)).isEmpty && all(pssh(clearKey, ids: Array(many.prefix(1024)))).first?.keyIDs.count == 1024)
+    #expect(all(pssh(widevine, many.flatMap { [0x12, 16] + $0 })).first?.keyIDs.count == 1024)
+  }
+
   @Test func widevineData_isRead() {
     let data: [UInt8] =
       [0x08, 0x01, 0x12, 16] + first + [0x12, 16] + second + [0x1A, 4] + bytes("prov") + [0x22, 7] + bytes("movie-1") + [0x2A, 2] + bytes("HD") + [0x32, 1] + bytes("p")

@@ -8,15 +8,16 @@ import Testing
   private let ckc: [UInt8] = [0, 0, 0, 1] + (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
   private var text: String { String(decoding: base64(ckc), as: UTF8.self) }
 
-  private func read(_ body: [UInt8], _ encoding: FPSResponseFormat.Encoding = .auto) -> Result<[UInt8], FPSResponseFormat.Failure> {
+  private func read(_ body: [UInt8], _ encoding: FPSResponseFormat.Encoding = .auto, path: String? = nil) -> Result<[UInt8], FPSResponseFormat.Failure> {
     var format = FPSResponseFormat()
     format.encoding = encoding
+    if let path { format.keyPath = FPSResponseFormat.keyPath(bytes(path)) ?? [[0x3F]] }
     return withBytes(body) { body in
       do throws(FPSResponseFormat.Failure) { return .success(try format.ckc(body).withBytes { Array($0) }) } catch { return .failure(error) }
     }
   }
-  private func read(_ body: String, _ encoding: FPSResponseFormat.Encoding = .auto) -> Result<[UInt8], FPSResponseFormat.Failure> {
-    read(bytes(body), encoding)
+  private func read(_ body: String, _ encoding: FPSResponseFormat.Encoding = .auto, path: String? = nil) -> Result<[UInt8], FPSResponseFormat.Failure> {
+    read(bytes(body), encoding, path: path)
   }
 
   @Test func auto_everyWrapper_isOpened() {
@@ -56,6 +57,27 @@ import Testing
     #expect(read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement) && read("", .element) == .failure(.empty))
     #expect(read(#"{"ckc":"AAAA"}"#, .json) == .success([0, 0, 0]) && read("AAAA", .json) == .failure(.notJSON) && read("[]", .json) == .failure(.notJSON))
     #expect(read("", .json) == .failure(.empty) && read("{}", .json) == .failure(.noMember))
+  }
+
+  @Test(arguments: [
+    ("data.ckc", #"{"data":{"ckc":"AAAA"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"AAAA"}]}"#), ("a.1", #"{"a":["x","AAAA"]}"#), ("x", #"{"ckc":"no","x":"AAAA"}"#),
+    ("0", #"{"0":"AAAA"}"#), ("a.b.c.d", #"{"a":{"b":{"c":{"d":"AAAA"}}}}"#),
+  ])
+  func keyPath_leadsToTheCKC(path: String, body: String) {
+    for encoding in [FPSResponseFormat.Encoding.auto, .json] { #expect(read(body, encoding, path: path) == .success([0, 0, 0])) }
+  }
+
+  @Test(arguments: [
+    ("data.ckc", #"{"ckc":"AAAA"}"#), ("a.5", #"{"a":["AAAA"]}"#), ("a.-1", #"{"a":["AAAA"]}"#), ("a.9999999999999999999999", #"{"a":["AAAA"]}"#), ("a.b", #"{"a":"AAAA"}"#),
+    ("a", #"{"a":["AAAA"]}"#), ("a.b.c", #"{"a":{"b":null}}"#),
+  ])
+  func keyPath_leadingNowhere_isNoMember(path: String, body: String) {
+    #expect(read(body, path: path) == .failure(.noMember))
+  }
+
+  @Test(arguments: ["", ".", "a.", ".a", "a..b", "a\u{0}b", "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a"])
+  func keyPath_thatIsNone_isRefused(path: String) {
+    #expect(FPSResponseFormat.keyPath(bytes(path)) == nil)
   }
 
   @Test func body_ofTenMegabytes_isWhole() {
