@@ -117,6 +117,7 @@ final class Notes<Value> {
     let executor = ThreadedExecutor(cap: 1, onChange: {})
     let notes = Notes<Bool>()
     var reference: HostReference? = HostReference(executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
+    reference?.accept()
     _ = executor.enqueue(3) { [reference] in _ = reference }
     reference = nil
     executor.shutDown()
