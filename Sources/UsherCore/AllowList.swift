@@ -63,7 +63,9 @@ package struct AllowList: Sendable {
 
   /// A name below `parent`. An internationalised label must be listed itself.
   private static func isBelow(_ host: [UInt8], _ parent: [UInt8]) -> Bool {
-    guard host.count > parent.count + 1, host[host.count - parent.count - 1] == 0x2E, host[(host.count - parent.count)...] == parent[...] else { return false }
+    guard host.count > parent.count + 1, host[host.count - parent.count - 1] == 0x2E,
+      host[(host.count - parent.count)...] == parent[...]
+    else { return false }
     return !HostName.isAddress(host) && !HostName.hasPunycode(host[..<(host.count - parent.count - 1)])
   }
 

@@ -25,7 +25,9 @@ package struct SEESRequest: Sendable {
   package let cookie: [UInt8]
 
   package init(messageID: UUIDBytes, kind: Kind, contentID: [UInt8], cookie: [UInt8] = []) throws(Failure) {
-    guard !contentID.isEmpty, contentID.count <= SEESRequest.mostContentIDBytes, contentID.withUnsafeBufferPointer(UTF8Text.isValid) else { throw .badContentID }
+    guard !contentID.isEmpty, contentID.count <= SEESRequest.mostContentIDBytes,
+      contentID.withUnsafeBufferPointer(UTF8Text.isValid)
+    else { throw .badContentID }
     guard cookie.count <= SEESRequest.mostCookieBytes, cookie.withUnsafeBufferPointer(UTF8Text.isValid) else { throw .badCookie }
     self.messageID = messageID
     self.kind = kind

@@ -42,7 +42,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   }
 
   @Test func boxes_inARow_areAllRead() {
-    let row = pssh(widevine) + box("free", [0, 0]) + pssh(playReady) + box("moov", box("trak", pssh(clearKey)), pssh(clearKey)) + box("moof", pssh(second)) + [0, 0, 0]
+    let moov = box("moov", box("trak", pssh(clearKey)), pssh(clearKey))
+    let row = pssh(widevine) + box("free", [0, 0]) + pssh(playReady) + moov + box("moof", pssh(second)) + [0, 0, 0]
     #expect(all(row).map { $0.keySystem } == [.widevine, .playReady, .clearKey, nil])
   }
 
@@ -55,9 +56,12 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   @Test func box_thatLies_isLeftOut() {
     let body = [0, 0, 0, 0] + clearKey
     for broken in [
-      [], [0], number(8) + bytes("pssh"), box("pssh", body), box("pssh", body, number(1)), box("pssh", body, number(0xFFFF_FFFF)), box("pssh", [2, 0, 0, 0] + clearKey, number(0)),
-      box("pssh", [1, 0, 0, 0] + clearKey, number(0xFFFF_FFFF), first, number(0)), box("pssh", [1, 0, 0, 0] + clearKey, number(2), first, number(0)), box("pssh", [0, 0, 0, 0], Array(clearKey.dropLast())),
-      number(7) + bytes("pssh") + body + number(0), number(1) + bytes("pssh") + number(15, 8) + body + number(0), number(1) + bytes("pssh") + [UInt8](repeating: 0xFF, count: 8) + body + number(0),
+      [], [0], number(8) + bytes("pssh"), box("pssh", body), box("pssh", body, number(1)), box("pssh", body, number(0xFFFF_FFFF)),
+      box("pssh", [2, 0, 0, 0] + clearKey, number(0)),
+      box("pssh", [1, 0, 0, 0] + clearKey, number(0xFFFF_FFFF), first, number(0)), box("pssh", [1, 0, 0, 0] + clearKey, number(2), first, number(0)),
+        box("pssh", [0, 0, 0, 0], Array(clearKey.dropLast())),
+      number(7) + bytes("pssh") + body + number(0), number(1) + bytes("pssh") + number(15, 8) + body + number(0),
+        number(1) + bytes("pssh") + [UInt8](repeating: 0xFF, count: 8) + body + number(0),
       number(0x7FFF_FFFF) + bytes("pssh") + body + number(0), number(1) + bytes("pssh") + [0, 0, 0],
     ] as [[UInt8]] { #expect(all(broken).isEmpty) }
     #expect(all(box("pssh", body) + pssh(clearKey)).count == 1, "what follows a broken one is read")
@@ -91,7 +95,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
   @Test func widevineData_isRead() {
     let data: [UInt8] =
-      [0x08, 0x01, 0x12, 16] + first + [0x12, 16] + second + [0x1A, 4] + bytes("prov") + [0x22, 7] + bytes("movie-1") + [0x2A, 2] + bytes("HD") + [0x32, 1] + bytes("p")
+      [0x08, 0x01, 0x12, 16] + first + [0x12, 16] + second + [0x1A, 4] + bytes("prov") + [0x22, 7] + bytes("movie-1") + [0x2A, 2] + bytes("HD")
+      + [0x32, 1] + bytes("p")
       + [0x38, 0xFF, 0xFF, 0x03, 0x48, 0xE3, 0xDC, 0x95, 0x9B, 0x06, 0x49] + [UInt8](repeating: 1, count: 8) + [0x4D, 1, 1, 1, 1]
     let found = all(pssh(widevine, data)).first
     #expect(found?.contentIdentifier == bytes("movie-1") && found?.keyIDs == [id(first), id(second)].compactMap { $0 })
@@ -100,7 +105,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
   @Test func widevineData_broken_isReadAsFarAsItGoes() {
     let good: [UInt8] = [0x22, 1, 0x61]
-    for tail in [[0x12], [0x12, 16], [0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], [0x08], [0x0B], [0x0F], [UInt8](repeating: 0xFF, count: 20), [0x09, 1], [0x0D, 1], [0x12, 3, 1, 2, 3]] as [[UInt8]] {
+    for tail in [[0x12], [0x12, 16], [0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], [0x08], [0x0B], [0x0F],
+      [UInt8](repeating: 0xFF, count: 20), [0x09, 1], [0x0D, 1], [0x12, 3, 1, 2, 3]] as [[UInt8]] {
       let found = withBytes(good + tail) { WidevineData($0) }
       #expect(found.contentID == bytes("a") && found.keyIDs.isEmpty)
     }
@@ -125,8 +131,10 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
       "<WRMHEADER version=\"4.1.0.0\"><DATA><LA_URL>\n https://h/?a=1&amp;b=2 </LA_URL><PROTECTINFO><KID ALGID=\"AESCTR\" CHECKSUM=\"x=\" VALUE=\"\(kid)\"></KID></PROTECTINFO></DATA></WRMHEADER>",
       "<WRMHEADER><DATA><PROTECTINFO><KIDS><KID VALUE='\(kid)'/><KID VALUE='\(kid)'/></KIDS></PROTECTINFO><LA_URL><![CDATA[https://h/?a=1&b=2]]></LA_URL></DATA></WRMHEADER>",
     ] {
-      for wrapped in [object(utf16(xml)), object(utf16(xml), before: little(3, 2) + little(2, 2) + [0, 0], records: 2), utf16(xml), [0xFF, 0xFE] + utf16(xml)] {
-        #expect(read(wrapped)?.keyIDs == [id(first)].compactMap { $0 } && read(wrapped)?.licenseURL == bytes("https://h/?a=1&b=2") && read(wrapped)?.xml == bytes(xml))
+      for wrapped in [object(utf16(xml)), object(utf16(xml), before: little(3, 2) + little(2, 2) + [0, 0], records: 2), utf16(xml),
+        [0xFF, 0xFE] + utf16(xml)] {
+        #expect(read(wrapped)?.keyIDs == [id(first)].compactMap { $0 } && read(wrapped)?.licenseURL == bytes("https://h/?a=1&b=2")
+          && read(wrapped)?.xml == bytes(xml))
       }
       let found = withBytes(pssh(playReady, object(utf16(xml)))) { PSSH.all(in: $0) }.first
       #expect(found?.keyIDs == [id(first)].compactMap { $0 } && found?.contentIdentifier == nil)
@@ -134,7 +142,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   }
 
   @Test func header_thatIsNone_isNone() {
-    for broken in [[], [0x3C], [0x3C, 0, 0x3C], object([]), little(6, 4) + little(0xFFFF, 2), object(utf16("no xml")), little(10, 4) + little(1, 2) + little(1, 2) + little(0xFFFF, 2)] as [[UInt8]] {
+    for broken in [[], [0x3C], [0x3C, 0, 0x3C], object([]), little(6, 4) + little(0xFFFF, 2), object(utf16("no xml")),
+      little(10, 4) + little(1, 2) + little(1, 2) + little(0xFFFF, 2)] as [[UInt8]] {
       #expect(read(broken)?.keyIDs ?? [] == [])
     }
     #expect(read(object(utf16("<KID>x</KID><KID>AAAA</KID><KID VALUE='!'/><KID/><LA_URL/>")))?.keyIDs == [])
@@ -144,7 +153,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   @Test func hostileHeader_neverTraps() {
     var dice = Dice(91)
     for _ in 0..<5000 {
-      let xml = utf16((0..<Int(dice.upTo(8))).map { _ in dice.pick(["<KID>", "</KID>", kid, "<KID VALUE='", "'", ">", "/>", "<LA_URL>", "<!--", "-->", "&amp;", "\u{0}", "😀"]) }.joined())
+      let pieces = ["<KID>", "</KID>", kid, "<KID VALUE='", "'", ">", "/>", "<LA_URL>", "<!--", "-->", "&amp;", "\u{0}", "😀"]
+      let xml = utf16((0..<Int(dice.upTo(8))).map { _ in dice.pick(pieces) }.joined())
       var made = dice.one(in: 2) ? object(xml) : xml
       if !made.isEmpty && dice.one(in: 2) { made[Int(dice.upTo(UInt64(made.count - 1)))] = UInt8(truncatingIfNeeded: dice.next()) }
       if let header = read(made) { #expect(header.keyIDs.count <= 8) }
@@ -180,7 +190,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
   @Test func box_thatLies_isLeftOut() {
     for broken in [
-      [], box("tenc"), box("tenc", [0, 0, 0, 0, 0, 0, 1, 8], Array(first.dropLast())), tenc(0, ivSize: 7), tenc(1, ivSize: 0), tenc(1, ivSize: 0, [16]), tenc(1, ivSize: 0, [16] + [UInt8](repeating: 0, count: 15)),
+      [], box("tenc"), box("tenc", [0, 0, 0, 0, 0, 0, 1, 8], Array(first.dropLast())), tenc(0, ivSize: 7), tenc(1, ivSize: 0), tenc(1, ivSize: 0, [16]),
+      tenc(1, ivSize: 0, [16] + [UInt8](repeating: 0, count: 15)),
       tenc(1, ivSize: 0, [255]), tenc(1, ivSize: 0, [0]), Array(tenc(0, ivSize: 8).dropLast()),
     ] as [[UInt8]] { #expect(all(broken).isEmpty) }
   }
@@ -215,7 +226,8 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
   @Test func hostileBoxes_neverTrap() {
     var dice = Dice(92)
-    let good = moov(box("encv", [UInt8](repeating: 0, count: 78), sinf("cbcs", tenc(1, ivSize: 0, [16] + second)))) + pssh(widevine, ids: [first], [0x12, 16] + second)
+    let track = box("encv", [UInt8](repeating: 0, count: 78), sinf("cbcs", tenc(1, ivSize: 0, [16] + second)))
+    let good = moov(track) + pssh(widevine, ids: [first], [0x12, 16] + second)
     for _ in 0..<20_000 {
       var bad = good
       for _ in 0...dice.upTo(4) {

@@ -15,7 +15,8 @@ import Testing
   private let kid = UUIDBytes(text: bytes("0fedcba9-8765-4321-0123-456789abcdef"))
   private var header: [UInt8] {
     let xml = "<WRMHEADER><DATA><KID>qcvtD2WHIUMBI0VniavN7w==</KID><LA_URL>https://pr</LA_URL></DATA></WRMHEADER>".utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
-    return [UInt8(truncatingIfNeeded: xml.count + 10), 0, 0, 0, 1, 0, 1, 0, UInt8(truncatingIfNeeded: xml.count), UInt8(truncatingIfNeeded: xml.count >> 8)] + xml
+    return [UInt8(truncatingIfNeeded: xml.count + 10), 0, 0, 0, 1, 0, 1, 0, UInt8(truncatingIfNeeded: xml.count),
+      UInt8(truncatingIfNeeded: xml.count >> 8)] + xml
   }
 
   @Test func manifest_givesEveryElement() {
@@ -38,7 +39,8 @@ import Testing
       """)
     #expect(found.map { $0.keySystem } == [nil, .widevine, .playReady, .clearKey] && found.map { $0.isCommon } == [true, false, false, false])
     guard found.count == 4 else { return }
-    #expect(found[0].defaultKeyIDs == [kid].compactMap { $0 } && text(found[0].value) == "cbcs" && found[0].systemID == nil && text(found[0].schemeID) == "urn:mpeg:dash:mp4protection:2011")
+    #expect(found[0].defaultKeyIDs == [kid].compactMap { $0 } && text(found[0].value) == "cbcs" && found[0].systemID == nil
+      && text(found[0].schemeID) == "urn:mpeg:dash:mp4protection:2011")
     #expect(found[1].pssh.first?.contentIdentifier == bytes("a") && text(found[1].licenseURL) == "https://wv/?a=1&b=2" && found[1].playReady == nil)
     #expect(found[2].playReady?.keyIDs == [kid].compactMap { $0 } && found[2].keyIDs == [kid].compactMap { $0 } && text(found[2].licenseURL) == "https://ms")
     #expect(text(found[2].playReady?.licenseURL) == "https://pr" && text(found[3].licenseURL) == "https://ck")
@@ -78,7 +80,8 @@ import Testing
   }
 
   @Test func manifest_tooLong_isRefused() {
-    #expect(all([UInt8](repeating: 0x20, count: ContentProtection.mostBytes))?.count == 0 && all([UInt8](repeating: 0x20, count: ContentProtection.mostBytes + 1)) == nil)
+    #expect(all([UInt8](repeating: 0x20, count: ContentProtection.mostBytes))?.count == 0
+      && all([UInt8](repeating: 0x20, count: ContentProtection.mostBytes + 1)) == nil)
     #expect(all(String(repeating: "<ContentProtection/>", count: 50_000)).count == ContentProtection.most)
     #expect(all(String(repeating: "<a>", count: 340_000)).isEmpty)
     #expect(all("<ContentProtection><laurl>" + String(repeating: "a", count: 1_000_000)).first?.licenseURL.count == 1_000_000)
@@ -87,8 +90,10 @@ import Testing
   @Test func hostileManifest_neverTraps() {
     var dice = Dice(121)
     let pieces = [
-      "<ContentProtection", "</ContentProtection>", " schemeIdUri='", "urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed", "urn:mpeg:dash:mp4protection:2011", "'", ">", "/>", "<cenc:pssh>", "</cenc:pssh>", "<mspr:pro>", "<laurl ",
-      "licenseUrl=\"", "\"", base64(pssh(.widevine)), base64(header), " cenc:default_KID='", "0fedcba9876543210123456789abcdef", "<!--", "-->", "<![CDATA[", "]]>", "&amp;", "&",
+      "<ContentProtection", "</ContentProtection>", " schemeIdUri='", "urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed", "urn:mpeg:dash:mp4protection:2011",
+      "'", ">", "/>", "<cenc:pssh>", "</cenc:pssh>", "<mspr:pro>", "<laurl ",
+      "licenseUrl=\"", "\"", base64(pssh(.widevine)), base64(header), " cenc:default_KID='", "0fedcba9876543210123456789abcdef", "<!--", "-->", "<![CDATA[",
+      "]]>", "&amp;", "&",
     ]
     for _ in 0..<8000 {
       let xml = hostile(&dice, pieces)

@@ -48,14 +48,16 @@ import Testing
 
   @Test(arguments: [
     ("skd://fp.service.example.com:80/hms/fp/rights/?ExpressPlayToken=aB-_1,~", "https://fp.service.example.com:80/hms/fp/rights/?ExpressPlayToken=aB-_1,~"),
-    ("SKD://H/%41?x#frag", "https://H/%41?x"), ("skd:https://ent.example/s?cid=1", "https://ent.example/s?cid=1"), ("skd://https://ent.example/s", "https://ent.example/s"),
+    ("SKD://H/%41?x#frag", "https://H/%41?x"), ("skd:https://ent.example/s?cid=1", "https://ent.example/s?cid=1"),
+    ("skd://https://ent.example/s", "https://ent.example/s"),
     ("skd://h", "https://h"), ("skd:HTTPS://h", "HTTPS://h"),
   ])
   func url_inside_isTakenAsItStands(text: String, expected: String) {
     #expect(url(text) == expected)
   }
 
-  @Test(arguments: ["", "skd:", "skd://", "skd:///x", "skd://?x", "skd://#x", "skd:content-1", "skd:/x", "skd:https://", "skd:https://#x", "skd:http://h", "https://h", "skdx://h"])
+  @Test(arguments: ["", "skd:", "skd://", "skd:///x", "skd://?x", "skd://#x", "skd:content-1", "skd:/x", "skd:https://", "skd:https://#x", "skd:http://h",
+    "https://h", "skdx://h"])
   func text_withoutOne_hasNone(text: String) {
     #expect(url(text) == nil)
   }
@@ -67,7 +69,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("skd://h/s?cid=movie%201", "movie 1"), ("https://h?a=b&cid=x&cid=y", "x"), ("https://h?cid=", ""), ("https://h?xcid=1&cid=2#cid=3", "2"), ("https://h?cid&cid=4", "4"), ("h?CID=1&cid=5?6=7", "5?6=7"),
+    ("skd://h/s?cid=movie%201", "movie 1"), ("https://h?a=b&cid=x&cid=y", "x"), ("https://h?cid=", ""), ("https://h?xcid=1&cid=2#cid=3", "2"),
+    ("https://h?cid&cid=4", "4"), ("h?CID=1&cid=5?6=7", "5?6=7"),
   ])
   func query_value_isFound(text: String, expected: String) {
     #expect(withBytes(text) { TokenURL.queryValue("cid", in: $0) } == bytes(expected))
@@ -98,7 +101,8 @@ import Testing
 
   @Test func published_numbers_haveWords() {
     let published: [Int64] = [
-      -2002, -2003, -2005, -2027, -2008, -2034, -2040, -2017, -2018, -2019, -2020, -2025, -2030, -2031, -2033, -2035, -2037, -3004, -4001, -4010, -4018, -4022, -4024, -5003, -6001, -6002, -6003, -6004,
+      -2002, -2003, -2005, -2027, -2008, -2034, -2040, -2017, -2018, -2019, -2020, -2025, -2030, -2031, -2033, -2035, -2037, -3004, -4001, -4010, -4018,
+      -4022, -4024, -5003, -6001, -6002, -6003, -6004,
       -6005, -6006, -6007, -6008, -6009,
     ]
     for code in published { #expect(ExpressPlayError.meaning(of: code) != nil) }

@@ -50,7 +50,8 @@ import Testing
   @Test(arguments: [
     ([], "", #"{"spc":"+/++/w=="}"#), ([], "{}", #"{"spc":"+/++/w=="}"#), ([], " { } ", #"{"spc":"+/++/w=="}"#),
     ([("asset", "a\"b\\c\n\u{7F}ä")], "", #"{"spc":"+/++/w==","asset":"a\"b\\c\u000a\u007fä"}"#),
-    ([("a", "")], #" {"n":1,"o":{"p":[]}} "#, #"{"spc":"+/++/w==","a":"","n":1,"o":{"p":[]}}"#), ([], "}{", #"{"spc":"+/++/w=="}"#), ([], "[1]", #"{"spc":"+/++/w=="}"#),
+    ([("a", "")], #" {"n":1,"o":{"p":[]}} "#, #"{"spc":"+/++/w==","a":"","n":1,"o":{"p":[]}}"#), ([], "}{", #"{"spc":"+/++/w=="}"#),
+    ([], "[1]", #"{"spc":"+/++/w=="}"#),
   ] as [([(String, String)], String, String)])
   func json_hasItsMembers(fields: [(String, String)], members: String, expected: String) throws {
     #expect(try body(format(.json, .value, fields, members: members), payload) == expected)
@@ -99,7 +100,8 @@ import Testing
   }
 
   @Test(arguments: [
-    [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xC3, 0x41], [0xE0, 0x9F, 0xBF], [0xE2, 0x82], [0xE2, 0x82, 0x41], [0xED, 0xA0, 0x80], [0xF0, 0x8F, 0xBF, 0xBF],
+    [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xC3, 0x41], [0xE0, 0x9F, 0xBF], [0xE2, 0x82], [0xE2, 0x82, 0x41], [0xED, 0xA0, 0x80],
+    [0xF0, 0x8F, 0xBF, 0xBF],
     [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0x41, 0xF0, 0x9F, 0x98],
   ] as [[UInt8]])
   func text_broken_isNot(given: [UInt8]) {

@@ -33,7 +33,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
   }
 
   @Test func playReadyKey_carriesItsHeader() {
-    let header = "<WRMHEADER><KID>qcvtD2WHIUMBI0VniavN7w==</KID></WRMHEADER>".utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+    let xml = "<WRMHEADER><KID>qcvtD2WHIUMBI0VniavN7w==</KID></WRMHEADER>"
+    let header = xml.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
     let size = 10 + header.count
     let object: [UInt8] = [UInt8(size & 255), UInt8(size >> 8), 0, 0, 1, 0, 1, 0, UInt8(header.count & 255), UInt8(header.count >> 8)] + header
     let boxed = KeySystem.playReady.uuid.flatMap { PSSH.make($0, data: object) } ?? []
@@ -44,8 +45,10 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
   }
 
   @Test(arguments: [
-    ("METHOD=NONE", HLSKey.Method.none), ("METHOD=AES-128,URI=\"k\"", .aes128), ("METHOD=SAMPLE-AES", .sampleAES), ("METHOD=SAMPLE-AES-CENC", .sampleAESCTR), ("METHOD=ISO-23001-7", .sampleAESCTR),
-    ("METHOD=sample-aes", .other), ("URI=\"x\"", .other), ("", .other), ("METHOD=", .other), ("METHOD=AES-128,METHOD=NONE", .aes128), (" METHOD = AES-128 , X=1", .aes128), ("METHOD=\"AES-128\"", .aes128),
+    ("METHOD=NONE", HLSKey.Method.none), ("METHOD=AES-128,URI=\"k\"", .aes128), ("METHOD=SAMPLE-AES", .sampleAES), ("METHOD=SAMPLE-AES-CENC", .sampleAESCTR),
+    ("METHOD=ISO-23001-7", .sampleAESCTR),
+    ("METHOD=sample-aes", .other), ("URI=\"x\"", .other), ("", .other), ("METHOD=", .other), ("METHOD=AES-128,METHOD=NONE", .aes128),
+    (" METHOD = AES-128 , X=1", .aes128), ("METHOD=\"AES-128\"", .aes128),
     ("METHOD,METHOD=NONE", .none), (",,METHOD=NONE,,", .none),
   ])
   func method_isToldApart(attributes: String, expected: HLSKey.Method) {
@@ -53,8 +56,10 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
   }
 
   @Test(arguments: [
-    (#"URI="a",KEYFORMAT="identity""#, KeySystem?.none), (#"URI="a""#, nil), (#"KEYFORMAT="org.w3.clearkey""#, .clearKey), (#"KEYFORMAT="COM.Apple.StreamingKeyDelivery""#, .fairPlay),
-    (#"KEYFORMAT="urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95""#, .playReady), (#"KEYFORMAT="1077efec-c0b2-4d02-ace3-3c1e52e2fb4b""#, .clearKey), (#"KEYFORMAT="com.widevine.alpha""#, .widevine),
+    (#"URI="a",KEYFORMAT="identity""#, KeySystem?.none), (#"URI="a""#, nil), (#"KEYFORMAT="org.w3.clearkey""#, .clearKey),
+    (#"KEYFORMAT="COM.Apple.StreamingKeyDelivery""#, .fairPlay),
+    (#"KEYFORMAT="urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95""#, .playReady), (#"KEYFORMAT="1077efec-c0b2-4d02-ace3-3c1e52e2fb4b""#, .clearKey),
+    (#"KEYFORMAT="com.widevine.alpha""#, .widevine),
     (#"KEYFORMAT="urn:uuid:00112233-4455-6677-8899-aabbccddeeff""#, nil), (#"KEYFORMAT="""#, nil),
   ])
   func keyFormat_namesTheKeySystem(attributes: String, expected: KeySystem?) {
@@ -91,7 +96,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
   }
 
   @Test func dataURI_ofText_isDecoded() {
-    #expect(plain(withBytes("data:,a%20b") { DataURI.decode($0) }) == "a b" && plain(withBytes("data:;base64,%59WJj") { DataURI.decode($0) }) == "abc" && plain(withBytes("data:,") { DataURI.decode($0) }) == "")
+    #expect(plain(withBytes("data:,a%20b") { DataURI.decode($0) }) == "a b" && plain(withBytes("data:;base64,%59WJj") { DataURI.decode($0) }) == "abc"
+      && plain(withBytes("data:,") { DataURI.decode($0) }) == "")
   }
 
   @Test func playlist_tooLong_isRefused() {
@@ -116,7 +122,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
   @Test func assets_getOtherURIs_theRestStays() {
     let before = "#EXTM3U\r\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI=\"skd://a\",KEYFORMAT=\"x\"\r\n#EXTINF:4,\r\na.ts\r\n#EXT-X-KEY:METHOD=SAMPLE-AES, URI = \"SKD://b?c,d\" ,IV=0x1\nb.ts\n"
       + "#EXT-X-KEY:METHOD=AES-128,URI=\"https://k\"\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=skd://c\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://keep\"\n\u{0}ä no newline"
-    let after = before.replacing("skd://a\"", with: "http://127.0.0.1/0\"").replacing("SKD://b?c,d", with: "http://127.0.0.1/1").replacing("URI=skd://c", with: "URI=\"http://127.0.0.1/2\"")
+    let after = before.replacing("skd://a\"", with: "http://127.0.0.1/0\"").replacing("SKD://b?c,d", with: "http://127.0.0.1/1")
+      .replacing("URI=skd://c", with: "URI=\"http://127.0.0.1/2\"")
     var asked: [String] = []
     let made = rewrite(before) { key in
       asked.append(String(decoding: key.uri, as: UTF8.self))
@@ -141,7 +148,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
 
   @Test func hostilePlaylist_comesBackAsItWas() {
     var dice = Dice(101)
-    let pieces = ["#EXT-X-KEY:", "#EXT-X-SESSION-KEY:", "URI=", "\"", "skd://a", ",", "METHOD=SAMPLE-AES", "\n", "\r\n", "=", " ", "IV=0x", "KEYID=", "KEYFORMAT=", "\u{0}", "\u{FEFF}", "data:;base64,", "AAAA"]
+    let pieces = ["#EXT-X-KEY:", "#EXT-X-SESSION-KEY:", "URI=", "\"", "skd://a", ",", "METHOD=SAMPLE-AES", "\n", "\r\n", "=", " ", "IV=0x", "KEYID=",
+      "KEYFORMAT=", "\u{0}", "\u{FEFF}", "data:;base64,", "AAAA"]
     for _ in 0..<8000 {
       let playlist = hostile(&dice, pieces)
       let same = withBytes(playlist) { try? HLSRewrite.rewrite($0) { _ in nil } }

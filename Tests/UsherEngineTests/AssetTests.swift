@@ -40,7 +40,8 @@ func base64(_ plain: [UInt8], _ alphabet: Base64.Alphabet = .standard, padded: B
     #expect(asset?.contentID == base64(bytes(json)) && asset?.isJSON == true && asset?.contentIdentifier == bytes(json))
   }
 
-  @Test(arguments: ["[]", #""a""#, "5", #"{"ContentId":"a""#, #"{"ContentId":"a"} x"#, "\u{0}\u{1}", String(repeating: #"{"a":"#, count: 40) + "1" + String(repeating: "}", count: 40)])
+  @Test(arguments: ["[]", #""a""#, "5", #"{"ContentId":"a""#, #"{"ContentId":"a"} x"#, "\u{0}\u{1}",
+    String(repeating: #"{"a":"#, count: 40) + "1" + String(repeating: "}", count: 40)])
   func base64_thatIsNoObject_isText(plain: String) {
     let asset = read(json: plain)
     let text = base64(bytes(plain))

@@ -7,7 +7,8 @@ import Testing
   private let id = "00112233-4455-4677-8899-aabbccddeeff"
 
   private func answer(_ body: [UInt8], hiding secrets: [Secret] = []) -> Result<String, SEESRequest.Refusal> {
-    guard let messageID = UUIDBytes(text: bytes(id)), let request = try? SEESRequest(messageID: messageID, kind: .timeBased, contentID: bytes("m")) else { return .failure(.notJSON) }
+    guard let messageID = UUIDBytes(text: bytes(id)), let request = try? SEESRequest(messageID: messageID, kind: .timeBased, contentID: bytes("m"))
+    else { return .failure(.notJSON) }
     return withBytes(body) { body in
       do throws(SEESRequest.Refusal) { return .success(text(try request.tokenURL(in: body, hiding: secrets))) } catch { return .failure(error) }
     }
@@ -71,11 +72,16 @@ import Testing
   private func read(_ body: String) -> ExpressPlayError { withBytes(bytes(body)) { ExpressPlayError.read($0, hiding: [secret("tok")]) } }
 
   @Test(arguments: [
-    (#"{"errorCode":-2002,"errorMessage":"expired"}"#, -2002, "expired"), (#"{"code":-2018,"message":"bad tok"}"#, -2018, "bad [redacted]"), (#"{"error":-6004}"#, -6004, "the CKC could not be made"),
-    (#"{"errorCode":"-2019"}"#, -2019, "the account has no tokens left"), (#"{"ErrorCode":-4010,"Message":"a\nb"}"#, -4010, "a b"), (#"{"error":"denied"}"#, 0, "denied"),
-    (#"{"error":{"code":-2003,"message":"address"}}"#, -2003, "address"), (#"[{"code":-2003,"message":"address"}]"#, -2003, "address"), (#"{"error":"-2002"}"#, -2002, "the token has expired"),
-    (#"{"code":-2002.0}"#, -2002, "the token has expired"), (#"{"code":-2002.5,"message":"m"}"#, 0, "m"), (#"{"code":1e300,"message":"m"}"#, 0, "m"), (#"{"code":null,"error":-2002}"#, -2002, "the token has expired"),
-    (#"{"message":""}"#, 0, ""), ("{}", 0, ""), ("[]", 0, ""), ("5", 0, ""), ("", 0, ""), ("<html><body>-2002</body></html>", 0, ""), ("null", 0, ""), (#"{"error":[]}"#, 0, ""),
+    (#"{"errorCode":-2002,"errorMessage":"expired"}"#, -2002, "expired"), (#"{"code":-2018,"message":"bad tok"}"#, -2018, "bad [redacted]"),
+    (#"{"error":-6004}"#, -6004, "the CKC could not be made"),
+    (#"{"errorCode":"-2019"}"#, -2019, "the account has no tokens left"), (#"{"ErrorCode":-4010,"Message":"a\nb"}"#, -4010, "a b"),
+    (#"{"error":"denied"}"#, 0, "denied"),
+    (#"{"error":{"code":-2003,"message":"address"}}"#, -2003, "address"), (#"[{"code":-2003,"message":"address"}]"#, -2003, "address"),
+    (#"{"error":"-2002"}"#, -2002, "the token has expired"),
+    (#"{"code":-2002.0}"#, -2002, "the token has expired"), (#"{"code":-2002.5,"message":"m"}"#, 0, "m"), (#"{"code":1e300,"message":"m"}"#, 0, "m"),
+    (#"{"code":null,"error":-2002}"#, -2002, "the token has expired"),
+    (#"{"message":""}"#, 0, ""), ("{}", 0, ""), ("[]", 0, ""), ("5", 0, ""), ("", 0, ""), ("<html><body>-2002</body></html>", 0, ""), ("null", 0, ""),
+    (#"{"error":[]}"#, 0, ""),
   ] as [(String, Int64, String)])
   func body_inWhateverLayout_isRead(body: String, code: Int64, message: String) {
     #expect(read(body) == ExpressPlayError(code: code, message: message))

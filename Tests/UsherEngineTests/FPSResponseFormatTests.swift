@@ -25,8 +25,10 @@ import Testing
     let url = String(decoding: base64(ckc, .url, padded: false), as: UTF8.self)
     let lines = text.enumerated().map { $0.offset % 16 == 15 ? "\($0.element)\r\n" : "\($0.element)" }.joined()
     for wrapped in [
-      #"{"CkcMessage":"\#(text)"}"#, #"{"ckcMessage":"\#(unpadded)","sessionToken":"t"}"#, #"{"ckc":"\#(url)"}"#, #"{"CKC":"\#(text)"}"#, #"{"License":"\#(text)"}"#,
-      #" {"license" : "\#(text)"} "#, "\u{FEFF}{\"ckc\":\"\(text)\"}", "<ckc>\(text)</ckc>", "\n<ckc>\n\(lines)\n</ckc>\n", "<?xml version='1.0'?><r><CKC>\(unpadded)</CKC></r>", text,
+      #"{"CkcMessage":"\#(text)"}"#, #"{"ckcMessage":"\#(unpadded)","sessionToken":"t"}"#, #"{"ckc":"\#(url)"}"#, #"{"CKC":"\#(text)"}"#,
+      #"{"License":"\#(text)"}"#,
+      #" {"license" : "\#(text)"} "#, "\u{FEFF}{\"ckc\":\"\(text)\"}", "<ckc>\(text)</ckc>", "\n<ckc>\n\(lines)\n</ckc>\n",
+      "<?xml version='1.0'?><r><CKC>\(unpadded)</CKC></r>", text,
       unpadded, url, "\r\n \(lines)\n",
     ] { #expect(read(wrapped) == .success(ckc), "\(wrapped)") }
     #expect(read(ckc) == .success(ckc))
@@ -40,9 +42,12 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", FPSResponseFormat.Failure.empty), (" \r\n\t", .empty), ("\u{FEFF}", .empty), ("Access denied", .text), ("Unauthorized", .text), ("denied", .text), ("zu viele Geräte", .text),
-    ("<html><body>no</body></html>", .webPage), ("<!DOCTYPE html>", .webPage), ("{", .notJSON), ("{'ckc':'x'}", .notJSON), ("{}", .noMember), (#"{"errorCode":4000}"#, .noMember),
-    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"AAAA"}}"#, .noMember), (#"{"ckc":""}"#, .empty), (#"{"ckc":"  "}"#, .empty), (#"{"ckc":"!"}"#, .notBase64),
+    ("", FPSResponseFormat.Failure.empty), (" \r\n\t", .empty), ("\u{FEFF}", .empty), ("Access denied", .text), ("Unauthorized", .text), ("denied", .text),
+    ("zu viele Geräte", .text),
+    ("<html><body>no</body></html>", .webPage), ("<!DOCTYPE html>", .webPage), ("{", .notJSON), ("{'ckc':'x'}", .notJSON), ("{}", .noMember),
+    (#"{"errorCode":4000}"#, .noMember),
+    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"AAAA"}}"#, .noMember), (#"{"ckc":""}"#, .empty), (#"{"ckc":"  "}"#, .empty),
+    (#"{"ckc":"!"}"#, .notBase64),
     ("<ckc></ckc>", .empty), ("<ckc> \n</ckc>", .empty), ("<ckc>AAA", .noElement), ("<ckc>!</ckc>", .notBase64), ("[]", .text), ("\"AAAA\"", .text),
     ("VGhpcyBpcyBhIHNlbnRlbmNlIHdpdGhvdXQgYSBrZXkuCg==", .text), ("=", .text),
   ])
@@ -54,13 +59,15 @@ import Testing
     #expect(read("text", .raw) == .success(bytes("text")) && read("", .raw) == .failure(.empty))
     #expect(read("AAAA", .base64) == .success([0, 0, 0]) && read(" AA AA\n", .base64) == .success([0, 0, 0]))
     #expect(read("", .base64) == .failure(.empty) && read("{}", .base64) == .failure(.notBase64) && read(ckc, .base64) == .failure(.notBase64))
-    #expect(read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement) && read("", .element) == .failure(.empty))
+    #expect(read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement)
+      && read("", .element) == .failure(.empty))
     #expect(read(#"{"ckc":"AAAA"}"#, .json) == .success([0, 0, 0]) && read("AAAA", .json) == .failure(.notJSON) && read("[]", .json) == .failure(.notJSON))
     #expect(read("", .json) == .failure(.empty) && read("{}", .json) == .failure(.noMember))
   }
 
   @Test(arguments: [
-    ("data.ckc", #"{"data":{"ckc":"AAAA"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"AAAA"}]}"#), ("a.1", #"{"a":["x","AAAA"]}"#), ("x", #"{"ckc":"no","x":"AAAA"}"#),
+    ("data.ckc", #"{"data":{"ckc":"AAAA"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"AAAA"}]}"#), ("a.1", #"{"a":["x","AAAA"]}"#),
+    ("x", #"{"ckc":"no","x":"AAAA"}"#),
     ("0", #"{"0":"AAAA"}"#), ("a.b.c.d", #"{"a":{"b":{"c":{"d":"AAAA"}}}}"#),
   ])
   func keyPath_leadsToTheCKC(path: String, body: String) {
@@ -68,7 +75,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("data.ckc", #"{"ckc":"AAAA"}"#), ("a.5", #"{"a":["AAAA"]}"#), ("a.-1", #"{"a":["AAAA"]}"#), ("a.9999999999999999999999", #"{"a":["AAAA"]}"#), ("a.b", #"{"a":"AAAA"}"#),
+    ("data.ckc", #"{"ckc":"AAAA"}"#), ("a.5", #"{"a":["AAAA"]}"#), ("a.-1", #"{"a":["AAAA"]}"#), ("a.9999999999999999999999", #"{"a":["AAAA"]}"#),
+    ("a.b", #"{"a":"AAAA"}"#),
     ("a", #"{"a":["AAAA"]}"#), ("a.b.c", #"{"a":{"b":null}}"#),
   ])
   func keyPath_leadingNowhere_isNoMember(path: String, body: String) {
@@ -81,14 +89,14 @@ import Testing
   }
 
   @Test func body_ofTenMegabytes_isWhole() {
-    let large = [UInt8](repeating: 0xFB, count: 7_500_000)
-    #expect(read(base64(large)) == .success(large))
+    let large = [UInt8](repeating: 0xFB, count: 10_000_000)
+    #expect(read(large) == .success(large))
   }
 
   @Test func body_ofAMegabyte_isReadInEveryWrapper() {
     let large = [UInt8](repeating: 0xFB, count: 750_000)
     let coded = base64(large)
-    #expect(read(large) == .success(large))
+    #expect(read(coded) == .success(large))
     #expect(read(bytes("<ckc>") + coded + bytes("</ckc>")) == .success(large))
     #expect(read(bytes(#"{"ckc":""#) + coded + bytes(#""}"#)) == .success(large))
     #expect(read([UInt8](repeating: 0x3C, count: 1_000_000)) == .failure(.webPage))

@@ -35,7 +35,8 @@ func measure(entries: Int, keyBytes: Int) {
   var found = 0
   for _ in 0..<9 {
     hits.append(nanoseconds(rounds) { for index in order { if keys[index].withUnsafeBufferPointer({ map.get($0, now: 0) }) != nil { found += 1 } } })
-    misses.append(nanoseconds(rounds) { for index in order { if keys[entries + index].withUnsafeBufferPointer({ map.get($0, now: 0) }) != nil { found -= 1 } } })
+    misses.append(nanoseconds(rounds) { for index in order { if keys[entries + index].withUnsafeBufferPointer({ map.get($0,
+      now: 0) }) != nil { found -= 1 } } })
   }
   let pruning = nanoseconds(rounds) { for index in order { keys[entries + index].withUnsafeBufferPointer { _ = map.set($0, token, now: 0) } } }
   guard found == 9 * rounds, map.count(now: 0) == entries else { return print("WRONG: found \(found), \(map.count(now: 0)) entries") }
