@@ -92,7 +92,7 @@ def measure(run: Run) -> list[Section]:
             if run.pictures:
                 section.picture = f"beats-{load.title.split()[0].replace(',', '')}.svg"
                 figures = {name: spread(program.cpu_us) for name, program in found.items()}
-                plots.bars(run.pictures / section.picture, f"CPU per heartbeat, {load.title}", figures)
+                plots.beats(run.pictures / section.picture, f"CPU per heartbeat, {load.title}", figures)
     return sections
 
 

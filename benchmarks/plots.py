@@ -29,38 +29,46 @@ def save(figure: Any, file: Path) -> None:
     file.write_text("\n".join(line.rstrip() for line in file.read_text(encoding="utf-8").splitlines()) + "\n", encoding="utf-8")
 
 
-def bars(file: Path, title: str, figures: Mapping[str, Spread]) -> None:
-    """A bar each on a logarithmic axis, quartiles as whiskers; ours in their own colour."""
-    figure, found = axes(title, 7, 0.33 * len(figures) + 0.9)
+def plain_numbers(axis: Any) -> None:
+    """1,000 rather than a power of ten."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+def beats(file: Path, title: str, figures: Mapping[str, Spread]) -> None:
+    """A point each on a logarithmic axis, quartiles as whiskers; ours in their own colour."""
+    figure, found = axes(title, 7, 0.3 * len(figures) + 0.9)
     names = list(figures)[::-1]
-    medians = [figures[name].median for name in names]
-    whiskers = [[figures[name].median - figures[name].low for name in names], [figures[name].high - figures[name].median for name in names]]
-    colours = [OURS if name.startswith("libusher") else PEER for name in names]
-    found.barh(names, medians, xerr=whiskers, color=colours, height=0.65, error_kw={"elinewidth": 0.8, "ecolor": "#333333"})
+    for place, name in enumerate(names):
+        told = figures[name]
+        colour = OURS if name.startswith("libusher") else PEER
+        whiskers = [[told.median - told.low], [told.high - told.median]]
+        found.errorbar(told.median, place, xerr=whiskers, fmt="o", color=colour, markersize=5, elinewidth=1.2)
+        found.text(told.high * 1.08, place, f"{told.median:.0f}", va="center")
+    found.set_yticks(range(len(names)), names)
     found.set_xscale("log")
-    found.set_xlim(10, max(figures[name].high for name in names) * 1.6)
-    for index, name in enumerate(names):
-        found.text(figures[name].high * 1.06, index, f"{figures[name].median:.0f}", va="center")
+    found.set_xlim(10, max(told.high for told in figures.values()) * 1.7)
+    found.grid(axis="x", color="#e4e6e8", linewidth=0.6)
+    found.set_axisbelow(True)
+    plain_numbers(found.xaxis)
     found.set_xlabel("CPU µs per heartbeat (logarithmic)")
     save(figure, file)
 
 
 def rates(file: Path, by_delay: Mapping[int, Mapping[str, float]]) -> None:
-    """Beats per second by contestant, a group for each delay."""
+    """Beats per second by contestant, a mark for each delay of the server's."""
     names = list(next(iter(by_delay.values())))[::-1]
-    figure, found = axes("Beats per second", 7, 0.5 * len(names) + 1)
-    shades = ["#d9a29b", "#c8756a", OURS], ["#c9cdd1", "#a9afb5", PEER]
-    height = 0.8 / len(by_delay)
-    for group, (delay, figures) in enumerate(by_delay.items()):
-        places = [index + 0.4 - height * (group + 0.5) for index in range(len(names))]
-        colours = [shades[0 if name.startswith("libusher") else 1][2 - group % 3] for name in names]
-        found.barh(places, [figures[name] for name in names], height=height * 0.9, color=colours)
-        for place, name in zip(places, names, strict=True):
-            found.text(figures[name] * 1.06, place, f"{figures[name]:,.0f}  (answers after {delay} ms)", va="center", fontsize=6)
+    figure, found = axes("Beats per second", 7, 0.3 * len(names) + 1.3)
+    for (delay, figures), mark in zip(by_delay.items(), "os^Dv", strict=False):
+        colours = [OURS if name.startswith("libusher") else PEER for name in names]
+        found.scatter([figures[name] for name in names], range(len(names)), c=colours, marker=mark, s=26)
+        found.scatter([], [], c="#333333", marker=mark, s=26, label="at once" if not delay else f"after {delay} ms")
     found.set_yticks(range(len(names)), names)
     found.set_xscale("log")
-    found.set_xlim(1, max(max(figures.values()) for figures in by_delay.values()) * 12)
+    found.grid(axis="x", color="#e4e6e8", linewidth=0.6)
+    found.set_axisbelow(True)
+    plain_numbers(found.xaxis)
     found.set_xlabel("beats per second (logarithmic)")
+    found.figure.legend(title="The server answers", loc="outside right upper", frameon=False)
     save(figure, file)
 
 
@@ -71,10 +79,12 @@ def lateness(file: Path, curves: Mapping[str, Sequence[float]]) -> None:
         step = sorted(set(ordered))
         at = {value: index for index, value in enumerate(ordered)}  # the last of each value
         later = [max(1 - (at[value] + 1) / len(ordered), 0.5 / len(ordered)) for value in step]
-        found.step([value + 1 for value in step], later, style, color=OURS, label=name)
+        found.step([value + 1 for value in step], later, style, where="post", color=OURS, label=name)
     found.axvline(101, color=PEER, linewidth=0.8)
     found.set_xscale("log")
     found.set_yscale("log")
+    plain_numbers(found.xaxis)
+    found.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     found.set_xlabel("milliseconds late, plus 1 (logarithmic); the line: 100 ms")
     found.set_ylabel("share of the beats")
     found.legend(frameon=False)
