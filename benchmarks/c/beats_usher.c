@@ -25,9 +25,10 @@ static void nap(int64_t ns) {
  */
 static void one_round(const host *me, int variant, uint64_t period, int64_t took_ns) {
   const uint32_t callbacks = variant == 2 ? UINT32_MAX : 0;
+  const int64_t look_ns = took_ns / 200 > 50000 ? took_ns / 200 : 50000;
   host_check(usher_context_advance(me->context, period, 0), "usher_context_advance");
-  nap(took_ns / 5 * 4);
-  while (usher_context_settle(me->context, 0, callbacks, 0) == USHER_E_TIMEOUT) nap(50000);
+  nap(took_ns / 10 * 9);
+  while (usher_context_settle(me->context, 0, callbacks, 0) == USHER_E_TIMEOUT) nap(look_ns);
   if (variant == 2) host_check(usher_context_pump(me->context, NULL), "usher_context_pump");
 }
 
