@@ -47,10 +47,10 @@ test: build $(checked) $(cpp) .venv/ready
 sanitize: build $(checked) .venv/ready
 	@scripts/sanitize
 
-# All of it writes benchmarks/RESULTS.md; some PARTS, or QUICK (only whether they run, with what the tests have), build/bench/out.
+# QUICK: only whether they run, with what the tests have; what it writes is thrown away with build/.
 ifeq ($(QUICK),)
 bench: $(shipped) $(bench) .venv-bench/ready
-	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out $(if $(PARTS),build/bench/out,benchmarks) $(PARTS)
+	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out benchmarks $(PARTS)
 else
 bench: $(shipped) $(bench) .venv/ready
 	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out build/bench/out --quick $(PARTS)

@@ -46,11 +46,10 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(PARTS)}")
     parser.add_argument("--programs", type=Path, required=True, help="where the C programs are")
     parser.add_argument("--library", type=Path, required=True, help="the libusher.so they are linked with")
-    parser.add_argument("--out", type=Path, required=True, help="folder for RESULTS.md and plots/")
+    parser.add_argument("--out", type=Path, required=True, help="folder for RESULTS.md, figures/ and plots/; parts not run stay as they are")
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument("--bounds", type=numbers, default=(0, 8, 64, 256, 1000), help="requests in flight to compare; 0: the library's default")
     parser.add_argument("--quick", action="store_true", help="one short repetition, no pictures")
-    parser.add_argument("--command", default="make bench", help="what the report says it was made by")
     told = parser.parse_args()
     unknown = set(told.parts) - PARTS.keys()
     if unknown:
@@ -58,18 +57,17 @@ def main() -> int:
     pictures = None if told.quick else told.out / "plots"
     (pictures or told.out).mkdir(parents=True, exist_ok=True)
     run = Run(told.programs.resolve(), told.library.resolve(), 1 if told.quick else told.repetitions, told.quick, told.bounds, pictures)
-    sections: list[report.Section] = []
-    loads = [os.getloadavg()[0]]
     for name in told.parts or PARTS:
         print(f"usher: bench: {name}", flush=True)
+        load = os.getloadavg()[0]
         found = PARTS[name](run)
+        report.measured(name, found, run.repetitions, load).store(told.out / "figures")
         for section in () if told.quick else found:
             tell(section)
         if told.quick:
             print(f"ok - {name}: {sum(len(section.rows) for section in found)} figures")
-        sections += found
-        loads.append(os.getloadavg()[0])
-    (told.out / "RESULTS.md").write_text(report.text(sections, told.command, loads, run.repetitions), encoding="utf-8")
+    parts = [part for part in (report.stored(told.out / "figures", name) for name in PARTS) if part]
+    (told.out / "RESULTS.md").write_text(report.text(parts), encoding="utf-8")
     print(f"usher: {told.out / 'RESULTS.md'}")
     return 0
 

@@ -79,6 +79,25 @@ def table(title: str, words: str, found: dict[str, Program]) -> Section:
     return Section(title, words, header, rows)
 
 
+def measure_paced(run: Run, server: Server) -> Section:
+    """Real clock, one beat a millisecond: what a host with some sessions pays."""
+    seconds = 1 if run.quick else 4
+    base = ("--base", server.base(), "--pace", 1000, "--sessions", 1000)
+    held = (*base, "--spread", 1, "--seconds", seconds)
+    python = (PYTHON / "beats_requests.py", *base, "--in-flight", 1, "--rounds", 1, "--warm-up", 0)
+    found = [
+        Program(EASY, run.c("beats_easy", *base, "--rounds", seconds, "--warm-up", 0)),
+        Program(OURS, run.c("held_usher", *held, "--variant", 1)),
+        Program(OBSERVED, run.c("held_usher", *held)),
+        Program(REQUESTS, [sys.executable, *map(str, python)]),
+    ]
+    interleaved(found, run.repetitions)
+    by_name = {program.name: program for program in found}
+    rows = [[name, spread(program.cpu_us).text(), ratio(program.cpu_us, by_name[EASY].cpu_us).text(2)] for name, program in by_name.items()]
+    words = "On the real clock, one each millisecond, so that the process sleeps and wakes between any two."
+    return Section("Heartbeats: 1,000 a second, evenly", words, ["", "CPU µs per beat", "CPU / easy"], rows)
+
+
 def measure(run: Run) -> list[Section]:
     """Over plain HTTP, by load."""
     sections = []
@@ -93,6 +112,8 @@ def measure(run: Run) -> list[Section]:
                 section.picture = f"beats-{load.title.split()[0].replace(',', '')}.svg"
                 figures = {name: spread(program.cpu_us) for name, program in found.items()}
                 plots.beats(run.pictures / section.picture, f"CPU per heartbeat, {load.title}", figures)
+    with Server(period_s=1) as server:
+        sections.append(measure_paced(run, server))
     return sections
 
 

@@ -1,16 +1,18 @@
-"""The tables as Markdown."""
+"""What a part measured, kept as JSON, and all parts together as Markdown."""
 
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from measure import Goal
+from measure import ROOT, Goal
 
 
 @dataclass
@@ -30,29 +32,79 @@ class Section:
             lines += [self.words, ""]
         if self.picture:
             lines += [f"![{self.title}](plots/{self.picture})", ""]
-        lines += [row(self.header), row(["---"] * len(self.header)), *map(row, self.rows), ""]
-        return "\n".join(lines)
+        return "\n".join([*lines, *table(self.header, self.rows), ""])
+
+
+@dataclass
+class Part:
+    """One part of a run, so that parts can be run again one by one."""
+
+    name: str
+    when: str
+    machine: str
+    revision: str
+    repetitions: int
+    load: tuple[float, float]
+    """Load average of the machine before and after."""
+    sections: list[Section]
+
+    def store(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.name}.json").write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def stored(folder: Path, name: str) -> Part | None:
+    file = folder / f"{name}.json"
+    if not file.exists():
+        return None
+    told = json.loads(file.read_text(encoding="utf-8"))
+    told["sections"] = [Section(**{**section, "goals": [Goal(**goal) for goal in section["goals"]]}) for section in told["sections"]]
+    return Part(**told)
+
+
+def measured(name: str, sections: list[Section], repetitions: int, load_before: float) -> Part:
+    when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    return Part(name, when, machine(), revision(), repetitions, (load_before, os.getloadavg()[0]), sections)
+
+
+def machine() -> str:
+    """Processor, cores, memory, system, libcurl."""
+    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    memory = re.search(r"^MemTotal:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"), re.M)
+    kind = cpu.group(1) if cpu else platform.machine()
+    size = int(memory.group(1)) / (1 << 20) if memory else 0
+    return f"{kind}, {os.cpu_count()} cores, {size:.0f} GiB, Linux {platform.release().split('-')[0]}, {versions()}"
+
+
+def versions() -> str:
+    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', Path("/etc/os-release").read_text(encoding="utf-8"), re.M)).get("PRETTY_NAME", "")
+    curl = subprocess.run(["pkg-config", "--modversion", "libcurl"], capture_output=True, text=True, check=False).stdout.strip()
+    return f"{system}, libcurl {curl}, Python {platform.python_version()}"
+
+
+def revision() -> str:
+    """Of the tree; "+" where the library's sources differ from it."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False).stdout.strip()
+
+    return (git("rev-parse", "--short=8", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "Sources", "include") else "")
 
 
 def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def machine() -> str:
-    """Processor, cores, memory, system."""
-    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
-    memory = re.search(r"^MemTotal:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"), re.M)
-    kind = cpu.group(1) if cpu else platform.machine()
-    size = int(memory.group(1)) / (1 << 20) if memory else 0
-    return f"{kind}, {os.cpu_count()} cores, {size:.0f} GiB, Linux {platform.release()}"
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [row(header), row(["---"] * len(header)), *map(row, rows)]
 
 
-def text(sections: Sequence[Section], command: str, loads: Sequence[float], repetitions: int) -> str:
-    when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    lines = ["# Results", "", f"Made by `{command}`; how, says [README.md](README.md).", ""]
-    lines += [row(["", ""]), row(["---", "---"]), row(["machine", machine()]), row(["when", when])]
-    lines += [row(["load average of the machine meanwhile", f"{min(loads):.1f} to {max(loads):.1f}"])]
-    lines += [row(["repetitions", f"{repetitions}, interleaved; medians, in brackets the quartiles; ratios are those of runs side by side"]), ""]
-    goals = [goal for section in sections for goal in section.goals]
-    lines += ["## Goals", "", row(["", "goal", "measured", ""]), row(["---"] * 4), *(row(goal.cells()) for goal in goals), ""]
-    return "\n".join(lines) + "\n" + "\n".join(section.text() for section in sections)
+def text(parts: Sequence[Part]) -> str:
+    words = "Made by `make bench`; how, says [README.md](README.md). Medians, in brackets the quartiles; ratios are those of runs side by side."
+    lines = ["# Results", "", words, ""]
+    lines += [f"Machine: {'; '.join(sorted({part.machine for part in parts}))}.", ""]
+    made = [[part.name, part.when, part.revision, str(part.repetitions), f"{part.load[0]:.1f} – {part.load[1]:.1f}"] for part in parts]  # noqa: RUF001
+    lines += [*table(["part", "when", "revision", "repetitions", "load average, before – after"], made), ""]  # noqa: RUF001
+    goals = [goal.cells() for part in parts for section in part.sections for goal in section.goals]
+    lines += ["## Goals", "", *table(["", "goal", "measured", ""], goals), ""]
+    return "\n".join(lines) + "\n" + "\n".join(section.text() for part in parts for section in part.sections)

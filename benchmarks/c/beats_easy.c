@@ -16,9 +16,11 @@ int main(int argc, char **argv) {
   for (int i = 0; i < options.sessions; i++) tokens[i] = request_setup(easy, &options, &body);
   request_route(easy, &options, "heartbeat");
   bench_clock spent = { 0, 0 };
+  int64_t due = bench_now().wall_ns;
   for (int round = -options.warm_up; round < options.rounds; round++) {
     const bench_clock start = bench_now();
     for (int i = 0; i < options.sessions; i++) {
+      if (options.pace) bench_sleep_until(due += 1000000000 / options.pace);
       struct curl_slist *headers = request_headers(tokens[i]);
       curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
       request_answered(easy, curl_easy_perform(easy), &body, &tokens[i]);

@@ -18,6 +18,7 @@ typedef struct bench_options {
   int warm_up;       /* rounds before */
   int variant;       /* of the program's own */
   int seconds;       /* measured, where a program runs on the real clock */
+  int pace;          /* most beats per second, evenly; 0: as fast as it goes */
   int spread;        /* seconds over which set-ups are spread there */
 } bench_options;
 
@@ -29,6 +30,9 @@ typedef struct bench_clock {
   int64_t cpu_ns;
   int64_t wall_ns;
 } bench_clock;
+
+/** Sleeps until that monotonic time. */
+void bench_sleep_until(int64_t wall_ns);
 
 /** CPU time of this process, all its threads, and monotonic time. */
 bench_clock bench_now(void);

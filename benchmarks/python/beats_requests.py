@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import peer
@@ -30,12 +31,16 @@ def beat(index: int) -> None:
 
 tokens = [post("setup", "content.token") for _ in range(options.sessions)]
 watch = peer.Stopwatch()
+due = time.monotonic()
 with ThreadPoolExecutor(options.in_flight) as pool:
     for turn in range(-options.warm_up, options.rounds):
         if turn == 0:
             watch.start()
         if options.in_flight == 1:
             for index in range(options.sessions):
+                if options.pace:
+                    due += 1 / options.pace
+                    time.sleep(max(0.0, due - time.monotonic()))
                 beat(index)
         else:
             list(pool.map(beat, range(options.sessions)))
