@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -159,6 +160,24 @@ static inline void up_random(void *p, size_t n) {
     at += got;
     n -= (size_t)got;
   }
+}
+/* Reads a whole file; -1 when it cannot be read. A file larger than `room` fills it. */
+static inline long up_read_file(const char *path, void *target, size_t room) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  size_t done = 0;
+  while (done < room) {
+    ssize_t got = read(fd, (uint8_t *)target + done, room - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      close(fd);
+      return -1;
+    }
+    if (got == 0) break;
+    done += (size_t)got;
+  }
+  close(fd);
+  return (long)done;
 }
 static inline size_t up_strnlen(const char *s, size_t most) { return strnlen(s, most); }
 

@@ -45,6 +45,7 @@ func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherEr
 
 /// Holds a host's `user_data` for whatever may call with it.
 /// - Parameter lane: the playback whose callbacks come before its `destroy`.
+@inline(never)
 func hostReference(_ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?) -> HostReference {
   HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
 }

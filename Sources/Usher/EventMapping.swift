@@ -21,6 +21,7 @@ func withEvent(_ event: EngineEvent, _ body: (UnsafePointer<usher_event>?) -> Vo
   }
 }
 
+@inline(never)
 func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_error {
   usher_error(
     status: error.status.rawValue, origin: error.origin.rawValue, operation: error.operation.rawValue, http_status: error.httpStatus,
@@ -28,6 +29,7 @@ func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_er
 }
 
 /// The C form of an answer, for the length of a call.
+@inline(never)
 func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?) -> Void) {
   answer.error.message.withCString { message in
     if let data = answer.data {
@@ -42,6 +44,7 @@ func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?
   }
 }
 
+@inline(never)
 func mapResponse(_ answer: Answer, _ data: UnsafeBufferPointer<UInt8>?, _ message: UnsafePointer<CChar>?) -> usher_response_info {
   var mapped = usher_response_info()
   mapped.struct_size = MemoryLayout<usher_response_info>.size

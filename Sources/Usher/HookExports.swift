@@ -40,12 +40,7 @@ private func delegateHooks(
 ) throws(UsherError) -> DelegateHooks {
   let given = try options(pointer)
   var hooks = DelegateHooks()
-  if let scheme = try bytes(given.scheme, most: 64) {
-    guard let first = scheme.first, lowercased(first) >= 0x61, lowercased(first) <= 0x7A, scheme.allSatisfy(isSchemeByte) else {
-      throw UsherError(.invalidArgument)
-    }
-    hooks.scheme = scheme
-  }
+  if let scheme = try schemeName(given.scheme) { hooks.scheme = scheme }
   hooks.contentID = hook(given.content_id, user, reference)
   hooks.certificate = hook(given.certificate, user, reference)
   hooks.headers = hook(given.http_headers, user, reference)
@@ -53,6 +48,15 @@ private func delegateHooks(
   hooks.licenseBody = hook(given.license_body, user, reference)
   hooks.license = hook(given.license, user, reference)
   return hooks
+}
+
+/// nil for NULL.
+func schemeName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
+  guard let scheme = try bytes(text, most: 64) else { return nil }
+  guard let first = scheme.first, lowercased(first) >= 0x61, lowercased(first) <= 0x7A, scheme.allSatisfy(isSchemeByte) else {
+    throw UsherError(.invalidArgument)
+  }
+  return scheme
 }
 
 private func isSchemeByte(_ byte: UInt8) -> Bool {

@@ -12,6 +12,7 @@ private struct Request {
   let timeout: Milliseconds?
   let assetID: [UInt8]
 
+  @inline(never)
   init(_ pointer: UnsafePointer<usher_license_request>?) throws(UsherError) {
     let given = try options(pointer)
     guard let name = given.key_system else { throw UsherError(.invalidArgument) }
@@ -105,7 +106,8 @@ private func refuseWithoutCertificate(_ object: PlaybackObject) throws(UsherErro
 }
 
 /// Tells the host's completion; holds its `user_data` until it has.
-private func completion(
+@inline(never)
+func completion(
   _ playback: OpaquePointer?, _ tag: UInt64, _ fn: @escaping @convention(c) (OpaquePointer?, UnsafePointer<usher_response_info>?, UInt64, UnsafeMutableRawPointer?) -> Void,
   _ user: UnsafeMutableRawPointer?, _ reference: HostReference
 ) -> (Answer) -> Void {
@@ -115,7 +117,8 @@ private func completion(
   }
 }
 
-private func handOut(_ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?) throws(UsherError) {
+@inline(never)
+func handOut(_ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?) throws(UsherError) {
   if let out { out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer))) }
   if answer.error.status != .ok { throw answer.error }
 }

@@ -10,6 +10,7 @@ final class ContextObject: HandleObject {
   private let monitor = Monitor()
   private var children: Set<UInt> = []
   private var defaultDelegate: LicenseDelegate?
+  private var loaders: [ResourceLoader] = []
   private var closing = false
   private var isFreed = false
   private var observerIDs: Set<UInt64> = []
@@ -51,6 +52,34 @@ final class ContextObject: HandleObject {
     set { monitor.locked { defaultDelegate = newValue } }
   }
 
+  // MARK: Resource loaders, by scheme
+
+  func register(_ loader: ResourceLoader) {
+    monitor.locked {
+      loaders.removeAll { equalIgnoringCase($0.options.scheme, loader.options.scheme) }
+      loaders.append(loader)
+    }
+  }
+
+  func unregister(_ loader: ResourceLoader) { monitor.locked { loaders.removeAll { $0 === loader } } }
+
+  /// The loader for the scheme of a URL.
+  func loader(for url: [UInt8]) -> ResourceLoader? {
+    guard let colon = url.firstIndex(of: 0x3A) else { return nil }
+    return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
+  }
+
+  /// For items that name no delegate where only loaders are registered: it asks nobody for anything.
+  func loadersOnly() -> LicenseDelegate? {
+    guard monitor.locked({ !loaders.isEmpty }) else { return nil }
+    var policy = SSPPolicy()
+    policy.hasSSM = false
+    policy.needsToken = false
+    return LicenseDelegate(
+      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil), isRaw: false, setupBody: [],
+      keepAliveBody: [], tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
+  }
+
   func refuseIfClosing() throws(UsherError) {
     if monitor.locked({ closing }) { throw UsherError(.closed) }
   }
@@ -71,6 +100,16 @@ final class DelegateObject: HandleObject {
   init(context: ContextObject, delegate: LicenseDelegate) {
     self.context = context
     self.delegate = delegate
+  }
+}
+
+final class LoaderObject: HandleObject {
+  let context: ContextObject
+  let loader: ResourceLoader
+
+  init(context: ContextObject, loader: ResourceLoader) {
+    self.context = context
+    self.loader = loader
   }
 }
 

@@ -53,7 +53,7 @@ private func chosenDelegate(_ handle: OpaquePointer?, _ context: ContextObject) 
     guard named.context === context else { throw UsherError(.invalidArgument) }
     return named.delegate
   }
-  guard let standard = context.delegate else { throw UsherError(.noDelegate) }
+  guard let standard = context.delegate ?? context.loadersOnly() else { throw UsherError(.noDelegate) }
   return standard
 }
 

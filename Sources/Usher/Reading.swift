@@ -10,6 +10,7 @@ func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> 
   return pointer.pointee
 }
 
+@inline(never)
 func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   let size = raw.load(as: Int.self)
   guard size >= known, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
@@ -24,6 +25,7 @@ func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
 }
 
 /// The bytes of a C string without its NUL; nil for NULL.
+@inline(never)
 func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError) -> [UInt8]? {
   guard let text else { return nil }
   let count = up_strnlen(text, most + 1)
@@ -37,6 +39,7 @@ func cString(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
 }
 
 /// A header value that may be a token; nil for NULL.
+@inline(never)
 func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   let count = up_strnlen(text, (1 << 16) + 1)
@@ -56,6 +59,7 @@ func headerValue(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
 }
 
 /// A content or asset identifier, up to 64 kB; empty for NULL.
+@inline(never)
 func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
   guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else { throw UsherError(.invalidArgument) }
   return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
@@ -68,6 +72,7 @@ func neededIdentifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(Ush
 }
 
 /// 1 byte to 1 MiB.
+@inline(never)
 func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> Secret {
   guard let pointer, count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
   return Secret(UnsafeBufferPointer(start: pointer, count: count))

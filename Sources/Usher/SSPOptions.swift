@@ -4,10 +4,10 @@ internal import UsherEngine
 
 /// The delegate a host's options describe.
 /// - Parameters:
-///   - shape: what V2 has on top.
+///   - v2: what V2 has on top.
 ///   - map: content tokens by content identifier.
 func sspDelegate(
-  _ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool, map: TokenStore? = nil, shape: (inout SSPPolicy) -> Void = { _ in },
+  _ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool, map: TokenStore? = nil, v2: usher_ssp_v2_options? = nil,
   fields: SessionFieldNames = SessionFieldNames()
 ) throws(UsherError) -> LicenseDelegate {
   let given = try options(pointer)
@@ -17,7 +17,12 @@ func sspDelegate(
   if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
   let hasSSM = try addSSM(given, to: &endpoints, insecure)
   var policy = try sspPolicy(given, hasSSM: hasSSM)
-  shape(&policy)
+  if let v2 {
+    policy.opening = .license
+    policy.leavesByDefault = v2.teardown_on_close != 1
+    policy.zapTearsDown = v2.leave_on_zap != 1
+    policy.periodFallback = choice(v2.period_default_ms, default: 60_000).map { Milliseconds($0) } ?? 0
+  }
   let isRaw = try isRaw(given.wire_format)
   let setupBody = try bytes(given.setup_body) ?? Array("{}".utf8)
   guard setupBody.isEmpty || isJSONObject(setupBody) else { throw UsherError(.invalidArgument) }
@@ -37,14 +42,7 @@ func sspV2Delegate(_ pointer: UnsafePointer<usher_ssp_v2_options>?, insecure: Bo
   if let path = try fieldPath(given.period_field) { fields.period = path }
   if let path = try fieldPath(given.enforced_field) { fields.enforced = path }
   if given.token_reply_header != nil { fields.header = try headerName(given.token_reply_header) + [0] }
-  let delegate = try sspDelegate(
-    given.ssp, insecure: insecure,
-    shape: { policy in
-      policy.opening = .license
-      policy.leavesByDefault = given.teardown_on_close != 1
-      policy.zapTearsDown = given.leave_on_zap != 1
-      policy.periodFallback = choice(given.period_default_ms, default: 60_000).map { Milliseconds($0) } ?? 0
-    }, fields: fields)
+  let delegate = try sspDelegate(given.ssp, insecure: insecure, v2: given, fields: fields)
   // Without an SSM there is nobody to keep a session alive with, or to give it back to.
   guard delegate.policy.hasSSM else { throw UsherError(.invalidArgument) }
   return delegate
@@ -82,6 +80,7 @@ private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
 }
 
 /// Default: the platform's token header.
+@inline(never)
 func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   let name = try bytes(text) ?? Array("nv-authorizations".utf8)
   guard !name.isEmpty, name.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
@@ -89,6 +88,7 @@ func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
 }
 
 /// The SSM's endpoints, where there is one. False: no SSM.
+@inline(never)
 private func addSSM(_ given: usher_ssp_options, to endpoints: inout LicenseDelegate.Endpoints, _ insecure: Bool) throws(UsherError) -> Bool {
   let version = try bytes(given.ssm_api_version) ?? Array("v1".utf8)
   guard !version.isEmpty, version.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3F && $0 != 0x23 }) else { throw UsherError(.invalidArgument) }
@@ -115,6 +115,7 @@ private func addSSM(_ given: usher_ssp_options, to endpoints: inout LicenseDeleg
   return parts == 3
 }
 
+@inline(never)
 private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherError) -> SSPPolicy {
   var policy = SSPPolicy()
   policy.hasSSM = hasSSM
@@ -168,18 +169,21 @@ func suspendRule(_ value: Int32) throws(UsherError) -> SSPPolicy.Suspend {
   }
 }
 
-private func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
+@inline(never)
+func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
   guard let bytes = try bytes(text) else { return nil }
   guard let url = URLText(bytes) else { throw UsherError(.invalidArgument) }
   return url
 }
 
-private func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
+@inline(never)
+func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
   guard let endpoint = Endpoint.checked(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
   return endpoint
 }
 
 /// "Name: value" lines.
+@inline(never)
 func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]] {
   guard let all = try bytes(text) else { return [] }
   var lines: [[UInt8]] = []

@@ -15,8 +15,9 @@ package func explanation(origin: Origin, status: Status?, code: Int64) -> Explan
     let source: StaticString
     switch origin {
     case .ssm: (known, source) = (ssmWords(code), "SSM error codes")
+    case .license where code < 0: (known, source) = (expressPlayWords(code), "ExpressPlay error numbers")
     case .license: (known, source) = (licenseWords(code), "SSP licence service error codes")
-    case .certificate, .local: (known, source) = (nil, "")
+    case .certificate, .local, .entitlement: (known, source) = (nil, "")
     }
     if let known { return Explanation(summary: known.0, advice: known.1, isKnown: true, source: source) }
   }
@@ -68,6 +69,15 @@ private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
   }
 }
 
+private func expressPlayWords(_ code: Int64) -> (StaticString, StaticString)? {
+  guard let meaning = ExpressPlayError.meaning(of: code) else { return nil }
+  switch code {
+  case -2002, -4010: return ("The ticket for this stream is no longer valid.", "Start the stream again; the app must fetch a fresh licence token.")
+  case -4001: return ("This device could not prove what it is.", "Restart the device; check its DRM software.")
+  default: return (meaning, "Operator: check how licence tokens are made.")
+  }
+}
+
 private func statusWords(_ status: Status) -> (StaticString, StaticString) {
   switch status {
   case .ok: return ("Everything is in order.", "Nothing to do.")
@@ -82,6 +92,7 @@ private func statusWords(_ status: Status) -> (StaticString, StaticString) {
   case .session: return ("The session for this stream is over.", "Start the stream again.")
   case .renewalMissed: return ("The licence was not renewed in time.", "Start the stream again.")
   case .closed, .replaced: return ("Playback was stopped.", "Nothing to do.")
+  case .notAllowed: return ("The stream names a server that the app does not trust.", "App: put the server on the allow-list if it is yours.")
   case .declined: return ("The app chose not to get a licence for this stream.", "Ask the app's maker why its delegate declined.")
   case .invalidArgument, .invalidHandle, .noDelegate, .wouldDeadlock, .forked, .system, .callback, .invalidCompletion, .state, .full:
     return ("The app made a mistake.", "Note the status name and ask the app's maker.")

@@ -27,7 +27,7 @@ package struct LegacyCodes: Equatable, Sendable {
     case .heartbeat: (reactNative, androidWhat, appleInternal) = (6003, -1353, status == .callback ? 3040 : 3030)
     case .renewal:
       (reactNative, androidWhat, appleInternal) = (6003, -1353, status == .callback ? 3040 : 3050)
-    case .license, .certificate:
+    case .license, .certificate, .entitlement:
       reactNative = LegacyCodes.license(status)
       androidWhat = 0
       appleInternal = status == .callback ? 3040 : 3050
@@ -44,7 +44,7 @@ package struct LegacyCodes: Equatable, Sendable {
     case .session: return 5004
     case .ok: return 0
     case .invalidArgument, .invalidHandle, .closed, .replaced, .timeout, .wouldDeadlock, .forked, .system, .callback, .invalidCompletion, .state, .transport,
-      .tls, .http, .refused, .redirect, .renewalMissed, .full:
+      .tls, .http, .refused, .redirect, .renewalMissed, .full, .notAllowed:
       return 5006
     }
   }

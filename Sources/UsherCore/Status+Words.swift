@@ -28,6 +28,7 @@ extension Status {
     case .renewalMissed: return "USHER_E_RENEWAL_MISSED"
     case .declined: return "USHER_E_DECLINED"
     case .full: return "USHER_E_FULL"
+    case .notAllowed: return "USHER_E_NOT_ALLOWED"
     }
   }
 
@@ -60,6 +61,7 @@ extension Status {
     case .renewalMissed: return "the licence renewal that was due was not made"
     case .declined: return "the host or its delegate declined"
     case .full: return "there is no more room"
+    case .notAllowed: return "the URL's host is not on the allow-list"
     }
   }
 
@@ -78,6 +80,7 @@ extension Origin {
     case .ssm: return "session manager"
     case .license: return "licence server"
     case .certificate: return "certificate server"
+    case .entitlement: return "entitlement server"
     }
   }
 }
@@ -93,6 +96,7 @@ extension Operation {
     case .license: return "licence"
     case .renewal: return "renewal"
     case .certificate: return "certificate"
+    case .entitlement: return "entitlement"
     }
   }
 }

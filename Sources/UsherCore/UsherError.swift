@@ -11,6 +11,7 @@ package struct UsherError: Error, Equatable, Sendable {
   package var mustStop: Bool
   package var orphanPossible: Bool
 
+  @inline(never)
   package init(
     _ status: Status, origin: Origin = .local, operation: Operation = .none, httpStatus: Int32 = -1, serviceCode: Int64 = 0,
     message: String = "", mustStop: Bool = false, orphanPossible: Bool = false

@@ -36,6 +36,7 @@ package struct WireFailure: Sendable {
   /// The session token in a reply that was no use otherwise: the slot is ours all the same.
   package var token: Secret?
 
+  @inline(never)
   package init(
     _ status: Status, httpStatus: Int32 = -1, serviceCode: Int64 = 0, message: String = "", retryAfter: Milliseconds? = nil,
     mayHaveTakenEffect: Bool = false

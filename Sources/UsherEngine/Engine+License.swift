@@ -181,8 +181,9 @@ extension Engine {
         let failure = ReplyDecoder.unreadable(response, "the certificate is empty")
         return endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
       }
-      delegate.certificate = response.body
-      endCertificate(delegate, certificateAnswer(response.body))
+      let certificate = ReplyDecoder.certificate(response.body)
+      delegate.certificate = certificate
+      endCertificate(delegate, certificateAnswer(certificate))
     }
   }
 

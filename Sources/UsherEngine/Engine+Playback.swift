@@ -73,12 +73,18 @@ extension Engine {
     for (_, pin) in entry.held { entry.delegate.tokenMap?.release(pin) }
     entry.held = []
     endCertificates(of: entry, status)
+    endLoads(entry, status)
   }
 
   /// Lets something happen to a playback's machine and performs what it answers.
   func step(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     entry.machine.hasTokenCallback = entry.delegate.tokenCallback != nil
-    let actions = happen(&entry.machine)
+    follow(entry, happen(&entry.machine))
+  }
+
+  /// Kept out of `step`, which is compiled anew for each thing that can happen.
+  @inline(never)
+  private func follow(_ entry: PlaybackEntry, _ actions: [PlaybackMachine.Action]) {
     entry.shared.publish(entry.machine.sessionState)
     perform(actions, entry)
     entry.shared.publish(entry.machine.sessionState)

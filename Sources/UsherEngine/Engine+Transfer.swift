@@ -6,6 +6,7 @@ final class Transfer {
     case ssm(PlaybackID, RequestID, SSMSession.Call)
     case license(PlaybackID, RequestID, LicenseID)
     case certificate(LicenseDelegate)
+    case load(PlaybackID, LoadingJob, LoadingJob.Step)
   }
   let purpose: Purpose
   let request: HTTPRequest
@@ -122,6 +123,7 @@ extension Engine {
     case .ssm(let playback, let request, let call): ssmReplied(playback, request, call, outcome, transfer.request.tokens)
     case .license(let playback, let request, let license): licenseReplied(playback, request, license, outcome, transfer.request.tokens)
     case .certificate(let delegate): certificateReplied(delegate, outcome)
+    case .load(let playback, let job, let step): loadReplied(playback, job, step, outcome)
     }
   }
 
@@ -134,6 +136,7 @@ extension Engine {
     }
   }
 
+  @inline(never)
   private func name(_ transfer: Transfer) -> String {
     switch transfer.purpose {
     case .ssm(let playback, _, let call):
@@ -146,6 +149,8 @@ extension Engine {
       return "playback \(playback): \(word)"
     case .license(let playback, _, _): return "playback \(playback): licence"
     case .certificate: return "certificate"
+    case .load(let playback, _, .entitlement): return "playback \(playback): entitlement"
+    case .load(let playback, _, .key): return "playback \(playback): key"
     }
   }
 }

@@ -27,6 +27,7 @@ package final class Engine {
     case certificate(LicenseDelegate, CertificateWaiter)
     case wait(Wait<Status>)
     case token(PlaybackID)
+    case load(PlaybackID, LoadingJob)
   }
 
   package let options: EngineOptions
@@ -176,6 +177,7 @@ package final class Engine {
       case .certificate(let delegate, let waiter): certificateTimedOut(delegate, waiter)
       case .wait(let wait): wait.end(.timeout)
       case .token(let id): tokenWaitEnded(id)
+      case .load(let id, let job): loadTimedOut(id, job)
       }
     }
   }
@@ -197,6 +199,7 @@ package final class Engine {
       entry.tokenAsk?.expire(.closed)
       entry.payloadAsk?.expire(.closed)
       for ask in entry.hookAsks { ask.expire(.closed) }
+      endLoads(entry, .closed)
       for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
     }
     for wait in closeWaits { wait.end(.closed) }

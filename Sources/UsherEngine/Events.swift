@@ -41,7 +41,7 @@ package enum LogLevel: Int32, Sendable { case error = 1, warning, info, debug }
 package enum RenewType: Int32, Sendable { case none = 0, heartbeat, enforced, cdm }
 
 /// What a licence or certificate request brought.
-package struct Answer {
+package final class Answer {
   package let data: Secret?
   package let period: Milliseconds
   package let renewType: RenewType

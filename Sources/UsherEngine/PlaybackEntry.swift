@@ -42,6 +42,7 @@ final class PlaybackEntry {
   var tokenTimer: UInt64?
   /// Hooks that are being asked.
   var hookAsks: [Ask] = []
+  var loads: [LoadingJob] = []
   /// Its tokens in the map, which are not pruned while it plays.
   var held: [(id: [UInt8], pin: TokenMap.Pin)] = []
   var payloadAsk: Ask?

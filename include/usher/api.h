@@ -94,6 +94,17 @@ typedef struct usher_api {
   int32_t (*playback_request_content_id)(usher_playback *playback, const uint8_t *url, size_t url_size, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
   int32_t (*response_get)(usher_response *response, usher_response_info *out);
   int32_t (*response_free)(usher_response *response);
+  int32_t (*context_add_loader)(usher_context *context, const usher_loader_options *options, usher_loader **out);
+  int32_t (*loader_free)(usher_loader *loader);
+  int32_t (*playback_load_resource)(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+  int32_t (*playback_get_resource)(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+  int32_t (*playback_cancel_load)(usher_playback *playback, uint64_t id);
+  int32_t (*read_pssh)(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+  int32_t (*read_tenc)(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+  int32_t (*read_hls_keys)(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+  int32_t (*read_dash_protection)(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+  int32_t (*content_id)(const uint8_t *url, size_t url_size, int32_t rule, uint8_t *buffer, size_t *size);
+  int32_t (*rewrite_hls_keys)(const uint8_t *playlist, size_t playlist_size, const char *scheme, const char *uri_prefix, uint8_t *buffer, size_t *size);
   int32_t (*context_advance)(usher_context *context, uint64_t ms, uint32_t settle_ms);
   int32_t (*context_jump)(usher_context *context, uint64_t ms);
   int32_t (*context_settle)(usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);

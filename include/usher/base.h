@@ -39,6 +39,8 @@ typedef struct usher_delegate usher_delegate;
 typedef struct usher_player usher_player;
 /** One play of one item. */
 typedef struct usher_playback usher_playback;
+/** A resource loader registered for a URL scheme. */
+typedef struct usher_loader usher_loader;
 /** The answer to a blocking request: a licence or a certificate. */
 typedef struct usher_response usher_response;
 

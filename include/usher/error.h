@@ -66,6 +66,8 @@ extern "C" {
 #define USHER_E_DECLINED (-31)
 /** The token map is at its bound, and playbacks hold every token in it. */
 #define USHER_E_FULL (-32)
+/** A URL that content, or an entitlement server, named leads to a host that is not on the allow-list. */
+#define USHER_E_NOT_ALLOWED (-33)
 
 /* ---- who answered -------------------------------------------------------------------------------------------------------- */
 
@@ -77,6 +79,8 @@ extern "C" {
 #define USHER_ORIGIN_LICENSE 2
 /** The certificate server. */
 #define USHER_ORIGIN_CERTIFICATE 3
+/** The entitlement server. */
+#define USHER_ORIGIN_ENTITLEMENT 4
 
 /* ---- during what --------------------------------------------------------------------------------------------------------- */
 
@@ -94,6 +98,8 @@ extern "C" {
 #define USHER_OPERATION_RENEWAL 5
 /** A certificate request. */
 #define USHER_OPERATION_CERTIFICATE 6
+/** Asking an entitlement server. */
+#define USHER_OPERATION_ENTITLEMENT 7
 
 /** What went wrong, in full. Numbers mean different things at different origins: licence servers reuse the SSM's codes. */
 typedef struct usher_error {

@@ -70,6 +70,8 @@
 #include "player.h"
 #include "playback.h"
 #include "license.h"
+#include "content.h"
+#include "loader.h"
 #include "testing.h"
 #include "api.h"
 

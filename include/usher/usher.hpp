@@ -90,10 +90,11 @@ enum class status : int32_t {
   session = USHER_E_SESSION,
   renewal_missed = USHER_E_RENEWAL_MISSED,
   declined = USHER_E_DECLINED,
-  full = USHER_E_FULL
+  full = USHER_E_FULL,
+  not_allowed = USHER_E_NOT_ALLOWED
 };
 
-enum class origin : int32_t { local = USHER_ORIGIN_LOCAL, ssm = USHER_ORIGIN_SSM, license = USHER_ORIGIN_LICENSE, certificate = USHER_ORIGIN_CERTIFICATE };
+enum class origin : int32_t { local = USHER_ORIGIN_LOCAL, ssm = USHER_ORIGIN_SSM, license = USHER_ORIGIN_LICENSE, certificate = USHER_ORIGIN_CERTIFICATE, entitlement = USHER_ORIGIN_ENTITLEMENT };
 
 enum class operation : int32_t {
   none = USHER_OPERATION_NONE,
@@ -102,7 +103,8 @@ enum class operation : int32_t {
   teardown = USHER_OPERATION_TEARDOWN,
   license = USHER_OPERATION_LICENSE,
   renewal = USHER_OPERATION_RENEWAL,
-  certificate = USHER_OPERATION_CERTIFICATE
+  certificate = USHER_OPERATION_CERTIFICATE,
+  entitlement = USHER_OPERATION_ENTITLEMENT
 };
 
 enum class event_type : int32_t {

@@ -41,6 +41,11 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_WIRE_": _enums.WireFormat,
     "USHER_SUSPEND_": _enums.Suspend,
     "USHER_HOOK_": _enums.Hook,
+    "USHER_ROUTE_": _enums.Route,
+    "USHER_CONTENT_ID_": _enums.ContentIDRule,
+    "USHER_FPS_REQUEST_": _enums.FPSRequest,
+    "USHER_URLENCODE_": _enums.URLEncode,
+    "USHER_FPS_RESPONSE_": _enums.FPSResponse,
     "USHER_KEY_SYSTEM_": _enums.KeySystem,
 }
 
@@ -55,6 +60,7 @@ SCALARS = {
     "usher_completion": ctypes.c_uint64,
     "const char *": ctypes.c_char_p,
     "const uint8_t *": ctypes.POINTER(ctypes.c_uint8),
+    "uint8_t": ctypes.c_uint8,
     "void *": ctypes.c_void_p,
     "const usher_api *": ctypes.c_void_p,
     "usher_context *": _abi.ContextHandle,
@@ -62,6 +68,7 @@ SCALARS = {
     "usher_player *": _abi.PlayerHandle,
     "usher_playback *": _abi.PlaybackHandle,
     "usher_response *": _abi.ResponseHandle,
+    "usher_loader *": _abi.LoaderHandle,
 }
 
 

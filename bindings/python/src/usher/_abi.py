@@ -53,6 +53,10 @@ class ResponseHandle(c_void_p):
     """``usher_response *``"""
 
 
+class LoaderHandle(c_void_p):
+    """``usher_loader *``"""
+
+
 # ---- structures ------------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +166,47 @@ class ResponseInfo(ctypes.Structure):
     ]
 
 
+class SpcRequest(ctypes.Structure):
+    """``usher_spc_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("certificate", POINTER(c_uint8)),
+        ("certificate_size", c_size_t),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("url", POINTER(c_uint8)),
+        ("url_size", c_size_t),
+    ]
+
+
+class Protection(ctypes.Structure):
+    """``usher_protection``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("key_system", c_char_p),
+        ("system_id", POINTER(c_uint8)),
+        ("key_ids", POINTER(c_uint8)),
+        ("key_id_count", c_size_t),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("init_data", POINTER(c_uint8)),
+        ("init_data_size", c_size_t),
+        ("uri", POINTER(c_uint8)),
+        ("uri_size", c_size_t),
+        ("iv", POINTER(c_uint8)),
+        ("iv_size", c_size_t),
+        ("scheme", c_char_p),
+        ("crypt_blocks", c_uint32),
+        ("skip_blocks", c_uint32),
+        ("is_session", c_int32),
+    ]
+
+
 # ---- callback types --------------------------------------------------------------------------------------------------
 
 # typedef void (*usher_destroy_fn)(void *user_data);
@@ -182,6 +227,10 @@ CustomerCallFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
 PayloadFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_char_p, c_uint64, c_void_p)
 # typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
 LicenseFn = CFUNCTYPE(None, PlaybackHandle, POINTER(ResponseInfo), c_uint64, c_void_p)
+# typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
+SpcFn = CFUNCTYPE(None, POINTER(SpcRequest), c_void_p)
+# typedef void (*usher_protection_fn)(const usher_protection *protection, void *user_data);
+ProtectionFn = CFUNCTYPE(None, POINTER(Protection), c_void_p)
 
 
 # ---- option structures -----------------------------------------------------------------------------------------------
@@ -383,6 +432,38 @@ class LicenseRequest(ctypes.Structure):
     ]
 
 
+class LoaderOptions(ctypes.Structure):
+    """``usher_loader_options``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("scheme", c_char_p),
+        ("route", c_int32),
+        ("content_id_rule", c_int32),
+        ("license_url", c_char_p),
+        ("entitlement_url", c_char_p),
+        ("allowed_hosts", c_char_p),
+        ("derived_scheme", c_char_p),
+        ("certificate", POINTER(c_uint8)),
+        ("certificate_size", c_size_t),
+        ("certificate_file", c_char_p),
+        ("certificate_url", c_char_p),
+        ("extra_headers", c_char_p),
+        ("request_format", c_int32),
+        ("spc_urlencode", c_int32),
+        ("spc_field", c_char_p),
+        ("content_id_field", c_char_p),
+        ("response_format", c_int32),
+        ("device_binding", c_int32),
+        ("customer_cookie", c_char_p),
+        ("spc", SpcFn),
+        ("user_data", c_void_p),
+        ("destroy", DestroyFn),
+        ("spc_timeout_ms", c_uint32),
+        ("response_path", c_char_p),
+    ]
+
+
 class Pending(ctypes.Structure):
     """``usher_pending``"""
 
@@ -410,9 +491,12 @@ STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_hook_call": HookCall,
     "usher_legacy_codes": LegacyCodes,
     "usher_license_request": LicenseRequest,
+    "usher_loader_options": LoaderOptions,
     "usher_pending": Pending,
     "usher_playback_options": PlaybackOptions,
+    "usher_protection": Protection,
     "usher_response_info": ResponseInfo,
+    "usher_spc_request": SpcRequest,
     "usher_ssp_options": SSPOptions,
     "usher_ssp_v2_options": SSPV2Options,
     "usher_token_map_options": TokenMapOptions,
@@ -428,6 +512,8 @@ CALLBACKS: dict[str, Any] = {
     "usher_license_fn": LicenseFn,
     "usher_log_fn": LogFn,
     "usher_payload_fn": PayloadFn,
+    "usher_protection_fn": ProtectionFn,
+    "usher_spc_fn": SpcFn,
     "usher_token_fn": TokenFn,
 }
 """C name -> ctypes function type, every callback type of the headers."""
@@ -563,6 +649,31 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_response_get": (c_int32, (ResponseHandle, POINTER(ResponseInfo))),
     # int32_t usher_response_free(usher_response *response);
     "usher_response_free": (c_int32, (ResponseHandle,)),
+    # int32_t usher_context_add_loader(usher_context *context, const usher_loader_options *options, usher_loader **out);
+    "usher_context_add_loader": (c_int32, (ContextHandle, POINTER(LoaderOptions), POINTER(LoaderHandle))),
+    # int32_t usher_loader_free(usher_loader *loader);
+    "usher_loader_free": (c_int32, (LoaderHandle,)),
+    # int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+    "usher_playback_load_resource": (
+        c_int32,
+        (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, LicenseFn, c_void_p, DestroyFn, POINTER(c_uint64)),
+    ),
+    # int32_t usher_playback_get_resource(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+    "usher_playback_get_resource": (c_int32, (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle))),
+    # int32_t usher_playback_cancel_load(usher_playback *playback, uint64_t id);
+    "usher_playback_cancel_load": (c_int32, (PlaybackHandle, c_uint64)),
+    # int32_t usher_read_pssh(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_pssh": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_tenc(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_tenc": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_hls_keys(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_hls_keys": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_dash_protection(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_dash_protection": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t rule, uint8_t *buffer, size_t *size);
+    "usher_content_id": (c_int32, (POINTER(c_uint8), c_size_t, c_int32, POINTER(c_uint8), POINTER(c_size_t))),
+    # int32_t usher_rewrite_hls_keys(const uint8_t *playlist, size_t playlist_size, const char *scheme, const char *uri_prefix, uint8_t *buffer, size_t *size);
+    "usher_rewrite_hls_keys": (c_int32, (POINTER(c_uint8), c_size_t, c_char_p, c_char_p, POINTER(c_uint8), POINTER(c_size_t))),
     # int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
     "usher_context_advance": (c_int32, (ContextHandle, c_uint64, c_uint32)),
     # int32_t usher_context_jump(usher_context *context, uint64_t ms);

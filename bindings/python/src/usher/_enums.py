@@ -47,6 +47,7 @@ class Status(OpenIntEnum):
     RENEWAL_MISSED = -30
     DECLINED = -31
     FULL = -32
+    NOT_ALLOWED = -33
 
 
 class Origin(OpenIntEnum):
@@ -56,6 +57,7 @@ class Origin(OpenIntEnum):
     SSM = 1
     LICENSE = 2
     CERTIFICATE = 3
+    ENTITLEMENT = 4
 
 
 class Operation(OpenIntEnum):
@@ -68,6 +70,7 @@ class Operation(OpenIntEnum):
     LICENSE = 4
     RENEWAL = 5
     CERTIFICATE = 6
+    ENTITLEMENT = 7
 
 
 class EventType(OpenIntEnum):
@@ -216,3 +219,50 @@ class Hook(OpenIntEnum):
     LICENSE_URL = 4
     LICENSE_BODY = 5
     LICENSE = 6
+
+
+class Route(OpenIntEnum):
+    """USHER_ROUTE_...: where a resource loader sends the SPC."""
+
+    KEY_SERVER = 0
+    ENTITLEMENT = 1
+    TOKEN_URL = 2
+
+
+class ContentIDRule(OpenIntEnum):
+    """USHER_CONTENT_ID_...: which part of a ``skd:`` URL is the content identifier."""
+
+    DECODED_JSON = 0
+    DECODED_BASE64 = 1
+    HOST = 2
+    AFTER_SCHEME = 3
+    AFTER_SEMICOLON = 4
+    WHOLE_URL = 5
+    SSP = 6
+
+
+class FPSRequest(OpenIntEnum):
+    """USHER_FPS_REQUEST_...: how an SPC is wrapped."""
+
+    RAW = 0
+    FORM = 1
+    BASE64 = 2
+    JSON = 3
+
+
+class URLEncode(OpenIntEnum):
+    """USHER_URLENCODE_...: what of a form is percent-coded."""
+
+    VALUE = 0
+    NONE = 1
+    WHOLE = 2
+
+
+class FPSResponse(OpenIntEnum):
+    """USHER_FPS_RESPONSE_...: how a CKC is wrapped."""
+
+    AUTO = 0
+    RAW = 1
+    BASE64 = 2
+    ELEMENT = 3
+    JSON = 4

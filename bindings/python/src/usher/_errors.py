@@ -177,6 +177,10 @@ class FullError(UsherError):
     """USHER_E_FULL: the token map is at its bound, and playbacks hold every token in it."""
 
 
+class NotAllowedError(UsherError, PermissionError):
+    """USHER_E_NOT_ALLOWED: a URL that content, or an entitlement server, named leads to a host that is not on the allow-list."""
+
+
 BY_STATUS: dict[Status, type[UsherError]] = {
     Status.INVALID_ARGUMENT: InvalidArgumentError,
     Status.INVALID_HANDLE: InvalidHandleError,
@@ -203,6 +207,7 @@ BY_STATUS: dict[Status, type[UsherError]] = {
     Status.RENEWAL_MISSED: RenewalMissedError,
     Status.DECLINED: DeclinedError,
     Status.FULL: FullError,
+    Status.NOT_ALLOWED: NotAllowedError,
 }
 """Every status but OK -> its class."""
 

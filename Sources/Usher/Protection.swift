@@ -1,0 +1,105 @@
+internal import CUsher
+internal import UsherCore
+
+/// One way a content is protected, wherever it was read.
+struct Protection {
+  private var system: UUIDBytes?
+  private var keySystem: KeySystem?
+  private var keyIDs: [UInt8] = []
+  private var contentID: [UInt8] = []
+  private var initData: [UInt8] = []
+  private var uri: [UInt8] = []
+  private var iv: [UInt8] = []
+  /// NUL-terminated.
+  private var scheme: [UInt8] = []
+  private var cryptBlocks: UInt32 = 0
+  private var skipBlocks: UInt32 = 0
+  private var isSession = false
+
+  init(_ pssh: PSSH) {
+    system = pssh.systemID
+    keySystem = pssh.keySystem
+    keyIDs = pssh.keyIDs.flatMap { $0.bytes }
+    contentID = pssh.contentIdentifier ?? []
+    initData = pssh.box
+    if keySystem == .playReady { uri = pssh.data.withUnsafeBufferPointer { PlayReadyHeader($0) }?.licenseURL ?? [] }
+    if keySystem == .widevine, let four = pssh.widevine.protectionScheme { scheme = Protection.text(four) }
+  }
+
+  init(_ track: TrackEncryption) {
+    keyIDs = track.isProtected ? track.defaultKeyID.bytes : []
+    iv = track.constantIV
+    if let four = track.scheme { scheme = Protection.text(four) }
+    cryptBlocks = UInt32(track.cryptBlocks)
+    skipBlocks = UInt32(track.skipBlocks)
+  }
+
+  init(_ key: HLSKey) {
+    keySystem = key.keySystem
+    system = keySystem?.uuid
+    keyIDs = key.keyIDs.flatMap { $0.bytes }
+    contentID = key.pssh.first?.contentIdentifier ?? Protection.content(key)
+    initData = key.pssh.flatMap { $0.box }
+    uri = key.method == .none ? [] : key.uri
+    iv = key.iv ?? []
+    switch key.method {
+    case .none, .other: break
+    case .aes128: scheme = Array("aes1".utf8) + [0]
+    case .sampleAES: scheme = Array("cbcs".utf8) + [0]
+    case .sampleAESCTR: scheme = Array("cenc".utf8) + [0]
+    }
+    isSession = key.isSession
+  }
+
+  private static func content(_ key: HLSKey) -> [UInt8] {
+    guard let url = key.assetURL() else { return [] }
+    return url.withUnsafeBufferPointer { text -> [UInt8]? in try? AssetID(text).text } ?? []
+  }
+
+  init(_ element: ContentProtection) {
+    keySystem = element.keySystem
+    system = element.systemID
+    keyIDs = element.keyIDs.flatMap { $0.bytes }
+    contentID = element.pssh.first?.contentIdentifier ?? []
+    initData = element.pssh.flatMap { $0.box }
+    uri = element.licenseURL.isEmpty ? element.playReady?.licenseURL ?? [] : element.licenseURL
+    if element.isCommon, element.value.count == 4 { scheme = element.value + [0] }
+  }
+
+  private static func text(_ four: UInt32) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: four >> UInt32($0)) } + [0]
+  }
+
+  /// Tells the host, whose pointers live until it returns.
+  func tell(_ fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
+    // One block for everything, so that one closure gives all pointers.
+    let parts = [system?.bytes ?? [], keyIDs, contentID, initData, uri, iv, scheme]
+    let all = parts.flatMap { $0 }
+    all.withUnsafeBufferPointer { block in
+      var offset = 0
+      func next(_ index: Int) -> UnsafePointer<UInt8>? {
+        defer { offset += parts[index].count }
+        return parts[index].isEmpty ? nil : block.baseAddress.map { $0 + offset }
+      }
+      var told = usher_protection()
+      told.struct_size = MemoryLayout<usher_protection>.size
+      told.key_system = keySystem.map { UnsafeRawPointer($0.identifier.utf8Start).assumingMemoryBound(to: CChar.self) }
+      told.system_id = next(0)
+      told.key_ids = next(1)
+      told.key_id_count = keyIDs.count / 16
+      told.content_id = next(2)
+      told.content_id_size = contentID.count
+      told.init_data = next(3)
+      told.init_data_size = initData.count
+      told.uri = next(4)
+      told.uri_size = uri.count
+      told.iv = next(5)
+      told.iv_size = iv.count
+      told.scheme = next(6).map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }
+      told.crypt_blocks = cryptBlocks
+      told.skip_blocks = skipBlocks
+      told.is_session = isSession ? 1 : 0
+      fn(&told, user)
+    }
+  }
+}
