@@ -1,5 +1,6 @@
 #!/bin/sh
-# headers.sh [INCLUDE]: every header alone, and usher.h, is C99 and C++11 (usher.hpp: C++17 and C++20) without a warning, and includes nothing but the C library's basics.
+# headers.sh [INCLUDE]: every header alone, and usher.h, is C99 and C++11 (usher.hpp and its parts: C++17 and C++20) without a warning, and includes nothing but the C
+# library's basics.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
@@ -14,6 +15,9 @@ for header in $(cd "$include/usher" && ls ./*.h | sed 's|^\./||'); do
   claim "$header alone is C99" c99 "$header"
   claim "$header alone is C++11" cxx "${CXX:-c++}" c++11 "$header"
 done
+for header in $(cd "$include/usher" && ls hpp/*.hpp); do
+  claim "$header alone is C++17" cxx "${CXX:-c++}" c++17 "$header" -Wshadow
+done
 for compiler in ${CXX:-g++ clang++}; do
   command -v "$compiler" >/dev/null || continue
   for standard in c++17 c++20; do
@@ -27,6 +31,7 @@ if command -v clang++ >/dev/null; then claim "usher.hpp's comments are well form
 same "usher.h includes every header" \
   "$(cd "$include/usher" && ls ./*.h | sed 's|^\./||' | grep -v '^usher\.h$' | sort)" \
   "$(sed -n 's/^#include "\(.*\)"$/\1/p' "$include/usher/usher.h" | sort)"
+same "usher.hpp includes every part" "$(cd "$include/usher" && ls hpp/*.hpp)" "$(sed -n 's/^#include "\(hpp\/.*\)"$/\1/p' "$include/usher/usher.hpp" | sort)"
 same "of the system's headers only stddef.h and stdint.h" "$(printf 'stddef.h\nstdint.h')" "$(sed -n 's/^#include <\(.*\)>$/\1/p' "$include"/usher/*.h | sort -u)"
 same "every function is marked with its release" \
   "$(cat "$include"/usher/*.h | grep -c '^USHER_API ')" "$(cat "$include"/usher/*.h | grep -c ' Since: [0-9]')"

@@ -39,6 +39,8 @@ class Program:
     libraries: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
     """More for the compiler."""
+    more: list[Path] = field(default_factory=list)
+    """Further sources."""
     needs: str = ""
     """A pkg-config name; without it the program is skipped."""
     linked: bool = True
@@ -136,7 +138,7 @@ class Runner:
                 return f"skipped: pkg-config does not find {program.needs}"
             libraries += asked.stdout.split()
         out = self.folder / program.name
-        command += [*program.flags, str(program.source), "-o", str(out)]
+        command += [*program.flags, *map(str, [program.source, *program.more]), "-o", str(out)]
         if program.linked:
             command += [str(self.arguments.library), f"-Wl,-rpath,{self.arguments.library.parent}"]
         made = subprocess.run([*command, *libraries], capture_output=True, text=True)
@@ -152,17 +154,20 @@ class Runner:
                 self.end_of(program, 0, [built], 0)
             return
         token = headend.ask("token", {"account": program.name, "max_sessions": 100000})["token"]
+        free = headend.ask("token", {"account": program.name, "session_control": False})["token"]
         urls, certificates = headend.facts["license_urls"], headend.facts["certificate_urls"]
         places = {"license_url": urls["widevine"], "clearkey_url": urls["clearkey"], "enforced_url": urls["fairplay"]}
         places |= {"ssm_url": headend.facts["ssm_url"], "token": token, "kid": "ABEiM0RVZneImaq7zN3u_w"}
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | {
             "USHER_TEST_LICENSE_URL": urls["widevine"],
             "USHER_TEST_ENFORCED_URL": urls["fairplay"],
+            "USHER_TEST_V2_URL": headend.facts["license_urls_v2"]["widevine"],
             "USHER_TEST_CERTIFICATE_URL": certificates["fairplay"],
             "USHER_TEST_SSM_URL": headend.facts["ssm_url"],
             "USHER_TEST_PORT": str(headend.facts["port"]),
             "USHER_TEST_ACCOUNT": program.name,
             "USHER_TEST_TOKEN": token,
+            "USHER_TEST_FREE_TOKEN": free,
             "USHER_TEST_LIBRARY": str(self.arguments.library),
             "USHER_TEST_SECONDS": str(self.arguments.seconds),
             "USHER_TEST_PATIENCE": str(self.arguments.patience),

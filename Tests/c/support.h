@@ -95,9 +95,11 @@ static const char *told(const char *name) {
 }
 MAY_BE_UNUSED static const char *license_url(void) { return told("USHER_TEST_LICENSE_URL"); }   /* Widevine: heartbeats */
 MAY_BE_UNUSED static const char *enforced_url(void) { return told("USHER_TEST_ENFORCED_URL"); } /* FairPlay: renewals */
+MAY_BE_UNUSED static const char *v2_url(void) { return told("USHER_TEST_V2_URL"); }             /* Widevine by SSP V2 */
 MAY_BE_UNUSED static const char *certificate_url(void) { return told("USHER_TEST_CERTIFICATE_URL"); }
 MAY_BE_UNUSED static const char *ssm_url(void) { return told("USHER_TEST_SSM_URL"); }
 MAY_BE_UNUSED static const char *content_token(void) { return told("USHER_TEST_TOKEN"); }
+MAY_BE_UNUSED static const char *free_token(void) { return told("USHER_TEST_FREE_TOKEN"); } /* its content needs no session */
 
 /* Asks a control endpoint: GET, or POST with a body. The answer's body, or "" when the head-end is gone. */
 static const char *ask(const char *path, const char *body, char *answer, size_t size) {
@@ -147,20 +149,27 @@ MAY_BE_UNUSED static void nothing_held(const char *who) {
   }
   tell(found == 0, "%s: no session is held (%d)", who, found);
 }
-/* How many requests of a route this account made. */
-MAY_BE_UNUSED static int requests(const char *route) {
+/* How many requests of a route this account made that have a text in their line of the journal: a header, say, as `"X-Name", "value"`. */
+MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   char path[256];
   static const char mark[] = "\"number\":";
   size_t size = 4u << 20;
-  char *answer = (char *)malloc(size);
-  const char *at;
+  char *answer = (char *)malloc(size), *at, *next;
   int count = 0;
   if (!answer) return -1;
   snprintf(path, sizeof path, "journal?account=%s&route=%s", told("USHER_TEST_ACCOUNT"), route);
-  for (at = ask(path, NULL, answer, size); (at = strstr(at, mark)); at += sizeof mark) count++;
+  ask(path, NULL, answer, size);
+  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* the table of all of it */
+  for (at = strstr(answer, mark); at; at = next) {
+    next = strstr(at + 1, mark);
+    if (next) next[-1] = '\0'; /* its brace */
+    count += strstr(at, text) != NULL;
+  }
   free(answer);
   return count;
 }
+/* How many requests of a route this account made. */
+MAY_BE_UNUSED static int requests(const char *route) { return sent(route, ""); }
 MAY_BE_UNUSED static void fault(const char *json) {
   char answer[4096];
   ask("faults", json, answer, sizeof answer);

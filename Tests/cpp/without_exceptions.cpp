@@ -9,6 +9,35 @@
 #include <stdexcept>
 #include <usher/usher.hpp>
 
+namespace {
+
+class host_delegate : public usher::common_delegate {
+  void license_url(usher::hook_request request) override {
+    const auto none = request.builtin();
+    tell(none.status() == usher::status::state, "no URL is built in: %s", none.error().message.c_str());
+    const auto refused = request.answer("no URL");
+    const auto taken = request.answer(enforced_url());
+    tell(refused.status() == usher::status::invalid_argument && taken.ok() && taken.value(), "a hook's answers are results");
+  }
+};
+
+void other_delegates(const usher::context &context, const usher::player &player) {
+  auto common = context.new_common_delegate({}, std::make_shared<host_delegate>());
+  usher::playback_options item;
+  item.delegate = &common.value();
+  item.content_token = free_token();
+  auto playback = player.play(item);
+  auto licence = playback.value().get_license({usher::key_system::fairplay, "SPC"});
+  tell(licence.ok() && licence.value().data().size() == 36, "a licence by a common delegate");
+  const auto size = common.value().tokens().size();
+  tell(!size && size.status() == usher::status::state, "a common delegate has no token map");
+  tell(common.value().tokens().contains("one").status() == usher::status::state, "as its other functions say");
+  tell(!context.new_customer_delegate({}).ok(), "a customer delegate without callbacks");
+  tell(!context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
+}
+
+} // namespace
+
 int main() {
   auto made = usher::context::make();
   tell(made.ok(), "a context is made");
@@ -32,6 +61,7 @@ int main() {
   auto failed_one = playback.value().get_license({usher::key_system::widevine, "challenge"});
   tell(!failed_one && failed_one.error().http_status == 503, "an error in full: %s", failed_one.error().message.c_str());
   tell(usher::attempt([&] { return playback.value().close(); }).ok(), "attempt() is the call itself");
+  other_delegates(context, player.value());
   auto open = context.close();
   tell(open.ok() && open.value() == 0, "closed");
   tell(context.take_exception() != nullptr, "the exception was kept");

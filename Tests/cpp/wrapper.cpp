@@ -1,52 +1,12 @@
 /*
- * wrapper.cpp - usher.hpp, all of it: ownership, exceptions, callbacks and their captures, answering later, pumped mode, virtual time.
+ * wrapper.cpp - usher.hpp: ownership, exceptions, callbacks and their captures, answering later, pumped mode, virtual time. The delegates: delegates.cpp and
+ * customer.cpp.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "support.h"
-
-#include <atomic>
-#include <thread>
-#include <usher/usher.hpp>
-#include <vector>
-
-using namespace std::chrono_literals;
+#include "wrapper.hpp"
 
 namespace {
-
-/* Told how often a captured object was made and destroyed. */
-std::atomic<int> alive{0}, ever{0};
-struct witness {
-  witness() { alive++, ever++; }
-  witness(const witness &) { alive++; }
-  ~witness() { alive--; }
-};
-
-template <class F>
-void throws(usher::status wanted, F &&f, const char *what) {
-  auto got = usher::attempt(std::forward<F>(f));
-  tell(got.status() == wanted, "%s: %s", what, usher::status_name(got.status()));
-}
-template <class Condition>
-bool until(Condition &&condition, int ms = 5000) {
-  for (ms *= patience(); ms > 0 && !condition(); ms -= 2) std::this_thread::sleep_for(2ms);
-  return condition();
-}
-usher::ssp_options server(const char *url = license_url()) {
-  usher::ssp_options options;
-  options.license_url = url;
-  options.ssm_url = ssm_url();
-  options.certificate_url = certificate_url();
-  return options;
-}
-usher::playback_options item_of(const usher::delegate &delegate, uint64_t tag = 0) {
-  usher::playback_options item;
-  item.delegate = &delegate;
-  item.content_token = content_token();
-  item.tag = tag;
-  return item;
-}
-const usher::license_request widevine{usher::key_system::widevine, "challenge"};
 
 void texts() {
   tell(std::string(usher::version()) == usher_version(), "version");
@@ -339,5 +299,7 @@ int main() {
   exceptions_in_callbacks();
   pumped();
   virtual_time();
+  failed += delegates();
+  failed += customer();
   return failed != 0;
 }

@@ -83,7 +83,7 @@ def ledger() -> None:
     public |= set(re.findall(r"\(\*(usher_\w+_fn)\)", text))
     page = (ROOT / "docs" / "api-changes.md").read_text(encoding="utf-8")
     claim(f"docs/api-changes.md has the {len(public)} names of the headers", sorted(public - set(re.findall(r"usher_\w+", page))))
-    text = text_of(ROOT / "include" / "usher" / "usher.hpp")
+    text = "\n".join(map(text_of, sorted((ROOT / "include" / "usher" / "hpp").glob("*.hpp"))))
     text = re.sub(r"^namespace (detail|words) \{.*?^\} // namespace \1$", "", text, flags=re.M | re.S)
     public = set(re.findall(r"^(?:class|struct|enum class|using|namespace) (?:\[\[nodiscard\]\] )?(\w+)(?: [={:]| final)", text, re.M))
     public |= set(re.findall(r"^(?:inline (?:constexpr )?[\w:&*<> ]+?[ &*]|auto )(\w+)[({]", text, re.M))

@@ -22,6 +22,8 @@
 #include "player.h"
 #include "playback.h"
 #include "license.h"
+#include "content.h"
+#include "loader.h"
 #include "testing.h"
 
 #ifdef __cplusplus

@@ -1,0 +1,143 @@
+/*
+ * hpp/customer.hpp - part of usher.hpp: customer SSM, the operator's own session management.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_HPP_CUSTOMER_HPP
+#define USHER_HPP_CUSTOMER_HPP
+
+#include "question.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace usher {
+inline namespace USHER_HPP_FORM {
+
+/** usher_customer_license: what was got, or why nothing was. Looked at until the call returns. */
+struct customer_license {
+  /** No bytes: there is none, for the reason below. */
+  bytes_view license;
+  /** Period of heartbeats or renewals; zero: none. */
+  std::chrono::duration<double> heartbeat{0};
+  /** enforced or heartbeat. */
+  renew_type renewal = renew_type::enforced;
+  /** Of your server, for the error; 0: none. */
+  int32_t http_status = 0;
+  /** Of your server, for the error; 1007: too many sessions. */
+  int64_t service_code = 0;
+  /** One line for the error. */
+  std::string message{};
+};
+
+namespace detail {
+inline void no_license(usher_completion id) { usher_complete_license(id, nullptr); }
+inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLBACK); }
+} // namespace detail
+
+/** A licence is to be got from your servers: usher_customer_license_fn. What it shows is a copy, wiped with it. Refused: the request fails with callback. */
+class customer_request : public detail::asked<detail::no_license> {
+ public:
+  customer_request(const usher_customer_request &request, detail::shared_faults kept)
+      : asked(request.completion, request.playback, request.tag, std::move(kept)),
+        type_(static_cast<license_type>(request.type)),
+        key_system_(request.key_system ? request.key_system : ""),
+        payload_(request.payload, request.payload_size),
+        asset_id_(request.asset_id, request.asset_id_size) {}
+
+  license_type type() const noexcept { return type_; }
+  const std::string &key_system() const noexcept { return key_system_; }
+  /** The CDM's message. */
+  bytes_view payload() const noexcept { return payload_.view(); }
+  /** Asset ID of the licence request; empty: none. */
+  bytes_view asset_id() const noexcept { return asset_id_.view(); }
+
+  /** usher_complete_license(). @return true: taken; false: too late, or answered before. INVALID_ARGUMENT: the question stays open. */
+  outcome<bool> answer(const customer_license &license) {
+    detail::c_text message(license.message);
+    if (!message.whole()) return told(USHER_E_INVALID_ARGUMENT);
+    usher_customer_license raw = USHER_CUSTOMER_LICENSE_INIT;
+    raw.license = license.license.empty() ? nullptr : license.license.data();
+    raw.license_size = license.license.size();
+    raw.heartbeat_s = license.heartbeat.count();
+    raw.renew_type = static_cast<int32_t>(license.renewal);
+    raw.http_status = license.http_status;
+    raw.service_code = license.service_code;
+    raw.message = license.message.empty() ? nullptr : message.c_str();
+    return told(usher_complete_license(id_, &raw));
+  }
+
+ private:
+  license_type type_;
+  std::string key_system_;
+  detail::secret payload_, asset_id_;
+};
+
+/** A heartbeat or teardown is due: usher_customer_call_fn. Refused: it failed. */
+class customer_call : public detail::asked<detail::no_call> {
+ public:
+  customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept : asked(id, playback, tag, std::move(kept)) {}
+
+  /** usher_complete_call(): done, or why not; session, refused and limit end the session. @return as customer_request::answer(). */
+  outcome<bool> answer(status s = status::ok) { return told(usher_complete_call(id_, static_cast<int32_t>(s))); }
+};
+
+/** Asked for a licence; see customer_request. */
+using customer_license_callback = std::function<void(customer_request request)>;
+/** Asked for a heartbeat or teardown; see customer_call. */
+using customer_call_callback = std::function<void(customer_call call)>;
+
+/** usher_customer_options. */
+struct customer_options {
+  /** Looked at until the delegate is made. */
+  bytes_view certificate;
+  /** Licences and renewals. Required. */
+  customer_license_callback license;
+  customer_call_callback heartbeat, teardown;
+  milliseconds license_timeout{0}, heartbeat_timeout{0}, teardown_timeout{0}, payload_timeout{0};
+  /** USHER_OFF: none. */
+  uint32_t jitter_permille = 0, retry_permille = 0, keep_alive_failures_max = 0;
+  suspend_rule suspend = suspend_rule::keep;
+};
+
+namespace detail {
+struct customer_calls {
+  customer_license_callback license;
+  customer_call_callback heartbeat, teardown;
+};
+inline void on_customer_license(const usher_customer_request *request, void *user_data) {
+  auto *it = static_cast<box<customer_calls> *>(user_data);
+  it->kept->guard([&] { it->call.license(customer_request(*request, it->kept)); });
+}
+inline void on_customer_heartbeat(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  auto *it = static_cast<box<customer_calls> *>(user_data);
+  it->kept->guard([&] { it->call.heartbeat(customer_call(completion, playback, tag, it->kept)); });
+}
+inline void on_customer_teardown(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  auto *it = static_cast<box<customer_calls> *>(user_data);
+  it->kept->guard([&] { it->call.teardown(customer_call(completion, playback, tag, it->kept)); });
+}
+
+/** All but the functions. */
+inline usher_customer_options raw_customer(const customer_options &options) noexcept {
+  usher_customer_options raw = USHER_CUSTOMER_OPTIONS_INIT;
+  raw.certificate = options.certificate.data();
+  raw.certificate_size = options.certificate.size();
+  raw.license_timeout_ms = ms32(options.license_timeout);
+  raw.heartbeat_timeout_ms = ms32(options.heartbeat_timeout);
+  raw.teardown_timeout_ms = ms32(options.teardown_timeout);
+  raw.payload_timeout_ms = ms32(options.payload_timeout);
+  raw.jitter_permille = options.jitter_permille;
+  raw.retry_permille = options.retry_permille;
+  raw.keep_alive_failures_max = options.keep_alive_failures_max;
+  raw.suspend = static_cast<int32_t>(options.suspend);
+  return raw;
+}
+} // namespace detail
+
+} // inline namespace
+} // namespace usher
+
+#endif /* USHER_HPP_CUSTOMER_HPP */

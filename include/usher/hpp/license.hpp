@@ -1,0 +1,82 @@
+/*
+ * hpp/license.hpp - part of usher.hpp: licence requests and their answers.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_HPP_LICENSE_HPP
+#define USHER_HPP_LICENSE_HPP
+
+#include "support.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace usher {
+inline namespace USHER_HPP_FORM {
+
+class playback_ref;
+
+/** usher_license_request. */
+struct license_request {
+  /** key_system::... Required. */
+  std::string key_system;
+  /** Required; looked at until the call returns. */
+  bytes_view payload;
+  license_type type = license_type::request;
+  milliseconds timeout{0};
+  /** What it is for; looked at until the call returns. */
+  bytes_view asset_id{};
+};
+
+/** usher_response_info; `data` lives as long as what it came from. */
+struct response_info {
+  bytes_view data;
+  milliseconds period{0};
+  renew_type renewal = renew_type::none;
+  license_type type = license_type::request;
+  error_detail error;
+
+  response_info() = default;
+  explicit response_info(const usher_response_info &r)
+      : data(r.data, r.data_size),
+        period(detail::from_ms(r.period_ms)),
+        renewal(static_cast<renew_type>(r.renew_type)),
+        type(static_cast<license_type>(r.type)),
+        error(r.error) {}
+};
+
+/** A licence, certificate, content identifier or token. Wiped when destroyed. */
+class response : public detail::owner<usher_response, usher_response_free> {
+ public:
+  using owner::owner;
+  /** @return what it holds; views into it live as long as this object. */
+  outcome<response_info> info() const {
+    usher_response_info raw = USHER_RESPONSE_INFO_INIT;
+    int32_t s = usher_response_get(handle_, &raw);
+    return detail::done(s, s == USHER_OK ? response_info(raw) : response_info());
+  }
+  /** The bytes for the CDM; none when this object is empty. */
+  bytes_view data() const noexcept {
+    usher_response_info raw = USHER_RESPONSE_INFO_INIT;
+    return usher_response_get(handle_, &raw) == USHER_OK ? bytes_view(raw.data, raw.data_size) : bytes_view();
+  }
+};
+
+/** Told the answer of a request exactly once; `info.error` says whether there is data. The playback may be freed already. */
+using license_callback = std::function<void(playback_ref playback, const response_info &info, uint64_t tag)>;
+
+namespace detail {
+inline outcome<response> answered(int32_t s, usher_response *out, const shared_faults &kept) {
+  response it(out, kept);
+  if (s == USHER_OK) return give(result<response>(std::move(it)));
+  usher_response_info raw = USHER_RESPONSE_INFO_INIT;
+  bool told = out && usher_response_get(out, &raw) == USHER_OK && raw.error.status == s;
+  return give(result<response>(told ? error_detail(raw.error) : error_detail(static_cast<status>(s))));
+}
+} // namespace detail
+
+} // inline namespace
+} // namespace usher
+
+#endif /* USHER_HPP_LICENSE_HPP */

@@ -1,0 +1,116 @@
+/*
+ * hpp/player.hpp - part of usher.hpp: one screen.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_HPP_PLAYER_HPP
+#define USHER_HPP_PLAYER_HPP
+
+#include "delegate.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace usher {
+inline namespace USHER_HPP_FORM {
+
+/** usher_playback_options. */
+struct playback_options {
+  /** nullptr: the context's. */
+  const usher::delegate *delegate = nullptr;
+  /** No value: the delegate's token callback or token map is asked, or playback_ref::set_content_token() gives it. */
+  std::optional<std::string> content_token;
+  /** Looked at until play() returns. */
+  bytes_view content_id;
+  uint64_t tag = 0;
+  payload_callback payload;
+  license_callback renewed;
+  /** Not encrypted: no session, no token. */
+  bool clear = false;
+};
+
+namespace detail {
+struct item_calls {
+  payload_callback payload;
+  license_callback renewed;
+};
+inline void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+  auto *it = static_cast<box<item_calls> *>(user_data);
+  it->kept->guard([&] { it->call.payload(payload_request(completion, playback, key_system, tag, it->kept)); });
+}
+inline void on_renewed(usher_playback *playback, const usher_response_info *info, uint64_t tag, void *user_data) {
+  auto *it = static_cast<box<item_calls> *>(user_data);
+  tell_license(playback, info, tag, it->call.renewed, it->kept);
+}
+} // namespace detail
+
+/** Names a player without owning it. Threads: any. */
+class player_ref {
+ public:
+  player_ref() noexcept = default;
+  player_ref(usher_player *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
+
+  usher_player *handle() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  friend bool operator==(const player_ref &a, const player_ref &b) noexcept { return a.handle_ == b.handle_; }
+  friend bool operator!=(const player_ref &a, const player_ref &b) noexcept { return a.handle_ != b.handle_; }
+
+  /** usher_player_play(). The functions in `options` are destroyed after the playback's last event, or when this fails. */
+  outcome<usher::playback> play(playback_options options) const {
+    detail::c_text token(options.content_token);
+    if (options.content_token) detail::wipe(*options.content_token);
+    if (!token.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, usher::playback());
+    usher_playback_options raw = USHER_PLAYBACK_OPTIONS_INIT;
+    raw.delegate = options.delegate ? options.delegate->handle() : nullptr;
+    raw.content_token = token.c_str();
+    raw.content_id = options.content_id.data();
+    raw.content_id_size = options.content_id.size();
+    raw.tag = options.tag;
+    raw.clear = options.clear;
+    if (options.payload) raw.payload = detail::on_payload;
+    if (options.renewed) raw.renewed = detail::on_renewed;
+    if (options.payload || options.renewed) {
+      auto *it = detail::boxed(detail::item_calls{std::move(options.payload), std::move(options.renewed)}, kept_);
+      raw.user_data = it;
+      raw.destroy = it->destroy;
+    }
+    usher_playback *out = nullptr;
+    int32_t s = usher_player_play(handle_, &raw, &out);
+    return detail::done(s, usher::playback(out, kept_));
+  }
+  /** usher_player_stop(). In callbacks: yes. */
+  outcome<void> stop(close_mode mode = close_mode::standard) const { return detail::done(usher_player_stop(handle_, static_cast<int32_t>(mode))); }
+
+ protected:
+  usher_player *handle_ = nullptr;
+  detail::shared_faults kept_;
+};
+
+/** One screen. The destructor stops it, without waiting. */
+class player : public player_ref {
+ public:
+  player() noexcept = default;
+  player(usher_player *handle, detail::shared_faults kept) noexcept : player_ref(handle, std::move(kept)) {}
+  player(player &&other) noexcept : player_ref(other.release(), std::move(other.kept_)) {}
+  player &operator=(player &&other) noexcept {
+    if (this != &other) {
+      free();
+      handle_ = other.release();
+      kept_ = std::move(other.kept_);
+    }
+    return *this;
+  }
+  ~player() { free(); }
+  /** Gives the C handle away: free it yourself. */
+  usher_player *release() noexcept { return std::exchange(handle_, nullptr); }
+  /** Frees now what the destructor would. */
+  void free() noexcept {
+    if (usher_player *handle = release()) usher_player_free(handle);
+  }
+};
+
+} // inline namespace
+} // namespace usher
+
+#endif /* USHER_HPP_PLAYER_HPP */

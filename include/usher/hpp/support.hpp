@@ -1,0 +1,151 @@
+/*
+ * hpp/support.hpp - part of usher.hpp: what the rest is made of.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_HPP_SUPPORT_HPP
+#define USHER_HPP_SUPPORT_HPP
+
+#include "errors.hpp"
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace usher {
+inline namespace USHER_HPP_FORM {
+
+namespace detail {
+
+inline uint32_t ms32(milliseconds t) noexcept { return t.count() < 0 ? 1 : t.count() > USHER_OFF ? USHER_OFF - 1 : static_cast<uint32_t>(t.count()); }
+inline uint64_t ms64(milliseconds t) noexcept { return t.count() < 0 ? 0 : static_cast<uint64_t>(t.count()); }
+inline milliseconds from_ms(uint64_t ms) noexcept { return milliseconds(ms > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ms)); }
+
+template <class Bytes>
+void wipe(Bytes &bytes) noexcept {
+  for (volatile auto *at = bytes.data(), *end = at + bytes.size(); at != end; ++at) *at = 0;
+}
+
+/** A copy of somebody's bytes, wiped afterwards. */
+class secret {
+ public:
+  secret(const uint8_t *data, size_t size) : bytes_(data, data + size) {}
+  secret(secret &&other) noexcept = default; // leaves nothing behind
+  secret &operator=(secret &&other) noexcept {
+    wipe(bytes_), bytes_ = std::move(other.bytes_);
+    return *this;
+  }
+  ~secret() { wipe(bytes_); }
+  bytes_view view() const noexcept { return bytes_; }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+/** Text on its way to C: ended by a NUL, wiped afterwards. One with a NUL inside would end early there, and is refused. */
+class c_text {
+ public:
+  explicit c_text(std::string_view text) : text_(text) {}
+  explicit c_text(const std::string &text) : text_(text) {}
+  explicit c_text(const std::optional<std::string> &text) : text_(text ? std::string_view(*text) : std::string_view()), none_(!text) {}
+  c_text(const c_text &) = delete;
+  c_text &operator=(const c_text &) = delete;
+  ~c_text() { wipe(text_); }
+  const char *c_str() const noexcept { return none_ ? nullptr : text_.c_str(); }
+  bool whole() const noexcept { return text_.find('\0') == text_.npos; }
+
+ private:
+  std::string text_;
+  bool none_ = false;
+};
+template <class... Texts>
+bool whole(const Texts &...texts) noexcept {
+  return (texts.whole() && ...);
+}
+
+/** The first exception that left a callback of a context. Threads: any. */
+class faults {
+ public:
+  void keep(std::exception_ptr e) noexcept {
+    std::lock_guard<std::mutex> hold(lock_);
+    if (!first_) first_ = std::move(e);
+  }
+  std::exception_ptr take() noexcept {
+    std::lock_guard<std::mutex> hold(lock_);
+    return std::exchange(first_, nullptr);
+  }
+  template <class F>
+  void guard(F &&f) noexcept {
+#if defined(__cpp_exceptions)
+    try {
+      f();
+    } catch (...) {
+      keep(std::current_exception());
+    }
+#else
+    f();
+#endif
+  }
+
+ private:
+  std::mutex lock_;
+  std::exception_ptr first_;
+};
+using shared_faults = std::shared_ptr<faults>;
+
+/** What C carries as `user_data`: given away on the call, deleted by `destroy`. */
+template <class F>
+struct box {
+  F call;
+  shared_faults kept;
+  static void destroy(void *it) { delete static_cast<box *>(it); }
+};
+template <class F>
+box<F> *boxed(F f, const shared_faults &kept) {
+  return new box<F>{std::move(f), kept ? kept : std::make_shared<faults>()};
+}
+
+/** The owner of one handle. */
+template <class Handle, int32_t (*Free)(Handle *)>
+class owner {
+ public:
+  owner() noexcept = default;
+  owner(Handle *handle, shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
+  owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), kept_(std::move(other.kept_)) {}
+  owner &operator=(owner &&other) noexcept {
+    if (this != &other) {
+      free();
+      handle_ = std::exchange(other.handle_, nullptr);
+      kept_ = std::move(other.kept_);
+    }
+    return *this;
+  }
+  ~owner() { free(); }
+
+  /** The C handle; still owned here. */
+  Handle *handle() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  /** Gives the C handle away: free it yourself. */
+  Handle *release() noexcept { return std::exchange(handle_, nullptr); }
+  /** Frees now what the destructor would. */
+  void free() noexcept {
+    if (Handle *handle = std::exchange(handle_, nullptr)) Free(handle);
+  }
+
+ protected:
+  Handle *handle_ = nullptr;
+  shared_faults kept_;
+};
+
+} // namespace detail
+
+} // inline namespace
+} // namespace usher
+
+#endif /* USHER_HPP_SUPPORT_HPP */
