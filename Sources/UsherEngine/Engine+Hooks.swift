@@ -27,9 +27,10 @@ extension Engine {
     let ask = Ask(kind, engine: self, question: question) { reply, status in
       guard let entry = self.playbacks[id] else { return }
       entry.hookAsks.removeAll { !$0.isOpen }
+      entry.customerAsks.removeAll { !$0.isOpen }
       answered(entry, reply, status)
     }
-    if endsWithPlayback { entry.hookAsks.append(ask) }
+    if endsWithPlayback { entry.hookAsks.append(ask) } else { entry.customerAsks.append(ask) }
     ask.timer = timers.set(at: clock.now.adding(atMost), .ask(ask))
     let host = entry.host
     call(id) { put(ask, host) }

@@ -189,7 +189,10 @@ package final class Engine {
       mailbox.locked { isGone = true }
       runCommands()
       endWhatWaits()
+      let asks = playbacks.values.flatMap { $0.customerAsks }
       letGo()
+      // Nobody listens any more; their numbers go stale, and what they hold is let go of.
+      for ask in asks { ask.expire(.closed) }
     }
     quiet.idle(transfers: 0)
   }

@@ -42,6 +42,8 @@ final class PlaybackEntry {
   var tokenTimer: UInt64?
   /// Hooks that are being asked.
   var hookAsks: [Ask] = []
+  /// Questions to a customer's callbacks: they outlive closing, since their answers count.
+  var customerAsks: [Ask] = []
   var loads: [LoadingJob] = []
   /// Its tokens in the map, which are not pruned while it plays.
   var held: [(id: [UInt8], pin: TokenMap.Pin)] = []

@@ -1,0 +1,83 @@
+import Synchronization
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+/// Customer SSM on the engine: the host's callbacks instead of requests.
+@Suite struct CustomerTests {
+  private final class Host {
+    let asked = Notes<String>()
+    let open = Notes<Ask>()
+    let named = Atomic<Int>(0)
+    let forgotten = Atomic<Int>(0)
+    let statuses = Notes<Status>()
+  }
+
+  private func delegate(_ host: Host, answers: Bool) -> LicenseDelegate {
+    var policy = SSPPolicy()
+    policy.opening = .customer
+    policy.needsToken = false
+    policy.resetup = .never
+    policy.jitter = 0
+    var callbacks = CustomerCallbacks { ask, question, _ in
+      host.asked.add(question.isRenewal ? "renewal" : "license")
+      if answers { _ = ask.reply(.license(CustomerLicense(data: secret("ckc"), period: 10, isEnforced: false))) } else { host.open.add(ask) }
+    }
+    callbacks.heartbeat = { ask, _ in
+      host.asked.add("heartbeat")
+      _ = ask.reply(.value(secret("")))
+    }
+    callbacks.teardown = { ask, _ in
+      host.asked.add("teardown")
+      _ = ask.reply(.value(secret("")))
+    }
+    return LicenseDelegate(
+      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil), isRaw: false, setupBody: [], keepAliveBody: [],
+      tokenHeader: [], extraHeaders: [], customer: callbacks)
+  }
+
+  private func engine(_ host: Host) throws -> Engine {
+    var options = EngineOptions()
+    options.isManualClock = true
+    options.nameAsk = { _ in UInt64(host.named.add(1, ordering: .relaxed).newValue) }
+    options.forgetAsk = { _ in host.forgotten.add(1, ordering: .relaxed) }
+    let engine = try #require(Engine(options: options, transport: ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)))
+    #expect(engine.start())
+    engine.addPlayer(1)
+    return engine
+  }
+
+  private func play(_ engine: Engine, _ host: Host, _ delegate: LicenseDelegate) {
+    engine.play(
+      1, on: 1, host: HostPlayback(handle: 1, playerHandle: 1, tag: 1), item: PlaybackItem(delegate: delegate, contentToken: nil), shared: PlaybackShared(),
+      callbacks: PlaybackCallbacks())
+    engine.requestLicense(1, .widevine, isRenewal: false, payload: secret("challenge"), timeout: nil, isBlocking: false) { host.statuses.add($0.error.status) }
+    _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
+  }
+
+  @Test func playback_isLicensedKeptAliveAndTornDownByTheHost() throws {
+    let host = Host()
+    let engine = try engine(host)
+    play(engine, host, delegate(host, answers: true))
+    _ = engine.advance(30_000, settlingWithin: 10_000)
+    engine.closePlayback(1, nil)
+    _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
+    #expect(host.asked.all == ["license", "heartbeat", "heartbeat", "heartbeat", "teardown"])
+    #expect(host.statuses.all == [.ok])
+    engine.finishClosing(within: 6000)
+    engine.stop()
+  }
+
+  @Test func question_neverAnswered_isForgottenWithTheContext() throws {
+    let host = Host()
+    let engine = try engine(host)
+    play(engine, host, delegate(host, answers: false))
+    engine.finishClosing(within: 6000)
+    engine.stop()
+    #expect(host.statuses.all == [.closed])
+    #expect(host.named.load(ordering: .relaxed) == 1)
+    #expect(host.forgotten.load(ordering: .relaxed) == 1)
+    #expect(host.open.all.first?.answer(secret("late")) == false)
+  }
+}
