@@ -77,7 +77,7 @@ class Server:
             self._ports = {scheme: free_port() for scheme in ("http", "https", "http2")}
             (self.folder / "nginx.conf").write_text(self._configuration(logs, period_s), encoding="utf-8")
             command = [nginx(), "-p", str(self.folder), "-c", "nginx.conf", "-e", str(self.folder / "error.log")]
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
             self._wait_until_it_listens()
         except BaseException:
             self.close()
