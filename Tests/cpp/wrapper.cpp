@@ -1,6 +1,6 @@
 /*
  * wrapper.cpp - usher.hpp: ownership, exceptions, callbacks and their captures, answering later, pumped mode, virtual time. The delegates: delegates.cpp and
- * customer.cpp.
+ * customer.cpp; resource loaders and what is read out of contents: contents.cpp.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -301,5 +301,6 @@ int main() {
   virtual_time();
   failed += delegates();
   failed += customer();
+  failed += contents();
   return failed != 0;
 }

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 /* Stories of other files: how many claims failed. */
 int delegates();
 int customer();
+int contents();
 
 /* Told how often a captured object was made and destroyed. */
 inline std::atomic<int> alive{0}, ever{0};

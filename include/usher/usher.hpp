@@ -12,7 +12,7 @@
  * Read <usher/usher.h> for what the functions do; here stands what is different.
  *
  * OWNERSHIP
- * context, delegate, player, playback and response are move-only owners; their destructors free. Any order of destruction is safe. ~context waits as
+ * context, delegate, loader, player, playback and response are move-only owners; their destructors free. Any order of destruction is safe. ~context waits as
  * usher_context_free() does. playback_ref and player_ref own nothing; what they name may be gone, and then answers INVALID_HANDLE. Strings and bytes
  * given are copied before a call returns, and the wrapper's own copies of tokens are wiped.
  *
@@ -23,8 +23,8 @@
  * that was being asked is answered with "none".
  *
  * ANSWER LATER
- * token_request, payload_request, hook_request, headers_request, customer_request and customer_call are move-only and answer one question, from any thread.
- * One that is destroyed unanswered answers "none". What they show is theirs: it lives as long as they do.
+ * token_request, payload_request, hook_request, headers_request, customer_request, customer_call and spc_request are move-only and answer one question, from
+ * any thread. One that is destroyed unanswered answers "none". What they show is theirs: it lives as long as they do.
  *
  * HOOKS
  * Are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.
@@ -51,7 +51,9 @@
 #include "hpp/options.hpp"
 #include "hpp/delegate.hpp"
 #include "hpp/customer.hpp"
+#include "hpp/loader.hpp"
 #include "hpp/player.hpp"
 #include "hpp/context.hpp"
+#include "hpp/content.hpp"
 
 #endif /* USHER_USHER_HPP */

@@ -7,6 +7,7 @@
 #define USHER_HPP_CONTEXT_HPP
 
 #include "customer.hpp"
+#include "loader.hpp"
 #include "options.hpp"
 #include "player.hpp"
 
@@ -233,6 +234,18 @@ class context : public detail::owner<usher_context, usher_context_free> {
     usher_delegate *out = nullptr;
     int32_t s = usher_customer_delegate_new(handle_, &raw, &out);
     return detail::done(s, delegate(out, kept_));
+  }
+  /** usher_context_add_loader(). In callbacks: yes. */
+  outcome<loader> add_loader(loader_options options) const {
+    detail::raw_loader raw(options);
+    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, loader());
+    if (options.spc) raw.get()->spc = detail::on_spc;
+    auto *it = detail::boxed(std::move(options.spc), kept_);
+    raw.get()->user_data = it;
+    raw.get()->destroy = it->destroy;
+    usher_loader *out = nullptr;
+    int32_t s = usher_context_add_loader(handle_, raw.get(), &out);
+    return detail::done(s, loader(out, kept_));
   }
   /** usher_player_new(). In callbacks: yes. */
   outcome<player> new_player() const {

@@ -90,6 +90,21 @@ class playback_ref {
     int32_t s = usher_playback_get_content_id(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
+  /** usher_playback_load_resource(). Fails with declined where no loader has the URL's scheme. @return the id for cancel_load(). In callbacks: yes. */
+  outcome<uint64_t> load_resource(bytes_view url, license_callback fn, milliseconds timeout = milliseconds(0)) const {
+    auto *it = detail::boxed(std::move(fn), kept_);
+    uint64_t id = 0;
+    int32_t s = usher_playback_load_resource(handle_, url.data(), url.size(), detail::ms32(timeout), it->call ? detail::on_license : nullptr, it, it->destroy, &id);
+    return detail::done(s, id);
+  }
+  /** usher_playback_get_resource(). In callbacks: no. */
+  outcome<response> get_resource(bytes_view url, milliseconds timeout = milliseconds(0)) const {
+    usher_response *out = nullptr;
+    int32_t s = usher_playback_get_resource(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
+    return detail::answered(s, out, kept_);
+  }
+  /** usher_playback_cancel_load(). Fails with state where it was finished before. In callbacks: yes. */
+  outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
  protected:
   usher_playback *handle_ = nullptr;

@@ -121,6 +121,33 @@ enum class hook : int32_t {
   license = USHER_HOOK_LICENSE
 };
 
+/** Which part of a URL is the content identifier. */
+enum class content_id_rule : int32_t {
+  decoded_json = USHER_CONTENT_ID_DECODED_JSON,
+  decoded_base64 = USHER_CONTENT_ID_DECODED_BASE64,
+  host = USHER_CONTENT_ID_HOST,
+  after_scheme = USHER_CONTENT_ID_AFTER_SCHEME,
+  after_semicolon = USHER_CONTENT_ID_AFTER_SEMICOLON,
+  whole_url = USHER_CONTENT_ID_WHOLE_URL,
+  ssp = USHER_CONTENT_ID_SSP
+};
+
+enum class route : int32_t { key_server = USHER_ROUTE_KEY_SERVER, entitlement = USHER_ROUTE_ENTITLEMENT, token_url = USHER_ROUTE_TOKEN_URL };
+enum class fps_request_format : int32_t {
+  raw = USHER_FPS_REQUEST_RAW,
+  form = USHER_FPS_REQUEST_FORM,
+  base64 = USHER_FPS_REQUEST_BASE64,
+  json = USHER_FPS_REQUEST_JSON
+};
+enum class spc_urlencode : int32_t { value = USHER_URLENCODE_VALUE, none = USHER_URLENCODE_NONE, whole = USHER_URLENCODE_WHOLE };
+enum class fps_response_format : int32_t {
+  automatic = USHER_FPS_RESPONSE_AUTO,
+  raw = USHER_FPS_RESPONSE_RAW,
+  base64 = USHER_FPS_RESPONSE_BASE64,
+  element = USHER_FPS_RESPONSE_ELEMENT,
+  json = USHER_FPS_RESPONSE_JSON
+};
+
 namespace key_system {
 inline constexpr const char *fairplay = USHER_KEY_SYSTEM_FAIRPLAY;
 inline constexpr const char *widevine = USHER_KEY_SYSTEM_WIDEVINE;

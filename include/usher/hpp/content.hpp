@@ -1,0 +1,109 @@
+/*
+ * hpp/content.hpp - part of usher.hpp: what a player reads out of its content. Threads: any. In callbacks: yes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_HPP_CONTENT_HPP
+#define USHER_HPP_CONTENT_HPP
+
+#include "support.hpp"
+
+#include <array>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace usher {
+inline namespace USHER_HPP_FORM {
+
+/** usher_protection; a copy, yours to keep. What is empty was not named. */
+struct protection {
+  /** key_system::... */
+  std::string key_system;
+  std::vector<uint8_t> system_id;
+  std::vector<std::array<uint8_t, 16>> key_ids;
+  std::vector<uint8_t> content_id, init_data;
+  std::string uri;
+  std::vector<uint8_t> iv;
+  /** "cenc", "cbcs", ... */
+  std::string scheme;
+  uint32_t crypt_blocks = 0, skip_blocks = 0;
+  bool is_session = false;
+
+  protection() = default;
+  explicit protection(const usher_protection &p)
+      : key_system(p.key_system ? p.key_system : ""),
+        system_id(p.system_id, p.system_id + (p.system_id ? 16 : 0)),
+        content_id(p.content_id, p.content_id + p.content_id_size),
+        init_data(p.init_data, p.init_data + p.init_data_size),
+        uri(bytes_view(p.uri, p.uri_size).text()),
+        iv(p.iv, p.iv + p.iv_size),
+        scheme(p.scheme ? p.scheme : ""),
+        crypt_blocks(p.crypt_blocks),
+        skip_blocks(p.skip_blocks),
+        is_session(p.is_session != 0) {
+    key_ids.resize(p.key_id_count);
+    for (size_t i = 0; i < p.key_id_count * 16; i++) key_ids[i / 16][i % 16] = p.key_ids[i];
+  }
+};
+
+namespace detail {
+struct protections {
+  std::vector<protection> found;
+  faults kept;
+};
+inline void on_protection(const usher_protection *p, void *user_data) {
+  auto *it = static_cast<protections *>(user_data);
+  it->kept.guard([&] { it->found.emplace_back(*p); });
+}
+inline outcome<std::vector<protection>> read(int32_t (*reader)(const uint8_t *, size_t, usher_protection_fn, void *, size_t *), bytes_view bytes) {
+  protections them;
+  int32_t s = reader(bytes.data(), bytes.size(), on_protection, &them, nullptr);
+#if defined(__cpp_exceptions)
+  if (std::exception_ptr thrown = them.kept.take()) std::rethrow_exception(thrown); // out of memory
+#endif
+  return done(s, std::move(them.found));
+}
+/** Asks for the length, then for the bytes. */
+template <class Bytes, class F>
+outcome<Bytes> filled(F &&f) {
+  Bytes bytes;
+  size_t size = 0;
+  int32_t s = f(nullptr, &size);
+  if (s == USHER_E_TOO_LARGE) {
+    bytes.resize(size);
+    s = f(reinterpret_cast<uint8_t *>(bytes.data()), &size);
+  }
+  return done(s, std::move(bytes));
+}
+} // namespace detail
+
+/** usher_read_pssh(): each pssh box, or base64 of them. */
+inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
+/** usher_read_tenc(): each tenc box, bare or in an init segment. */
+inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
+/** usher_read_hls_keys(): each EXT-X-KEY and EXT-X-SESSION-KEY line. */
+inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) { return detail::read(usher_read_hls_keys, playlist); }
+/** usher_read_dash_protection(): each ContentProtection element. */
+inline outcome<std::vector<protection>> read_dash_protection(bytes_view manifest) { return detail::read(usher_read_dash_protection, manifest); }
+
+/** usher_content_id(). */
+inline outcome<std::vector<uint8_t>> content_id(bytes_view url, content_id_rule rule = content_id_rule::decoded_json) {
+  return detail::filled<std::vector<uint8_t>>(
+      [&](uint8_t *buffer, size_t *size) { return usher_content_id(url.data(), url.size(), static_cast<int32_t>(rule), buffer, size); });
+}
+/** usher_rewrite_hls_keys(): the playlist with other URIs for keys of a scheme; no value: "skd". */
+inline outcome<std::string> rewrite_hls_keys(bytes_view playlist, std::string_view uri_prefix, const std::optional<std::string> &scheme = std::nullopt) {
+  detail::c_text prefix(uri_prefix), of(scheme);
+  if (!detail::whole(prefix, of)) return detail::done(USHER_E_INVALID_ARGUMENT, std::string());
+  return detail::filled<std::string>([&](uint8_t *buffer, size_t *size) {
+    return usher_rewrite_hls_keys(playlist.data(), playlist.size(), of.c_str(), prefix.c_str(), buffer, size);
+  });
+}
+
+} // inline namespace
+} // namespace usher
+
+#endif /* USHER_HPP_CONTENT_HPP */

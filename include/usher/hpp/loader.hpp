@@ -1,0 +1,128 @@
+/*
+ * hpp/loader.hpp - part of usher.hpp: the FairPlay resource loader.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_HPP_LOADER_HPP
+#define USHER_HPP_LOADER_HPP
+
+#include "question.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace usher {
+inline namespace USHER_HPP_FORM {
+
+/** An SPC is wanted: usher_spc_fn. What it shows is a copy, wiped with it. Refused: the loading request fails with callback. */
+class spc_request : public detail::asked<detail::no_payload> {
+ public:
+  spc_request(const usher_spc_request &request, detail::shared_faults kept)
+      : asked(request.completion, request.playback, request.tag, std::move(kept)),
+        certificate_(request.certificate, request.certificate_size),
+        content_id_(request.content_id, request.content_id_size),
+        url_(request.url, request.url_size) {}
+
+  /** Empty: the loader has none. */
+  bytes_view certificate() const noexcept { return certificate_.view(); }
+  bytes_view content_id() const noexcept { return content_id_.view(); }
+  /** As it was given. */
+  bytes_view url() const noexcept { return url_.view(); }
+  /** The SPC, 1 byte to 1 MiB. @return true: taken; false: too late, or answered before. */
+  outcome<bool> answer(bytes_view spc) { return told(usher_complete_payload(id_, detail::some(spc), spc.size())); }
+
+ private:
+  detail::secret certificate_, content_id_, url_;
+};
+
+/** Asked for an SPC; see spc_request. */
+using spc_callback = std::function<void(spc_request request)>;
+
+/** usher_loader_options, field by field. No value or zero: the default. */
+struct loader_options {
+  /** Required. */
+  spc_callback spc;
+  std::optional<std::string> scheme;
+  usher::route route = usher::route::key_server;
+  usher::content_id_rule content_id_rule = usher::content_id_rule::decoded_json;
+  std::optional<std::string> license_url, entitlement_url, allowed_hosts, derived_scheme;
+  /** Looked at until the loader is added. */
+  bytes_view certificate;
+  std::optional<std::string> certificate_file, certificate_url, extra_headers;
+  fps_request_format request_format = fps_request_format::raw;
+  usher::spc_urlencode spc_urlencode = usher::spc_urlencode::value;
+  std::optional<std::string> spc_field, content_id_field;
+  fps_response_format response_format = fps_response_format::automatic;
+  std::optional<std::string> response_path;
+  bool device_binding = false;
+  std::optional<std::string> customer_cookie;
+  milliseconds spc_timeout{0};
+};
+
+/** A resource loader of a context; the destructor unregisters it. */
+class loader : public detail::owner<usher_loader, usher_loader_free> {
+ public:
+  using owner::owner;
+};
+
+namespace detail {
+inline void on_spc(const usher_spc_request *request, void *user_data) {
+  auto *it = static_cast<box<spc_callback> *>(user_data);
+  it->kept->guard([&] { it->call(spc_request(*request, it->kept)); });
+}
+
+/** usher_loader_options, with the texts it points to; all but the function. */
+class raw_loader {
+ public:
+  explicit raw_loader(const loader_options &options)
+      : scheme_(options.scheme),
+        license_(options.license_url),
+        entitlement_(options.entitlement_url),
+        hosts_(options.allowed_hosts),
+        derived_(options.derived_scheme),
+        file_(options.certificate_file),
+        certificate_(options.certificate_url),
+        extra_(options.extra_headers),
+        spc_(options.spc_field),
+        content_(options.content_id_field),
+        path_(options.response_path),
+        cookie_(options.customer_cookie) {
+    raw_.scheme = scheme_.c_str();
+    raw_.route = static_cast<int32_t>(options.route);
+    raw_.content_id_rule = static_cast<int32_t>(options.content_id_rule);
+    raw_.license_url = license_.c_str();
+    raw_.entitlement_url = entitlement_.c_str();
+    raw_.allowed_hosts = hosts_.c_str();
+    raw_.derived_scheme = derived_.c_str();
+    raw_.certificate = options.certificate.data();
+    raw_.certificate_size = options.certificate.size();
+    raw_.certificate_file = file_.c_str();
+    raw_.certificate_url = certificate_.c_str();
+    raw_.extra_headers = extra_.c_str();
+    raw_.request_format = static_cast<int32_t>(options.request_format);
+    raw_.spc_urlencode = static_cast<int32_t>(options.spc_urlencode);
+    raw_.spc_field = spc_.c_str();
+    raw_.content_id_field = content_.c_str();
+    raw_.response_format = static_cast<int32_t>(options.response_format);
+    raw_.response_path = path_.c_str();
+    raw_.device_binding = options.device_binding;
+    raw_.customer_cookie = cookie_.c_str();
+    raw_.spc_timeout_ms = ms32(options.spc_timeout);
+  }
+  bool whole() const noexcept {
+    return detail::whole(scheme_, license_, entitlement_, hosts_, derived_, file_, certificate_, extra_, spc_, content_, path_, cookie_);
+  }
+  usher_loader_options *get() noexcept { return &raw_; }
+
+ private:
+  c_text scheme_, license_, entitlement_, hosts_, derived_, file_, certificate_, extra_, spc_, content_, path_, cookie_;
+  usher_loader_options raw_ = USHER_LOADER_OPTIONS_INIT;
+};
+} // namespace detail
+
+} // inline namespace
+} // namespace usher
+
+#endif /* USHER_HPP_LOADER_HPP */
