@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test sanitize bench profile build clean packages
+.PHONY: help demo test sanitize bench profile model build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -33,6 +33,7 @@ help:
 	@echo '  make sanitize  the C and C++ hosts under valgrind and ThreadSanitizer (minutes)'
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
+	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -55,6 +56,9 @@ else
 bench: $(shipped) $(bench) .venv/ready
 	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out build/bench/out --quick $(PARTS)
 endif
+
+model: packages
+	@SECONDS_TO_SEARCH=$(or $(SECONDS),120) scripts/model
 
 profile: $(shipped) $(bench)
 	@$(bounded) 900 $(PYTHON) benchmarks/hotpath.py --programs $(dir $(bench)) --out benchmarks/PROFILE.md

@@ -42,6 +42,7 @@ let package = Package(
       swiftSettings: swiftSettings,
       linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("json-c"), .linkedLibrary("m"), .unsafeFlags(linkFlags)]),
   ] + (embedded ? [] : [
+    .executableTarget(name: "usher-model", dependencies: ["UsherCore"], path: "Tests/UsherModel"),
     .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore"]),
     .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore"]),
   ])

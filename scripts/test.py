@@ -196,6 +196,7 @@ def all_parts() -> list[Part]:
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
         Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
+        Part("model", "the state machines through every order of events", [str(ROOT / "scripts" / "model"), "check"], timeout_s=600),
         Part("headers", "headers alone: C99, C++11; usher.hpp: C++17, C++20", gate("headers.sh")),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),

@@ -129,7 +129,6 @@ extension SSMSession {
         phase = .retryingTeardown(last, at: at)
         return [.setTimer(wasReleased ? at : min(at, capAt))]
       }
-      if isEndTold { return end(left: false, orphanPossible: false) }
       return [.teardownFailed(failure.error(.ssm, .teardown).stopping())] + end(left: false, orphanPossible: false)
     }
   }

@@ -152,7 +152,10 @@ extension Engine {
       emit(.setupError, entry, error: error)
       endSetupWaits(entry, error.status)
     case .heartbeatError(let error): emit(.heartbeatError, entry, error: error)
-    case .teardownError(let error): emit(.teardownError, entry, error: error)
+    case .teardownError(let error):
+      // Of a slot whose token came after the end was told: events have ended, the log has not.
+      guard entry.machine.isClosedTold else { return emit(.teardownError, entry, error: error) }
+      if wants(.warning) { tell(.warning, "playback \(entry.id): a session that came late could not be given back: \(error.message)") }
     case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness)
     case .recovered: emit(.recovered, entry)
     case .doubtful: emit(.sessionDoubtful, entry)

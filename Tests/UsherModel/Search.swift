@@ -1,0 +1,45 @@
+import UsherCore
+
+/// Looks at every order in which things can happen, to a depth, and from each state on lets it end.
+struct Search {
+  struct Row: Hashable {
+    let from: String
+    let step: String
+    let to: String
+  }
+
+  private(set) var states = 0
+  private(set) var rows: [Row: Int] = [:]
+  private(set) var violation: (story: [String], text: String)?
+  private let deadline: () -> Bool
+
+  /// - Parameter deadline: true when time is up.
+  init(deadline: @escaping () -> Bool = { false }) { self.deadline = deadline }
+
+  /// False: time ran out first, or a promise was broken.
+  mutating func run(_ setting: Setting, depth: Int) -> Bool {
+    var story: [Step] = []
+    return visit(World(setting), depth, &story)
+  }
+
+  private mutating func visit(_ world: World, _ depth: Int, _ story: inout [Step]) -> Bool {
+    states += 1
+    if states % 4096 == 0, deadline() { return false }
+    var end = world
+    end.drain()
+    if let text = world.violation ?? end.violation {
+      violation = (story.map { "\($0)" }, text)
+      return false
+    }
+    guard depth > 0 else { return true }
+    for step in world.steps {
+      var next = world
+      next.take(step)
+      rows[Row(from: world.machine.phaseName, step: step.name, to: next.machine.phaseName), default: 0] += 1
+      story.append(step)
+      guard visit(next, depth - 1, &story) else { return false }
+      story.removeLast()
+    }
+    return true
+  }
+}

@@ -1,0 +1,189 @@
+import UsherCore
+
+/// A playback's machine, the network and the head-end around it, as one value: a copy of it is another future.
+struct World {
+  /// A request on its way: sent, then handled by the head-end, then answered; each may happen at any time after the other.
+  struct Request {
+    enum Kind { case ssm(SSMSession.Call), license(LicenseID, isRenewal: Bool) }
+    let id: RequestID
+    let kind: Kind
+    let token: String
+    var outcome: Outcome?
+  }
+  enum Outcome {
+    case fields(SessionFields)
+    case failure(WireFailure)
+  }
+
+  /// One session at the head-end, which takes its newest token only.
+  struct Session {
+    var generation = 1
+    var isAlive = true
+    /// The newest token that reached us.
+    var received = 0
+    var tornDown = false
+  }
+
+  /// What may still happen that nobody is bound to do.
+  struct Budget {
+    var licenses: Int
+    var renewals: Int
+    var faults: Int
+    var kills: Int
+    var suspends: Int
+    var networks: Int
+    var abandons: Int
+    var closes = 1
+  }
+
+  let setting: Setting
+  var machine: PlaybackMachine
+  var now: Milliseconds = 0
+  var timer: Milliseconds?
+  var requests: [Request] = []
+  var sessions: [Session] = []
+  var budget: Budget
+  var isAskingToken = false
+  var isAwaitingToken = false
+  var isAskingPayload = false
+  var isSuspended = false
+  var nextLicense: LicenseID = 1
+  var contentTokens = 1
+  var told: [LicenseID: Int] = [:]
+  var closes = 0
+  var releases = 0
+  var isClosed = false
+  var isLeft = false
+  var failedTeardown = false
+  /// What went wrong in it: a promise that was broken.
+  var violation: String?
+
+  init(_ setting: Setting) {
+    self.setting = setting
+    budget = setting.budget
+    machine = PlaybackMachine(
+      policy: setting.policy, contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil, hasTokenCallback: setting.hasCallback, seed: 1)
+    perform(machine.start(now: 0))
+    for step in setting.before { take(step) }
+    budget = setting.budget
+  }
+
+  mutating func blame(_ text: String) { if violation == nil { violation = text } }
+
+  /// Nothing is on its way and nobody is asked: only the host, or fate, can move it.
+  var isQuiet: Bool { requests.isEmpty && timer == nil && !isAskingToken && !isAwaitingToken && !isAskingPayload }
+
+  mutating func perform(_ actions: [PlaybackMachine.Action]) {
+    for action in actions { perform(action) }
+  }
+
+  private mutating func perform(_ action: PlaybackMachine.Action) {
+    switch action {
+    case .sendSSM(let id, let call, let token):
+      if isClosedForGood, call != .teardown { blame("\(call) sent after the playback was closed") }
+      check(text(token), isTeardown: call == .teardown, isSetup: call == .setup)
+      requests.append(Request(id: id, kind: .ssm(call), token: text(token)))
+    case .sendLicense(let id, let license, _, let session, let isRenewal):
+      if isClosedForGood { blame("a licence request sent after the playback was closed") }
+      if let session { check(text(session), isTeardown: false, isSetup: false) }
+      requests.append(Request(id: id, kind: .license(license, isRenewal: isRenewal), token: session.map { text($0) } ?? ""))
+    case .setTimer(let at): timer = at
+    case .cancelTimer: timer = nil
+    case .askToken: isAskingToken = true
+    case .awaitToken: isAwaitingToken = true
+    case .askPayload: isAskingPayload = true
+    case .report(.teardownError): failedTeardown = true
+    case .report: break
+    case .deliverLicense(let license): tell(license)
+    case .failLicense(let license, _): tell(license)
+    case .released:
+      releases += 1
+      if releases > 1 { blame("released twice") }
+    case .closed:
+      closes += 1
+      if closes > 1 { blame("told as closed twice") }
+    }
+  }
+
+  private var isClosedForGood: Bool { closes > 0 }
+
+  private mutating func tell(_ license: LicenseID) {
+    told[license, default: 0] += 1
+    if told[license, default: 0] > 1 { blame("licence \(license) completed twice") }
+  }
+
+  /// Every session token sent is the newest we have, and none goes out after its teardown did.
+  private mutating func check(_ token: String, isTeardown: Bool, isSetup: Bool) {
+    guard !isSetup, let (session, generation) = World.parse(token), session < sessions.count else { return }
+    if generation < sessions[session].received { blame("\(token) sent, but generation \(sessions[session].received) is known") }
+    if sessions[session].tornDown, !isTeardown { blame("\(token) sent after its teardown") }
+    if isTeardown { sessions[session].tornDown = true }
+  }
+
+  static func parse(_ token: String) -> (Int, Int)? {
+    let parts = token.split(separator: ".")
+    guard parts.count == 2, let session = Int(parts[0].dropFirst()), let generation = Int(parts[1]) else { return nil }
+    return (session, generation)
+  }
+
+  func text(_ secret: Secret) -> String { secret.withBytes { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// One kind of delegate, and how much may happen.
+struct Setting {
+  let name: String
+  var policy: SSPPolicy
+  var hasToken = true
+  var hasCallback = false
+  var keySystem = KeySystem.fairPlay
+  /// Licence replies carry a session token: renewals keep the session alive.
+  var isEnforced = false
+  /// What happened before the search begins.
+  var before: [Step] = []
+  var budget = World.Budget(licenses: 2, renewals: 1, faults: 2, kills: 1, suspends: 1, networks: 1, abandons: 1)
+
+  static func policy(_ change: (inout SSPPolicy) -> Void = { _ in }) -> SSPPolicy {
+    var policy = SSPPolicy()
+    policy.jitter = 0
+    policy.teardownRetries = 1
+    policy.failuresMax = 2
+    policy.suspend = .pause
+    change(&policy)
+    return policy
+  }
+
+  /// The same, when it has its first licence.
+  private func playing(_ steps: [Step]) -> Setting {
+    Setting(
+      name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem, isEnforced: isEnforced, before: steps,
+      budget: budget)
+  }
+
+  private static let licensed: [Step] = [.license, .handle(0), .deliver(0)]
+
+  static var all: [Setting] {
+    kinds.flatMap { kind -> [Setting] in
+      var steps = licensed
+      if kind.policy.hasSSM, !kind.policy.opensByLicense { steps = [.handle(0), .deliver(0)] + steps }
+      if !kind.hasToken, kind.policy.needsToken { steps = [.token] + steps }
+      return [kind, kind.playing(steps)]
+    }
+  }
+
+  private static let kinds: [Setting] = [
+    Setting(name: "SSP V1, heartbeats", policy: policy()),
+    Setting(name: "SSP V1, renewals", policy: policy(), isEnforced: true),
+    Setting(name: "SSP V1, token callback", policy: policy(), hasToken: false, hasCallback: true),
+    Setting(name: "SSP V1, late token", policy: policy(), hasToken: false),
+    Setting(name: "SSP V2, renewals", policy: policy { $0.opening = .license }, isEnforced: true),
+    Setting(name: "SSP V2, heartbeats", policy: policy { $0.opening = .license }, keySystem: .widevine),
+    Setting(
+      name: "customer SSM",
+      policy: policy {
+        $0.opening = .customer
+        $0.needsToken = false
+        $0.resetup = .never
+      }, hasToken: false),
+    Setting(name: "no session", policy: policy { $0.hasSSM = false }, hasCallback: true),
+  ]
+}
