@@ -7,7 +7,9 @@
  * and tears it down when playback stops. Your player keeps its demuxer, its CDM and its screen; libusher does the talking and the timing.
  *
  *   context   one independent instance of the library: its I/O thread, connections, timers, observers
- *   delegate  decides how licences are asked for; here: the SSP delegate with SSM v1
+ *   delegate  decides how licences are asked for, and what a session is: default, common (with your hooks), SSP with SSM v1, several streams by
+ *             a token map, SSP V2, customer SSM
+ *   loader    gets FairPlay keys for `skd:` URLs
  *   player    one screen. It plays one playback at a time; starting the next one on it is a zap
  *   playback  one play of one item. Owns at most one SSM session and its licences; closing it is "playback stops"
  *   event     what the library tells you: session started, set-up / heartbeat / teardown error, licence, closed ...
