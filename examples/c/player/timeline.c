@@ -46,7 +46,7 @@ static const char *event_words(const usher_event *event) {
 }
 
 static void copy_failure(struct failure *out, const usher_error *error) {
-  usher_explanation words = {usher_status_message(error->status), "", 0};
+  usher_explanation words = {.summary = usher_status_message(error->status), .advice = "", .source = ""};
   usher_error_explain(error->origin, error->status, error->service_code, &words);
   *out = (struct failure){.status = error->status, .origin = error->origin, .operation = error->operation, .http_status = error->http_status,
                           .must_stop = error->must_stop, .orphan_possible = error->orphan_possible, .service_code = error->service_code,
