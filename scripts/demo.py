@@ -135,6 +135,7 @@ class HeadEnd:
         self.url = str(facts["url"]).rstrip("/")
         self.ssm_url = str(facts["ssm_url"])
         self.license_url = str(facts["license_urls"]["clearkey"])
+        self.license_url_v2 = str(facts["license_urls_v2"]["clearkey"])
 
     def _read(self, ready: Path) -> dict[str, Any] | None:
         if not self.process.running:

@@ -220,7 +220,7 @@ def all_parts() -> list[Part]:
         Part("manual", "the manual: headers documented, docs as the library says", [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)]),
         Part("wheel", "the Python wheel in a clean environment", [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)]),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
-        Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")]),
+        Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")], timeout_s=240),
         Part("bench", "benchmarks build and run", ["make", "--no-print-directory", "bench", "QUICK=1"], timeout_s=600),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
     ]

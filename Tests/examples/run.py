@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import answer_later  # noqa: E402
+import delegates  # noqa: E402
 import demo  # noqa: E402
 
 AT_MOST_S = 30.0
@@ -171,12 +172,16 @@ class Examples:
     def answer_later(self) -> None:
         answer_later.tell(self)
 
+    def delegates(self) -> None:
+        delegates.tell(self)
+
     def all(self) -> None:
         for story in (
             self.minimal_c,
             self.minimal_cpp,
             self.minimal_python,
             self.answer_later,
+            self.delegates,
             self.refusals,
             self.usage,
             self.nobody_answers,

@@ -1,6 +1,6 @@
 /*
  * clip.h - what your player has already: it decodes an encrypted clip. Here libavformat decrypts, and a hash stands for the screen.
- * For answer_later.c and answer_later.cpp, which are about libusher alone. SPDX-License-Identifier: Apache-2.0
+ * For the examples that play, which are about libusher alone. SPDX-License-Identifier: Apache-2.0
  */
 #include <json-c/json.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void clip_show(const AVFrame *frame, const AVStream *stream, int64_t star
 static int clip_play(const char *file, const uint8_t *licence, size_t size, usher_playback *playback) {
   AVFormatContext *clip = NULL;
   AVCodecContext *decoder = NULL;
-  char key[33] = "";
+  char key[33] = "", hash[65];
   uint8_t digest[32];
   int32_t session = USHER_SESSION_NONE;
   int frames = 0;
@@ -84,8 +84,8 @@ static int clip_play(const char *file, const uint8_t *licence, size_t size, ushe
     }
   }
   av_sha_final(seen, digest);
-  printf("%d frames, sha256 ", frames);
-  for (size_t i = 0; i < sizeof digest; i++) printf("%02x%s", digest[i], i + 1 < sizeof digest ? "" : "\n");
+  for (size_t i = 0; i < sizeof digest; i++) snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+  printf("%d frames, sha256 %s\n", frames, hash);
   av_free(seen);
   av_frame_free(&frame);
   av_packet_free(&packet);

@@ -1,0 +1,173 @@
+"""One example for each licence delegate, in C and Python: each plays the encrypted clip, and sees what the clear one shows. For run.py."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import demo
+from backend import Backend
+
+if TYPE_CHECKING:
+    from run import Examples
+
+SECONDS = 2
+PERIOD_S = 0.5
+FRAMES = 25 * SECONDS
+ACCOUNT = "jones-family"
+
+
+class Stage:
+    """A head-end of two streams, with the keys of clip and preview."""
+
+    def __init__(self, examples: Examples) -> None:
+        self.examples = examples
+        folder = examples.folder / "delegates"
+        self.media = demo.make_media(folder, "--seconds", str(SECONDS))
+        preview = self.media["preview"]
+        more = ["--limit", "2", "--period", str(PERIOD_S), "--key", f"{preview['kid']}:{preview['key']}:{preview['content_id']}"]
+        self.headend = demo.HeadEnd(examples.python, folder, examples.stage.environment, self.media["kid"], self.media["key"], *more)
+        examples.stage.processes.append(self.headend.process)
+        self.clip, self.preview = (str(folder / item["encrypted"]) for item in (self.media, preview))
+        self.clip_hash, self.preview_hash = (self.clear_hash(folder / item["clear"]) for item in (self.media, preview))
+
+    def clear_hash(self, file: Path) -> str:
+        """What the pictures of a clear file come to."""
+        output = self.examples.run(f"clear-{file.stem}", [self.examples.stage.player, "--clear", str(file)])[1]
+        return next((line.split()[1] for line in output.splitlines() if line.split()[:1] == ["sha256"]), f"no hash of {file.name}: {output}")
+
+    def token(self, content_id: str, **more: Any) -> str:
+        return str(self.headend.ask("token", {"account": ACCOUNT, "content_id": content_id, **more})["token"])
+
+    def kid(self, who: str, item: dict[str, Any]) -> str:
+        return str(item["kid"]) if who.endswith(".py") else base64.urlsafe_b64encode(bytes.fromhex(item["kid"])).decode().rstrip("=")
+
+    def play(self, who: str, *arguments: str, code_wanted: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+        """Plays to the end. What came to the head-end, the sessions it made, and what the program said."""
+        seen = {entry["number"] for entry in self.headend.journal()}, {session["id"] for session in self.headend.sessions()}
+        code, output = self.examples.run(who, [*program(self.examples, who), *arguments], {"PYTHONUNBUFFERED": "1"})
+        self.examples.claim(code == code_wanted, f"{who} ends with {code_wanted}", f"exit code {code}\n{output}")
+        journal = [entry for entry in self.headend.journal() if entry["number"] not in seen[0]]
+        table = [session for session in self.headend.sessions() if session["id"] not in seen[1]]
+        return journal, table, output
+
+    def claim_picture(self, who: str, output: str) -> None:
+        self.examples.claim(f"{FRAMES} frames, sha256 {self.clip_hash}" in output.splitlines(), f"{who} saw the pictures of the clear clip", output)
+
+
+def program(examples: Examples, who: str) -> list[str]:
+    name, _, language = who.partition(".")
+    if language == "py":
+        return [examples.python, str(demo.ROOT / "examples" / "python" / who)]
+    return [str(examples.build / f"usher-{name.replace('_', '-')}")]
+
+
+def steps(journal: list[dict[str, Any]]) -> list[str]:
+    """The routes, keep-alives told once."""
+    routes = [entry["route"] for entry in journal]
+    return [route for index, route in enumerate(routes) if index == 0 or route != routes[index - 1]]
+
+
+def header(entry: dict[str, Any], name: str) -> str:
+    return next((value for key, value in entry["headers"] if key.lower() == name.lower()), "")
+
+
+def tell(examples: Examples) -> None:
+    stage = Stage(examples)
+    for language in ("c", "py"):
+        for story in (default, common, ssp, ssp_v2, multi_instance, customer):
+            who = f"{story.__name__}.{language}"
+            if language == "c" or (demo.ROOT / "examples" / "python" / who).exists():
+                story(stage, who)
+    examples.claim(not stage.headend.ask("sessions?state=active")["active"], "delegates: no session is held afterwards", stage.headend.sessions())
+    violations = stage.headend.ask("violations")["violations"]
+    examples.claim(not violations, "delegates: the head-end noticed no mistake", violations)
+
+
+def default(stage: Stage, who: str) -> None:
+    token = stage.token("clip", session_control=False)
+    journal, table, output = stage.play(who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media))
+    stage.claim_picture(who, output)
+    stage.examples.claim(steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table))
+    sent = [header(entry, "nv-authorizations") for entry in journal]
+    stage.examples.claim(sent == [token], f"{who}: the header that was set arrived", sent)
+
+
+def common(stage: Stage, who: str) -> None:
+    token = stage.token("clip", session_control=False)
+    journal, table, output = stage.play(who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media), "living-room")
+    stage.claim_picture(who, output)
+    stage.examples.claim(steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table))
+    sent = [(header(entry, "nv-authorizations"), header(entry, "X-Device"), entry["query"]) for entry in journal]
+    stage.examples.claim(sent == [(token, "living-room", [["device", "living-room"]])], f"{who}: the hooks' headers and URL arrived", sent)
+
+
+def ssp(stage: Stage, who: str) -> None:
+    places = [stage.headend.license_url, stage.headend.ssm_url, stage.token("clip"), stage.kid(who, stage.media)]
+    journal, table, output = stage.play(who, stage.clip, *places)
+    stage.claim_picture(who, output)
+    kept_alive(stage, who, journal, table, ["setup", "license", "heartbeat", "teardown"], "setup")
+
+
+def ssp_v2(stage: Stage, who: str) -> None:
+    places = [stage.headend.license_url_v2, stage.headend.ssm_url, stage.token("clip"), stage.kid(who, stage.media)]
+    journal, table, output = stage.play(who, stage.clip, *places)
+    stage.claim_picture(who, output)
+    kept_alive(stage, who, journal, table, ["license", "heartbeat", "teardown"], "license")
+
+
+def kept_alive(stage: Stage, who: str, journal: list[dict[str, Any]], table: list[dict[str, Any]], wanted: list[str], created_by: str) -> None:
+    claim, routes = stage.examples.claim, [entry["route"] for entry in journal]
+    beats = routes.count("heartbeat")
+    claim(steps(journal) == wanted and beats >= 2, f"{who}: {', '.join(wanted)} arrived, in this order", routes)
+    claim({entry["status"] for entry in journal} == {200}, f"{who}: each of them was granted", journal)
+    found = [(session["state"], session["created_by"], session["licenses"], session["beats"]) for session in table]
+    claim(found == [("torn_down", created_by, 1, beats)], f"{who}: the session table has one: licensed once, kept alive, torn down", table)
+
+
+def multi_instance(stage: Stage, who: str) -> None:
+    """Two streams of one account at once, its limit; each with a token, a key and a session of its own."""
+    streams = []
+    for file, item in ((stage.clip, stage.media), (stage.preview, stage.media["preview"])):
+        streams += [file, item["content_id"], stage.token(item["content_id"]), stage.kid(who, item)]
+    journal, table, output = stage.play(who, stage.headend.license_url, stage.headend.ssm_url, *streams)
+    pictures = {line for line in output.splitlines() if " frames, sha256 " in line}
+    wanted = {f"{FRAMES} frames, sha256 {stage.clip_hash}", f"{FRAMES} frames, sha256 {stage.preview_hash}"}
+    stage.examples.claim(pictures == wanted and len(wanted) == 2, f"{who} saw the pictures of clip and preview", output)
+    for content_id in ("clip", "preview"):
+        own = [session for session in table if session["content_ids"] == [content_id]]
+        stage.examples.claim(len(own) == 1, f"{who}: one session for {content_id}, under its own token", table)
+        requests = [entry for entry in journal if entry["session"] in {session["id"] for session in own}]
+        kept_alive(stage, f"{who}, {content_id}", requests, own, ["setup", "license", "heartbeat", "teardown"], "setup")
+    routes = [entry["route"] for entry in journal]
+    together = max(index for index, route in enumerate(routes) if route == "setup") < routes.index("teardown")
+    stage.examples.claim(len(table) == 2 and together, f"{who}: both were held at once", routes)
+
+
+def customer(stage: Stage, who: str) -> None:
+    """The operator's own back end instead of the head-end: kept alive by heartbeats, by renewals, refused, killed."""
+    claim, keys = stage.examples.claim, {bytes.fromhex(stage.media["kid"]): bytes.fromhex(stage.media["key"])}
+    for renewals in (False, True):
+        how = "renew" if renewals else "alive"
+        with Backend(keys, renewals, PERIOD_S) as backend:
+            journal, table, output = stage.play(who, stage.clip, backend.url, stage.kid(who, stage.media))
+            stage.claim_picture(who, output)
+            claim(not journal and not table, f"{who}: nothing of it came to the head-end", journal)
+            whats = backend.whats()
+            wanted = ["start", *[how] * (len(whats) - 2), "stop"]
+            claim(whats == wanted and len(whats) >= 4, f"{who}: the back end saw start, {how} each period, stop", whats)
+            claim(backend.sessions == {"session-1": "stopped"}, f"{who}: one session, given back", backend.sessions)
+            claim({status for _, _, status in backend.journal} == {200}, f"{who}: each of them was granted", backend.journal)
+    with Backend(keys, renewals=False, limit=0) as backend:
+        output = stage.play(who, stage.clip, backend.url, stage.kid(who, stage.media), code_wanted=1)[2]
+        refused = "as many streams as it may" in output and backend.whats() == ["start"]
+        claim(refused, f"{who}: refused at the limit, it says so", (output, backend.journal))
+    with Backend(keys, False, PERIOD_S) as backend:
+        process = stage.examples.start(f"killed-{who}", [*program(stage.examples, who), stage.clip, backend.url, stage.kid(who, stage.media)])
+        demo.wait_until(lambda: "alive" in backend.whats(), 30, "a first heartbeat")
+        backend.kill()
+        code = process.wait(30)
+        frames = [line.split()[0] for line in process.output.splitlines() if " frames, sha256 " in line]
+        stopped = code == 1 and len(frames) == 1 and int(frames[0]) < FRAMES
+        claim(stopped and not backend.held(), f"{who}: its session ended by the back end, it stops", f"{code}\n{process.output}")

@@ -1,0 +1,47 @@
+/*
+ * backend.h - what an operator's app has already: how it talks to the operator's own servers. For customer.c, which is about libusher alone.
+ * A POST to BACKEND/WHAT/SESSION is answered with JSON: the session, its period in seconds, whether renewals keep it alive, the licence; or a code and words.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <curl/curl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct backend_reply { json_object *json; int status; };
+
+static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
+  const size_t have = strlen(text), room = 65535 - have; /* more is cut, and then no JSON */
+  strncat(text, bytes, one * size < room ? one * size : room);
+  return one * size;
+}
+
+/* Asks and waits. `status` 0: nobody answered. */
+static struct backend_reply backend_ask(const char *backend, const char *what, const char *session, const void *body, size_t size) {
+  char url[1024];
+  char *text = calloc(1, 65536);
+  long status = 0;
+  CURL *curl = curl_easy_init();
+  snprintf(url, sizeof url, "%s/%s/%s", backend, what, session);
+  curl_easy_setopt(curl, CURLOPT_URL, url);
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body ? body : "");
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)size);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, backend_read);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, text);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 5000L);
+  if (curl_easy_perform(curl) == CURLE_OK) curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_cleanup(curl);
+  struct backend_reply reply = {.json = json_tokener_parse(text), .status = (int)status};
+  free(text);
+  return reply;
+}
+static const char *backend_text(const struct backend_reply *reply, const char *name) {
+  json_object *value = NULL;
+  return json_object_object_get_ex(reply->json, name, &value) ? json_object_get_string(value) : NULL;
+}
+static double backend_number(const struct backend_reply *reply, const char *name) {
+  json_object *value = NULL;
+  return json_object_object_get_ex(reply->json, name, &value) ? json_object_get_double(value) : 0;
+}
