@@ -41,15 +41,14 @@ package struct ByteHash: Sendable {
 }
 
 /// Whether two pieces of memory hold the same `count` bytes.
-func sameBytes(_ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, count: Int) -> Bool {
-  let (left, right) = (UnsafeRawPointer(a), UnsafeRawPointer(b))
+func sameBytes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
   var at = 0
   while count - at >= 8 {
     if left.loadUnaligned(fromByteOffset: at, as: UInt64.self) != right.loadUnaligned(fromByteOffset: at, as: UInt64.self) { return false }
     at += 8
   }
   while at < count {
-    if a[at] != b[at] { return false }
+    if left.load(fromByteOffset: at, as: UInt8.self) != right.load(fromByteOffset: at, as: UInt8.self) { return false }
     at += 1
   }
   return true

@@ -51,7 +51,7 @@ package final class TokenMap {
 
   package func get(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Secret? {
     guard let index = table.find(key, hash.value(of: key)), !isExpired(index, now) else { return nil }
-    return table.entries[index].token
+    return table.token(index)
   }
 
   /// A new token for a known id leaves its pins as they are, and makes it the newest.
@@ -61,7 +61,7 @@ package final class TokenMap {
     let hashed = hash.value(of: key)
     lastSerial &+= 1
     if let index = table.find(key, hashed) {
-      table.entries[index].token = token
+      table.setToken(index, token)
       table.entries[index].setAt = now
       table.entries[index].order = lastSerial
       if table.entries[index].pins == 0 { order.moved(index, in: table.entries) }
@@ -108,11 +108,11 @@ package final class TokenMap {
   }
 
   /// The newest token of a pinned entry; nil when it was removed.
-  package func token(of pin: Pin) -> Secret? { entry(of: pin).flatMap { table.entries[$0].token } }
+  package func token(of pin: Pin) -> Secret? { entry(of: pin).flatMap { table.token($0) } }
 
   private func entry(of pin: Pin) -> Int? {
     let index = Int(pin.index)
-    guard index < table.used, table.entries[index].token != nil, table.entries[index].serial == pin.serial else { return nil }
+    guard index < table.used, table.token(index) != nil, table.entries[index].serial == pin.serial else { return nil }
     return index
   }
 

@@ -6,21 +6,31 @@ struct TokenTable {
     var setAt: Milliseconds
   }
 
-  struct Entry {
-    fileprivate(set) var key: UnsafeMutablePointer<UInt8>?
-    fileprivate var keyCount: Int
-    fileprivate var tag: UInt32
-    var pins: UInt32 = 0
+  /// What a look-up reads: one cache line, with the key in it unless it is long.
+  private struct Line {
     /// nil: free.
     var token: Secret?
+    let keyCount: UInt32
+    let tag: UInt32
+    /// The key, or in the first of them its address.
+    var key: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+
+    var longKey: UnsafeMutablePointer<UInt8>? { keyCount > TokenTable.shortKey ? UnsafeMutablePointer(bitPattern: UInt(key.0)) : nil }
+  }
+
+  struct Entry {
     let serial: UInt64
     /// Of the last time it was set.
     var order: UInt64
     var setAt: Milliseconds
+    var pins: UInt32 = 0
     /// Where it stands in `OldestFirst`; in a free entry the next free one.
     var place: Int
   }
 
+  private static var shortKey: UInt32 { 48 }
+
+  private var lines: UnsafeMutablePointer<Line>
   private(set) var entries: UnsafeMutablePointer<Entry>
   private(set) var capacity = 16
   private(set) var count = 0
@@ -32,53 +42,74 @@ struct TokenTable {
   private var mask = 31
 
   init() {
+    lines = TokenTable.emptyLines(16)
     entries = UnsafeMutablePointer.allocate(capacity: 16)
     slots = TokenTable.emptySlots(32)
   }
 
   /// Ends it.
   func free() {
-    for index in 0..<used { entries[index].key?.deallocate() }
-    entries.deinitialize(count: used)
+    for index in 0..<used where lines[index].token != nil { lines[index].longKey?.deallocate() }
+    lines.deinitialize(count: used)
+    UnsafeMutableRawPointer(lines).deallocate()
     entries.deallocate()
     slots.deallocate()
   }
 
+  /// nil: free.
+  func token(_ index: Int) -> Secret? { lines[index].token }
+
+  mutating func setToken(_ index: Int, _ token: Secret) { lines[index].token = token }
+
   func find(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt64) -> Int? {
-    guard let base = key.baseAddress else { return nil }
+    guard let base = key.baseAddress, let keyCount = UInt32(exactly: key.count) else { return nil }
     let tag = UInt32(truncatingIfNeeded: hash)
-    let (slots, entries, mask) = (slots, entries, mask)
+    let (slots, lines, mask) = (slots, lines, mask)
     var at = Int(tag) & mask
     while true {
       let slot = slots[at]
       if slot == 0 { return nil }
       if UInt32(truncatingIfNeeded: slot >> 32) == tag {
         let index = TokenTable.index(slot)
-        if entries[index].keyCount == key.count, let own = entries[index].key, sameBytes(own, base, count: key.count) { return index }
+        if lines[index].keyCount == keyCount && TokenTable.holds(&lines[index], base) { return index }
       }
       at = (at + 1) & mask
     }
   }
 
-  /// The key is not there yet. nil where there is no room for more in any table.
+  /// Whether its key, as long as the one at `base`, is that.
+  private static func holds(_ line: inout Line, _ base: UnsafePointer<UInt8>) -> Bool {
+    let count = Int(line.keyCount)
+    if let key = line.longKey { return sameBytes(UnsafeRawPointer(key), UnsafeRawPointer(base), count: count) }
+    return withUnsafeBytes(of: &line.key) { bytes in bytes.baseAddress.map { sameBytes($0, UnsafeRawPointer(base), count: count) } ?? false }
+  }
+
+  /// The key is not there yet. nil where there is no room for more in any table, or the key is longer than any.
   mutating func add(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt64, _ value: Value) -> Int? {
+    guard let keyCount = UInt32(exactly: key.count) else { return nil }
     if firstFree < 0 && used == capacity {
       guard capacity < 1 << 29 else { return nil }
       grow()
     }
-    let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: key.count)
-    for index in 0..<key.count { copy[index] = key[index] }
-    let entry = Entry(
-      key: copy, keyCount: key.count, tag: UInt32(truncatingIfNeeded: hash), token: value.token, serial: value.serial, order: value.serial,
-      setAt: value.setAt, place: -1)
+    var line = Line(token: value.token, keyCount: keyCount, tag: UInt32(truncatingIfNeeded: hash))
+    if keyCount > TokenTable.shortKey {
+      let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: key.count)
+      for index in 0..<key.count { copy[index] = key[index] }
+      line.key.0 = UInt64(UInt(bitPattern: copy))
+    } else {
+      withUnsafeMutableBytes(of: &line.key) { for index in 0..<key.count { $0[index] = key[index] } }
+    }
+    let entry = Entry(serial: value.serial, order: value.serial, setAt: value.setAt, place: -1)
     let index: Int
     if firstFree >= 0 {
       index = firstFree
       firstFree = entries[index].place
+      lines[index] = line
       entries[index] = entry
     } else {
       index = used
       used += 1
+      (lines + index).initialize(to: line)
       (entries + index).initialize(to: entry)
     }
     count += 1
@@ -88,15 +119,18 @@ struct TokenTable {
 
   mutating func remove(_ index: Int) {
     unlink(index)
-    entries[index].key?.deallocate()
-    entries[index].key = nil
-    entries[index].token = nil
+    lines[index].longKey?.deallocate()
+    lines[index].token = nil
     entries[index].place = firstFree
     firstFree = index
     count -= 1
   }
 
   private static func index(_ slot: UInt64) -> Int { Int(slot & 0xFFFF_FFFF) - 1 }
+
+  private static func emptyLines(_ count: Int) -> UnsafeMutablePointer<Line> {
+    UnsafeMutableRawPointer.allocate(byteCount: count * MemoryLayout<Line>.stride, alignment: 64).bindMemory(to: Line.self, capacity: count)
+  }
 
   private static func emptySlots(_ count: Int) -> UnsafeMutablePointer<UInt64> {
     let slots = UnsafeMutablePointer<UInt64>.allocate(capacity: count)
@@ -105,7 +139,7 @@ struct TokenTable {
   }
 
   private func link(_ index: Int) {
-    let tag = entries[index].tag
+    let tag = lines[index].tag
     var at = Int(tag) & mask
     while slots[at] != 0 { at = (at + 1) & mask }
     slots[at] = UInt64(tag) << 32 | UInt64(index + 1)
@@ -113,7 +147,7 @@ struct TokenTable {
 
   /// Empties its slot; whoever behind it may not stand behind a gap moves up.
   private func unlink(_ index: Int) {
-    var gap = Int(entries[index].tag) & mask
+    var gap = Int(lines[index].tag) & mask
     while TokenTable.index(slots[gap]) != index { gap = (gap + 1) & mask }
     var at = (gap + 1) & mask
     while slots[at] != 0 {
@@ -128,10 +162,14 @@ struct TokenTable {
   }
 
   private mutating func grow() {
-    let larger = UnsafeMutablePointer<Entry>.allocate(capacity: 2 * capacity)
-    larger.moveInitialize(from: entries, count: used)
+    let moreLines = TokenTable.emptyLines(2 * capacity)
+    moreLines.moveInitialize(from: lines, count: used)
+    UnsafeMutableRawPointer(lines).deallocate()
+    lines = moreLines
+    let moreEntries = UnsafeMutablePointer<Entry>.allocate(capacity: 2 * capacity)
+    moreEntries.moveInitialize(from: entries, count: used)
     entries.deallocate()
-    entries = larger
+    entries = moreEntries
     capacity *= 2
     slots.deallocate()
     slots = TokenTable.emptySlots(2 * capacity)

@@ -237,7 +237,7 @@ private struct PlainMap {
     let map = TokenMap(bound: bound, timeToLive: timeToLive, seed: dice.next())
     var plain = PlainMap(bound: bound, timeToLive: timeToLive)
     var pins: [(pin: TokenMap.Pin, key: String, id: Int)] = []
-    let keys = (0..<Int(2 + dice.upTo(70))).map { "key \($0)" + String(repeating: "x", count: Int(dice.upTo(30))) }
+    let keys = (0..<Int(2 + dice.upTo(70))).map { "key \($0)" + String(repeating: "x", count: Int(dice.upTo(80))) }
     var now: Milliseconds = 0
     for step in 0..<3000 {
       let key = dice.pick(keys)
