@@ -138,7 +138,10 @@ extension Engine {
     let playback = entry.id
     let question = HookQuestion(.certificate) {
       let wait = Wait<Answer>()
-      self.submit { self.fetchCertificate(delegate, for: playback, timeout: timeout) { wait.end($0) } }
+      self.submit {
+        guard self.playbacks[playback] != nil else { return wait.end(self.certificateFailure(UsherError(.closed))) }
+        self.fetchCertificate(delegate, for: playback, timeout: timeout) { wait.end($0) }
+      }
       let answer = wait.wait()
       return answer.data.map { .value($0) } ?? .failed(answer.error)
     }
