@@ -27,6 +27,12 @@ static inline long uc_response_code(CURL *e) {
   curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &code);
   return code;
 }
+/* Microseconds until the request itself was about to be sent: the connection, with all TLS and proxies of it, stood. 0: it never did. */
+static inline int64_t uc_ready_after(CURL *e) {
+  curl_off_t time = 0;
+  curl_easy_getinfo(e, CURLINFO_PRETRANSFER_TIME_T, &time);
+  return time;
+}
 static inline void *uc_private(CURL *e) {
   void *p = NULL;
   curl_easy_getinfo(e, CURLINFO_PRIVATE, &p);

@@ -91,8 +91,12 @@ final class CurlTransfer {
       return .response(HTTPResponse(status: status, body: body.take(), retryAfter: retryAfter(), header: replyHeader()))
     }
     let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
-    return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: Self.mayHaveReachedServer(code)))
+    return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer))
   }
+
+  /// Whether the server may have read the request. libcurl's result does not say it: where a kept connection died and a new one was refused, it tells
+  /// of the new one only. The body is asked for when the connection stands and the headers are on their way.
+  var mayHaveReachedServer: Bool { request.body.map { $0.count > 0 } ?? false ? sent > 0 : uc_ready_after(handle) > 0 }
 
   private func retryAfter() -> Milliseconds? {
     guard let text = uc_response_header(handle, "Retry-After") else { return nil }
@@ -121,15 +125,6 @@ final class CurlTransfer {
       CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT:
       return .tls
     default: return .transport
-    }
-  }
-
-  private static func mayHaveReachedServer(_ code: CURLcode) -> Bool {
-    switch code {
-    case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL,
-      CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT:
-      return false
-    default: return status(code) != .tls
     }
   }
 }

@@ -66,12 +66,14 @@ final class CurlTransport: Transport {
     }
   }
 
-  func cancel(_ id: TransferID) {
-    guard let transfer = running.removeValue(forKey: id) else { return }
+  func cancel(_ id: TransferID) -> Bool {
+    guard let transfer = running.removeValue(forKey: id) else { return false }
     // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
     _ = uc_set_long(UnsafeMutableRawPointer(transfer.easy), CURLOPT_FORBID_REUSE, 1)
+    let mayHaveReachedServer = transfer.mayHaveReachedServer
     _ = curl_multi_remove_handle(multiHandle, UnsafeMutableRawPointer(transfer.easy))
-    recycle(transfer)
+    discard(transfer)
+    return mayHaveReachedServer
   }
 
   func wake() { up_eventfd_signal(wakeFD) }
@@ -132,7 +134,7 @@ final class CurlTransport: Transport {
       guard running.removeValue(forKey: transfer.id) != nil else { continue }
       let outcome = transfer.outcome(code)
       _ = curl_multi_remove_handle(multiHandle, easy)
-      recycle(transfer)
+      if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
       finished.append(FinishedTransfer(id: transfer.id, outcome: outcome))
     }
   }
@@ -140,6 +142,12 @@ final class CurlTransport: Transport {
   private func recycle(_ transfer: CurlTransfer) {
     transfer.release()
     if idle.count < 64 { idle.append(transfer.easy) } else { curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy)) }
+  }
+
+  /// A handle whose request failed may remember that a body is to be read again, and would fail the next request for it.
+  private func discard(_ transfer: CurlTransfer) {
+    transfer.release()
+    curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy))
   }
 
   /// An easy handle with all that never changes.

@@ -72,23 +72,25 @@ extension Engine {
       return
     }
     transfer.timer = nil
-    let neverSent = transfer.isWaiting
-    abandonTransfer(id)
-    if !neverSent { judge(transfer, isTrusted: false) }
-    let message = neverSent ? "the request found no place among those under way" : "no answer within \(transfer.timeout) ms"
-    reply(transfer, .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: !neverSent)))
+    let wasWaiting = transfer.isWaiting
+    let mayHaveReachedServer = abandonTransfer(id)
+    if !wasWaiting { judge(transfer, isTrusted: false) }
+    let message = wasWaiting ? "the request found no place among those under way" : "no answer within \(transfer.timeout) ms"
+    reply(transfer, .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: mayHaveReachedServer)))
   }
 
-  /// Ends a request without telling anybody.
-  func abandonTransfer(_ id: TransferID) {
-    guard let transfer = transfers.removeValue(forKey: id) else { return }
+  /// Ends a request without telling anybody. Answers whether the server may have read it.
+  @discardableResult
+  func abandonTransfer(_ id: TransferID) -> Bool {
+    guard let transfer = transfers.removeValue(forKey: id) else { return false }
     timers.cancel(transfer.timer)
     if transfer.isWaiting {
       _ = queue.withdraw(id, transfer.request.endpoint.origin)
-    } else {
-      cancelTransfer(id)
-      giveUpPlace(transfer)
+      return false
     }
+    let mayHaveReachedServer = cancelTransfer(id)
+    giveUpPlace(transfer)
+    return mayHaveReachedServer
   }
 
   func transferEnded(_ id: TransferID, _ outcome: HTTPOutcome) {

@@ -221,7 +221,7 @@ package final class Engine {
   }
 
   func startTransfer(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { transport.start(id, request, isFresh: isFresh) }
-  func cancelTransfer(_ id: TransferID) { transport.cancel(id) }
+  func cancelTransfer(_ id: TransferID) -> Bool { transport.cancel(id) }
 
   /// Ends the I/O thread, lets the callbacks run out, and ends their threads. Not from a callback.
   package func stop() {

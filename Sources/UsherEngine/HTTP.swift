@@ -51,8 +51,9 @@ package enum HTTPOutcome {
 package protocol Transport: AnyObject {
   /// - Parameter isFresh: not over a connection that was used before: those to this origin are not to be trusted.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
-  /// No outcome will be told, and its connection is not used again.
-  func cancel(_ id: TransferID)
+  /// No outcome will be told, and its connection is not used again. Answers whether the server may have read the request.
+  @discardableResult
+  func cancel(_ id: TransferID) -> Bool
   /// Waits for I/O, for `wake()`, or for the instant (boot time in nanoseconds; nil: no timer).
   func wait(until instant: Int64?)
   /// Any thread: ends a wait.

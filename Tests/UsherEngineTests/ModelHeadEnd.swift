@@ -143,7 +143,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  func cancel(_ id: TransferID) { monitor.locked { _ = running.remove(id) } }
+  func cancel(_ id: TransferID) -> Bool { monitor.locked { running.remove(id) != nil } }
 
   func wait(until instant: Int64?) {
     monitor.locked {
@@ -220,7 +220,7 @@ final class ModelTransport: Transport {
   /// The client sees a reply now.
   private func deliver(_ outcome: HTTPOutcome, _ call: Call) {
     if case .response(let response) = outcome {
-      if call.path == "teardown", response.status < 500, let id = headEnd.owner[call.session] {
+      if call.path == "teardown", response.status < 500, text(response.body) != "<html>", let id = headEnd.owner[call.session] {
         headEnd.sessions[id]?.teardownDefinite.insert(call.session)
       }
       if response.status == 200, let start = text(response.body).range(of: "\"sessionToken\":\"") {
