@@ -135,6 +135,7 @@ extension PlaybackMachine {
     case .failure(let failure, let origin):
       let isForeign = flows[index].isForeign
       let mayAsk = !isClosing && !flows[index].isAbandoned
+      if isForeign, failure.mayHaveTakenEffect { session.licenseLost() }
       if isForeign, let token = failure.token { session.foreignToken(token) }
       if mayAsk, isForeign, flows[index].resends < 3, failure.isDenial, mayBeStale(generation, index) {
         // Another reply replaced the session token, or is about to, while this was on its way: once more with the newest.

@@ -43,6 +43,9 @@ extension SSMSession {
   /// A licence request with the session token was sent.
   package mutating func foreignSent() { foreign &+= 1 }
 
+  /// A licence request with the session token may have been answered, but the answer is lost.
+  package mutating func licenseLost() { mayHaveLostToken = true }
+
   /// A licence request with the session token was answered; a new token in it was given to `foreignToken` before.
   package mutating func foreignAnswered(now: Milliseconds) -> [Action] {
     foreign = foreign > 0 ? foreign - 1 : 0
@@ -64,7 +67,7 @@ extension SSMSession {
     switch phase {
     case .closing:
       guard setupInFlight == nil, !isBeatInFlight, foreign == 0 else { return [] }
-      if isUnknownToServer { return end(left: false, orphanPossible: false) }
+      if isUnknownToServer { return end(left: false, orphanPossible: mayBeHeldByAnotherToken) }
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .retryingTeardown:
       // No need to try the old token again.
@@ -76,6 +79,9 @@ extension SSMSession {
     case .idle, .settingUp, .contested, .active, .failed, .tearingDown: return []
     }
   }
+
+  /// A server that does not know our token may hold the session all the same.
+  private var mayBeHeldByAnotherToken: Bool { mayHaveLostToken || isBeatInFlight || foreign > 0 }
 
   /// A token newer than the one the last teardown carried.
   private var hasNewerToken: Bool { token != nil && tokenGeneration != teardownGeneration }
@@ -123,13 +129,15 @@ extension SSMSession {
       teardownRefused = true
       if hasNewerToken { return sendTeardown(now: now) }
       // An earlier try may have reached the server although its reply did not reach us.
-      if teardownAttempts > 1, failure.isUnknownSession { return end(left: false, orphanPossible: false) }
+      if teardownAttempts > 1, failure.isUnknownSession { return end(left: false, orphanPossible: mayBeHeldByAnotherToken) }
       if failure.isTransient, teardownAttempts <= policy.teardownRetries, (failure.retryAfter ?? 0) <= longestTeardownPause {
         let at = now.adding(max(500 << UInt64(min(teardownAttempts - 1, 16)), failure.retryAfter ?? 0))
         phase = .retryingTeardown(last, at: at)
         return [.setTimer(wasReleased ? at : min(at, capAt))]
       }
-      return [.teardownFailed(failure.error(.ssm, .teardown).stopping())] + end(left: false, orphanPossible: false)
+      var error = failure.error(.ssm, .teardown).stopping()
+      error.orphanPossible = failure.isUnknownSession && mayBeHeldByAnotherToken
+      return [.teardownFailed(error)] + end(left: false, orphanPossible: error.orphanPossible)
     }
   }
 

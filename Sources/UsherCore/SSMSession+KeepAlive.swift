@@ -98,6 +98,7 @@ extension SSMSession {
   private mutating func keepAliveAnswered(
     _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds, isNewest: Bool, now: Milliseconds
   ) -> [Action] {
+    if case .failure(let failure) = outcome, failure.mayHaveTakenEffect { mayHaveLostToken = true }
     switch phase {
     case .active: break
     case .closing, .tearingDown, .retryingTeardown, .ended:
@@ -131,6 +132,7 @@ extension SSMSession {
     var actions: [Action] = [.keptAlive(lateness: lateness)]
     if toldOutage { actions.append(.recovered) }
     owedSince = nil
+    mayHaveLostToken = false
     toldDoubtful = false
     toldOutage = false
     failedPeriods = 0
@@ -150,7 +152,8 @@ extension SSMSession {
   mutating func beatRefused(_ failure: WireFailure, origin: Origin, operation: Operation) -> [Action] {
     beat = .off
     isUnknownToServer = origin == .ssm && failure.isUnknownSession
-    let error = failure.error(origin, operation).stopping()
+    var error = failure.error(origin, operation).stopping()
+    error.orphanPossible = isUnknownToServer && mayHaveLostToken
     phase = .failed(error)
     return [.cancelTimer, .failed(error)]
   }

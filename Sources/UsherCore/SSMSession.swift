@@ -79,6 +79,8 @@ package struct SSMSession {
   var failedPeriods: UInt32 = 0
   /// The server said it does not know the session.
   var isUnknownToServer = false
+  /// An answer that may have replaced the token did not reach us.
+  package internal(set) var mayHaveLostToken = false
   var capAt: Milliseconds = .never
   var wasReleased = false
   var isEndTold = false
@@ -177,6 +179,7 @@ package struct SSMSession {
     guard let newToken else { return }
     token = newToken
     tokenGeneration &+= 1
+    mayHaveLostToken = false
   }
 
   mutating func setMode(_ newMode: KeepAliveMode) { mode = newMode }

@@ -105,6 +105,56 @@ import Testing
     s.renewed(token: "t2")
     #expect(s.take().count == 1)
   }
+
+  // MARK: An answer that is lost
+
+  @Test func heartbeat_lostThenUnknown_mayLeaveAnOrphan() {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, Say.lost)
+    s.pass(1000)
+    s.answer(.heartbeat, Say.refused(1006))
+    #expect(s.take() == ["heartbeat t1", "heartbeat failed: REFUSED 1006, orphan possible"])
+    s.close()
+    #expect(s.take() == ["released", "ended, orphan possible"])
+  }
+
+  @Test(arguments: [Say.unreachable, Say.http(503)])
+  func heartbeat_notTakenThenUnknown_leavesNone(outcome: SSMOutcome) {
+    var s = SessionDriver.beating()
+    s.answer(.heartbeat, outcome)
+    s.pass(1000)
+    s.answer(.heartbeat, Say.refused(1006))
+    #expect(s.take().last == "heartbeat failed: REFUSED 1006")
+  }
+
+  @Test func heartbeat_lostAndAnsweredAfter_isForgotten() {
+    for answer in [Say.token("t2"), Say.token(nil)] {
+      var s = SessionDriver.beating()
+      s.answer(.heartbeat, Say.lost)
+      s.pass(1000)
+      s.answer(.heartbeat, answer)
+      s.run(until: 120_000)
+      s.answer(.heartbeat, Say.refused(1006))
+      #expect(s.take().last == "heartbeat failed: REFUSED 1006")
+    }
+  }
+
+  @Test func teardown_unknownWhileABeatIsNotAnswered_mayLeaveAnOrphan() {
+    var s = SessionDriver.beating()
+    s.close()
+    s.run(until: 63_000)
+    s.answer(.teardown, Say.refused(1006))
+    #expect(s.take() == ["teardown t1", "teardown failed: REFUSED", "released", "ended, orphan possible"])
+  }
+
+  @Test func teardown_unknownAfterALicenseWasLost_mayLeaveAnOrphan() {
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    p.failed(1, WireFailure(.timeout, mayHaveTakenEffect: true))
+    p.close()
+    p.answer(.teardown, Say.refused(1006))
+    #expect(p.take().last == "closed, orphan possible")
+  }
 }
 
 /// Licences of one session side by side, at a head-end that replaces the token with each.
