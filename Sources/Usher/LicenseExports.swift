@@ -79,7 +79,7 @@ public func usher_playback_request_certificate(
     try refuseWithoutCertificate(object)
     reference.accept()
     object.engine.requestCertificate(
-      object.id, timeout: certificateTimeout, isBlocking: false, complete: completion(playback, object.tag, fn, user_data, reference))
+      object.id, timeout: nil, isBlocking: false, complete: completion(playback, object.tag, fn, user_data, reference))
   }
 }
 

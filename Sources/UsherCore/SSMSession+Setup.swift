@@ -57,7 +57,8 @@ extension SSMSession {
 
   private mutating func setUp(_ fields: SessionFields, now: Milliseconds) -> [Action] {
     guard fields.token != nil else {
-      return fail(setupError(.protocolError, fields.isObject ? "set-up answered without a session token" : "set-up answered with something that is not a JSON object", orphan: true))
+      let message = fields.isObject ? "set-up answered without a session token" : "set-up answered with something that is not a JSON object"
+      return fail(setupError(fields, message, orphan: true))
     }
     take(fields.token)
     let period: Milliseconds
@@ -67,7 +68,7 @@ extension SSMSession {
     case .none:
       guard policy.missingPeriod == .noTimer else {
         // The token is known, so the slot goes back at close.
-        return fail(setupError(.protocolError, "set-up answered without a usable heartbeat period", orphan: false))
+        return fail(setupError(fields, "set-up answered without a usable heartbeat period", orphan: false))
       }
       period = 0
     }
@@ -112,8 +113,9 @@ extension SSMSession {
     return false
   }
 
-  private func setupError(_ status: Status, _ message: String, orphan: Bool) -> UsherError {
-    UsherError(status, origin: .ssm, operation: .setup, httpStatus: 200, message: message, mustStop: true, orphanPossible: orphan)
+  private func setupError(_ fields: SessionFields, _ message: String, orphan: Bool) -> UsherError {
+    UsherError(
+      .protocolError, origin: .ssm, operation: .setup, httpStatus: fields.httpStatus, message: message, mustStop: true, orphanPossible: orphan)
   }
 
   private mutating func fail(_ error: UsherError) -> [Action] {

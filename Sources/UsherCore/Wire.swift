@@ -13,9 +13,12 @@ package enum PeriodField: Equatable, Sendable {
 
 /// What a successful reply said, as far as sessions go.
 package struct SessionFields: Sendable {
+  package var httpStatus: Int32 = 200
   package var isObject = false
   /// nil where there is none, or an empty one.
   package var token: Secret?
+  /// There is one, but it is no string, or cannot stand in a header.
+  package var isTokenUnusable = false
   package var period = PeriodField.missing
   /// `sessionDrmEnforced`, where the reply has it.
   package var enforced: Bool?

@@ -132,7 +132,7 @@ extension Engine {
   }
 
   func askCertificateHook(
-    _ hook: @escaping DelegateHooks.Hook, _ entry: PlaybackEntry, _ timeout: Milliseconds, _ handOver: @escaping (Answer) -> Void
+    _ hook: @escaping DelegateHooks.Hook, _ entry: PlaybackEntry, _ timeout: Milliseconds?, _ handOver: @escaping (Answer) -> Void
   ) {
     let delegate = entry.delegate
     let playback = entry.id
@@ -145,7 +145,7 @@ extension Engine {
       let answer = wait.wait()
       return answer.data.map { .value($0) } ?? .failed(answer.error)
     }
-    ask(entry, .hook(.certificate), question, atMost: min(timeout, delegate.hookTimeout), put: { ask, host in hook(ask, question, host) }) { _, reply, status in
+    ask(entry, .hook(.certificate), question, atMost: min(timeout ?? .never, delegate.hookTimeout), put: { ask, host in hook(ask, question, host) }) { _, reply, status in
       switch reply {
       case .builtin: self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)
       case .value(let certificate): handOver(self.certificateAnswer(certificate))

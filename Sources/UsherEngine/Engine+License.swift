@@ -145,8 +145,8 @@ extension Engine {
 
   // MARK: Certificates
 
-  /// Any thread. `complete` as in `requestLicense`.
-  package func requestCertificate(_ playback: PlaybackID, timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void) {
+  /// Any thread. `timeout` and `complete` as in `requestLicense`.
+  package func requestCertificate(_ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void) {
     submit {
       let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
       guard let entry = self.playbacks[playback] else { return handOver(self.certificateFailure(UsherError(.closed))) }
@@ -157,10 +157,10 @@ extension Engine {
   }
 
   /// The built-in way to a certificate.
-  func fetchCertificate(_ delegate: LicenseDelegate, for playback: PlaybackID, timeout: Milliseconds, _ handOver: @escaping (Answer) -> Void) {
+  func fetchCertificate(_ delegate: LicenseDelegate, for playback: PlaybackID, timeout: Milliseconds?, _ handOver: @escaping (Answer) -> Void) {
       if let certificate = delegate.certificate { return handOver(self.certificateAnswer(certificate)) }
       let waiter = CertificateWaiter(playback: playback, complete: handOver)
-      waiter.timer = self.timers.set(at: self.clock.now.adding(timeout), .certificate(delegate, waiter))
+      if let timeout { waiter.timer = self.timers.set(at: self.clock.now.adding(timeout), .certificate(delegate, waiter)) }
       delegate.certificateWaiters.append(waiter)
       guard !delegate.isFetchingCertificate else { return }
       guard let request = delegate.certificateRequest() else {
@@ -174,11 +174,7 @@ extension Engine {
     switch outcome {
     case .failure(let failure): endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
     case .response(let response):
-      if let failure = ReplyDecoder.denial(response) {
-        return endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
-      }
-      guard response.status == 200, response.body.count > 0 else {
-        let failure = ReplyDecoder.unreadable(response, "the certificate is empty")
+      if let failure = ReplyDecoder.notACertificate(response) {
         return endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
       }
       let certificate = ReplyDecoder.certificate(response.body)

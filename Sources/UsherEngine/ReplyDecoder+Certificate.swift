@@ -23,4 +23,25 @@ extension ReplyDecoder {
     guard let der = Base64.decode(UnsafeBufferPointer(rebasing: inner)), der.count > 0, der.withBytes({ $0[0] == 0x30 }) else { return nil }
     return der
   }
+
+  /// Why the reply is no certificate; nil if it may be one. Its form is between server and CDM, but it is kept for all playbacks of its delegate: a
+  /// sign-in page, or DER that lacks its end, must not be.
+  static func notACertificate(_ response: HTTPResponse) -> WireFailure? {
+    if let failure = denial(response) { return failure }
+    return response.body.withBytes { body in
+      if isBlank(body) { return unreadable(response, "the certificate is empty") }
+      if isHTML(body) { return unreadable(response, "the answer is a web page") }
+      if let whole = sizeOfDER(body), whole > body.count { return unreadable(response, "the certificate lacks its end") }
+      return nil
+    }
+  }
+
+  /// How long a DER SEQUENCE says it is, header included; nil where it is none.
+  private static func sizeOfDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+    guard bytes.count >= 2, bytes[0] == 0x30 else { return nil }
+    let digits = Int(bytes[1] & 0x7F)
+    if bytes[1] < 0x80 { return 2 + digits }
+    guard digits >= 1, digits <= 3, bytes.count >= 2 + digits else { return nil }
+    return bytes[2..<(2 + digits)].reduce(0) { $0 << 8 | Int($1) } + 2 + digits
+  }
 }

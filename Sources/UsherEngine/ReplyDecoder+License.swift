@@ -47,8 +47,9 @@ extension ReplyDecoder {
   private static func withHeader(_ decoding: LicenseDecoding, _ response: HTTPResponse, _ names: SessionFieldNames) -> LicenseDecoding {
     switch decoding {
     case .success(var reply):
+      reply.fields.httpStatus = response.status
       if reply.fields.token == nil { reply.fields.token = headerToken(response) }
-      return .success(reply)
+      return reply.fields.token == nil && reply.fields.isTokenUnusable ? .failure(unreadable(response, unusable)) : .success(reply)
     case .failure(var failure):
       failure.token = sessionFields(response, names).token
       return .failure(failure)
@@ -105,15 +106,5 @@ extension ReplyDecoder {
   /// Octets of a licence always hold some byte that no text has.
   private static func isText(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
     body.allSatisfy { ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
-  }
-
-  private static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    guard let start = body.firstIndex(of: 0x3C), start < 64 else { return false }
-    let rest = body[start...]
-    return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")
-  }
-
-  private static func startsIgnoringCase(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {
-    word.withUTF8Buffer { equalIgnoringCase(bytes.prefix($0.count), $0) }
   }
 }

@@ -9,12 +9,18 @@ enum ReplyDecoder {
     case .response(let response):
       if let failure = denial(response, hiding: secrets) { return .failure(failure) }
       return response.body.withBytes { body in
-        guard call != .teardown, !isBlank(body) else { return .success(SessionFields()) }
-        guard let document = JSONDocument.parse(body) else {
-          return .failure(unreadable(response, "the answer is not JSON"))
+        if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
+        var found = SessionFields()
+        if call != .teardown, !isBlank(body) {
+          guard let document = JSONDocument.parse(body) else {
+            return .failure(unreadable(response, "the answer is not JSON"))
+          }
+          found = fields(document.root)
+          if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
+          // Set-up has its own words for these.
+          if call == .heartbeat, !found.isObject || found.isTokenUnusable { return .failure(unreadable(response, unusable)) }
         }
-        let found = fields(document.root)
-        if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
+        found.httpStatus = response.status
         return .success(found)
       }
     }
@@ -49,7 +55,10 @@ enum ReplyDecoder {
   static func fields(_ root: JSONValue, _ names: SessionFieldNames = standardNames) -> SessionFields {
     var fields = SessionFields()
     fields.isObject = root.isObject
-    fields.token = token(root.member(at: names.token))
+    if let value = root.member(at: names.token) {
+      fields.token = token(value)
+      fields.isTokenUnusable = fields.token == nil && value.withString { $0.count } != 0
+    }
     fields.enforced = root.member(at: names.enforced)?.bool
     if let period = root.member(at: names.period) {
       if let number = period.number {
@@ -64,8 +73,20 @@ enum ReplyDecoder {
   }
 
   /// A session token that may stand in a header.
-  private static func token(_ value: JSONValue?) -> Secret? {
-    value?.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
+  private static func token(_ value: JSONValue) -> Secret? {
+    value.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
+  }
+
+  static let unusable = "the answer has no usable session token"
+
+  static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let start = body.firstIndex(of: 0x3C), start < 64 else { return false }
+    let rest = body[start...]
+    return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")
+  }
+
+  private static func startsIgnoringCase(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {
+    word.withUTF8Buffer { equalIgnoringCase(bytes.prefix($0.count), $0) }
   }
 
   private static let standardNames = SessionFieldNames()

@@ -59,9 +59,32 @@ import Testing
     #expect(read == nil || (read?.isObject == false && read?.token == nil))
   }
 
-  @Test(arguments: ["", "  \r\n", "OK", "{}", "<html>", #"{"sessionToken":"late"}"#])
+  @Test(arguments: ["", "  \r\n", "OK", "{}", #"{"sessionToken":"late"}"#, #"{"sessionToken":7}"#, "[]"])
   func teardown_anyBodyWithSuccess_isFine(body: String) {
     for status in [200, 204] as [Int32] { #expect(fields(ReplyDecoder.ssm(response(status, body), .teardown)) != nil) }
+  }
+
+  @Test(arguments: ["<html>", "\n<!DOCTYPE html>", "  <HTML lang=de>"])
+  func webPage_isNobodysAnswer(body: String) {
+    for call in [SSMSession.Call.setup, .heartbeat, .teardown] {
+      let failed = failure(ReplyDecoder.ssm(response(200, body), call))
+      #expect(failed?.status == .protocolError && failed?.message == "the answer is a web page" && failed?.isTransient == true)
+    }
+  }
+
+  @Test(arguments: [#"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, "[]", "5", "\"text\""])
+  func heartbeat_answeredWithAnUnusableToken_isProtocolError(body: String) {
+    let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat))
+    #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true)
+  }
+
+  @Test(arguments: [#"{"sessionToken":""}"#, #"{"sessionToken":null}"#, "{}", ""])
+  func heartbeat_answeredWithoutAToken_isSuccess(body: String) {
+    #expect(fields(ReplyDecoder.ssm(response(200, body), .heartbeat)).map { $0.token == nil } == true)
+  }
+
+  @Test func success_keepsItsHTTPStatus() {
+    #expect(fields(setup(204, ""))?.httpStatus == 204 && fields(setup(202, #"{"sessionToken":"t"}"#))?.httpStatus == 202)
   }
 
   @Test func heartbeat_emptyBody_keepsTheToken() {
@@ -175,6 +198,34 @@ import Testing
   func license_denied_isReadTheSameForEveryKeySystem(keySystem: KeySystem) {
     let failed = failure(license(keySystem, #"{"errorCode":4005,"message":"expired"}"#, status: 400))
     #expect(failed?.status == .refused && failed?.serviceCode == 4005 && failed?.message == "expired")
+  }
+
+  @Test func license_withAnUnusableSessionToken_isProtocolError() {
+    #expect(failure(license(.fairPlay, #"{"CkcMessage":"Zm9v","sessionToken":7}"#))?.status == .protocolError)
+    #expect(failure(license(.clearKey, #"{"keys":[{}],"sessionToken":{}}"#))?.status == .protocolError)
+    #expect(reply(license(.fairPlay, #"{"CkcMessage":"Zm9v","sessionToken":null}"#)) != nil)
+  }
+
+  // MARK: Certificates
+
+  private func certificate(_ bytes: [UInt8], status: Int32 = 200) -> WireFailure? {
+    ReplyDecoder.notACertificate(HTTPResponse(status: status, body: Secret(bytes), retryAfter: nil))
+  }
+
+  @Test func certificate_ofAnyForm_isTaken() {
+    let long = [0x30, 0x82, 0x01, 0x00] + [UInt8](repeating: 7, count: 256)
+    for body in [[0x30, 0x03, 1, 2, 3], long, long + [0], Array("{\"certificate\":\"Zm9v\"}".utf8), Array("-----BEGIN CERTIFICATE-----".utf8), [0x0A, 1]] as [[UInt8]] {
+      #expect(certificate(body) == nil && certificate(body, status: 202) == nil)
+    }
+  }
+
+  @Test func certificate_thatIsNone_isProtocolError() {
+    let page = Array("<html>sign in</html>".utf8)
+    for body in [[], [0x20, 0x0A], page, [0x30, 0x82, 0x01, 0x00, 7], [0x30, 0x05, 1], [0x30, 0x83, 0xFF, 0xFF, 0xFF]] as [[UInt8]] {
+      #expect(certificate(body)?.status == .protocolError && certificate(body)?.httpStatus == 200)
+    }
+    #expect(certificate(page, status: 503)?.status == .http)
+    for short in [[0x30], [0x30, 0x80], [0x30, 0x82, 0x01], [0x30, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9]] as [[UInt8]] { #expect(certificate(short) == nil) }
   }
 
   @Test func randomBodies_neverTrap() {

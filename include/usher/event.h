@@ -36,7 +36,7 @@ extern "C" {
 /** A licence request failed, or could not be sent; not told for requests that closing or a zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
 /** The playback is closed: nothing more will be told about it. `error.status` says why: USHER_OK, or USHER_E_REPLACED; `error.orphan_possible` is set where
-    a set-up's reply never came. Told when the teardown has ended, its retries included; in threaded mode before
+    a session may be held whose token never reached us. Told when the teardown has ended, its retries included; in threaded mode before
     usher_playback_wait_closed() returns, and before usher_context_close() does unless observers take longer than a second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 

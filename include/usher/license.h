@@ -129,7 +129,8 @@ USHER_API int32_t usher_playback_get_license(usher_playback *playback, const ush
  *
  * @param playback    whose delegate's.
  * @param timeout_ms  longest wait on the context's clock. 0: 10000.
- * @param out         as usher_playback_get_license(). `data` is the certificate as the server sent it (DER).
+ * @param out         as usher_playback_get_license(). `data` is the certificate as the server sent it (DER); a web page, or DER that lacks its end, is
+ *                    USHER_E_PROTOCOL.
  * @return USHER_OK, USHER_E_STATE without a certificate URL, or the error's status; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
  * Threads: any. In callbacks: no. Since: 0.1
  */

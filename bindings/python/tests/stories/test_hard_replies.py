@@ -1,0 +1,136 @@
+"""Answers and connections that went wrong once: each story failed before its mend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import usher
+from stage import Stage, StageFactory
+from usher.testing.doors import Proxy
+from usher.testing.headend import Fault
+
+E = usher.EventType
+
+
+def certified(stage: Stage) -> usher.Playback:
+    """A playback whose delegate has a certificate URL, its session set up."""
+    delegate = stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay"))
+    playback = stage.play(delegate=delegate)
+    stage.settle()
+    return playback
+
+
+# ---- whether the head-end may have read it -----------------------------------------------------------------------------
+
+
+@pytest.mark.leaves_session
+def test_setup_whoseConnectionDiesAndTheNextIsRefused_mayLeaveAnOrphan(stage: Stage) -> None:
+    stage.play(tag="before", player=usher.Player(stage.context)).close()
+    stage.settle()
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    stage.play(tag="a")
+    stage.headend.wait_held()
+    stage.headend.stop()
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR, "a")
+    assert (error.status, error.orphan_possible) == (usher.Status.TRANSPORT, True)
+
+
+def test_setup_afterAnOutage_isNotSpoiltByIt(stage: Stage) -> None:
+    playback = stage.play(tag="before", player=usher.Player(stage.context))
+    stage.settle()
+    stage.headend.faults.add("license", Fault.stall("before"))
+    playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([b"0123456789abcdef"]))
+    stage.headend.wait_held()
+    stage.headend.stop()
+    stage.settle()
+    stage.headend.start()
+    stage.play(tag="after")
+    stage.settle()
+    assert stage.events.types("after") == ["SESSION_STARTED"]
+
+
+def test_setup_deniedByTheProxy_leavesNoOrphan(stage_factory: StageFactory) -> None:
+    with Proxy() as proxy:
+        stage = stage_factory(headend={"tls": True}, proxy=proxy.address)
+        proxy.denied.add(stage.headend.port)
+        stage.play()
+        stage.settle()
+        assert not stage.events.error(E.SETUP_ERROR).orphan_possible
+
+
+# ---- a token that was lost -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.leaves_session
+def test_heartbeat_whoseNewTokenIsLost_mayLeaveAnOrphan(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.drop("after"))
+    playback = stage.play()
+    stage.advance(61_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.service_code, error.orphan_possible) == (1006, True)
+    playback.close()
+    stage.settle()
+    assert stage.events.only(E.PLAYBACK_CLOSED).orphan_possible
+
+
+@pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("given", [7, ["token"], {"token": "x"}, True, "a\r\nX: y"], ids=str)
+def test_heartbeat_answeredWithATokenThatIsNone_isTriedAgain(stage_factory: StageFactory, given: Any) -> None:
+    stage = stage_factory(headend={"token_rotation": "accept_previous"})
+    stage.headend.faults.add("heartbeat", Fault.fields(sessionToken=given))
+    stage.play()
+    stage.advance(61_000)
+    assert stage.events.types() == ["SESSION_STARTED", "KEPT_ALIVE"]
+    assert [seq for route, seq in stage.seqs() if route == "heartbeat"] == [1, 1]
+    stage.advance(59_000)
+    assert stage.seqs()[-1] == ("heartbeat", 3)
+
+
+# ---- answers that are none --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.leaves_session
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_setup_answeredWithoutAToken_isToldWithItsHTTPStatus(stage: Stage, status: int) -> None:
+    body: dict[str, Any] = {} if status == 204 else {"body": {"heartbeat": 60}}
+    stage.headend.faults.add("setup", Fault.reply(status, processed=True, **body))
+    stage.play()
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR)
+    assert (error.status, error.http_status, error.orphan_possible) == (usher.Status.PROTOCOL, status, True)
+
+
+@pytest.mark.breaks_rules("after-teardown")
+def test_teardown_answeredByASignInPage_isTriedAgain(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.html_page())
+    playback = stage.play()
+    stage.settle()
+    playback.close()
+    stage.advance(1000)
+    assert stage.routes() == ["setup", "teardown", "teardown"]
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+
+
+@pytest.mark.parametrize("fault", [Fault.html_page(), Fault.short_length()], ids=["sign-in page", "cut short"])
+def test_certificate_thatIsNone_isNotKept(stage: Stage, fault: Fault) -> None:
+    stage.headend.faults.add("certificate", fault)
+    playback = certified(stage)
+    with pytest.raises(usher.ProtocolError):
+        playback.get_certificate()
+    whole = playback.get_certificate()
+    assert whole[:2] == b"\x30\x82" and playback.get_certificate() == whole
+    assert stage.headend.journal.count("certificate") == 2
+
+
+def test_certificate_ofASilentServer_isTheServersFault(stage: Stage) -> None:
+    stage.headend.faults.add("certificate", Fault.stall())
+    playback = certified(stage)
+    asked = playback.request_certificate()
+    stage.headend.wait_held()
+    stage.advance(10_000)
+    error = asked.exception(5)
+    assert isinstance(error, usher.UsherTimeoutError)
+    assert error.origin is usher.Origin.CERTIFICATE
