@@ -33,6 +33,19 @@ final class Transfer {
 /// How long a request may take before others stop waiting for its place.
 private let stallTime: Milliseconds = 1000
 
+/// How long a keep-alive waits for a place: a burst of requests that are answered passes in less, one of requests that are not must not make it late.
+private let keepAlivePatience: Milliseconds = 100
+
+extension Transfer.Purpose {
+  func isKeepAlive(_ request: HTTPRequest) -> Bool {
+    switch self {
+    case .ssm(_, _, let call): return call == .heartbeat
+    case .license: return request.isUrgent
+    case .certificate, .load: return false
+    }
+  }
+}
+
 extension Engine {
   /// - Parameter atMost: how long it may take where that is less than the context's bound.
   func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost: Milliseconds = .never) {
@@ -43,8 +56,18 @@ extension Engine {
     let transfer = Transfer(
       purpose: purpose, request: request, now: now, timeout: min(options.transport.httpTimeout, atMost), isWaiting: !isAdmitted)
     transfers[id] = transfer
-    transfer.timer = timers.set(at: isAdmitted ? firstTimer(transfer, now) : transfer.deadline, .transfer(id))
+    let patience = purpose.isKeepAlive(request) ? keepAlivePatience : .never
+    transfer.timer = timers.set(at: isAdmitted ? firstTimer(transfer, now) : min(transfer.deadline, now.adding(patience)), .transfer(id))
     if isAdmitted { startTransfer(id, request) }
+  }
+
+  /// It waited long enough: it goes although every place is taken.
+  private func startWithoutPlace(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
+    _ = queue.withdraw(id, transfer.request.endpoint.origin)
+    transfer.isWaiting = false
+    transfer.deadline = now.adding(transfer.timeout)
+    transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+    startTransfer(id, transfer.request)
   }
 
   /// Connections of an origin that let a request down are not used again until a fresh one was answered.
@@ -67,6 +90,7 @@ extension Engine {
     guard let transfer = transfers[id] else { return }
     let now = clock.now
     if now < transfer.deadline {
+      if transfer.isWaiting { return startWithoutPlace(id, transfer, now) }
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
       giveUpPlace(transfer)
       return

@@ -131,7 +131,27 @@ import Testing
     s.finish()
   }
 
-  @Test func requests_neverExceedTheBoundUnlessTheyStall() throws {
+  @Test func heartbeats_whileOthersStallInEveryPlace_areOnTime() throws {
+    // Two places at the origin, taken by beats that hang when the seventh playback's is due.
+    let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)
+    let s = try #require(Simulation(network, perOrigin: 2))
+    let delegate = Simulation.delegate(steady)
+    for player in 1...7 as ClosedRange<UInt64> {
+      if player == 7 { s.pass(500) }
+      s.engine.addPlayer(player)
+      s.play(player, on: player, delegate)
+    }
+    s.run(until: 19_000)
+    network.setLatency(100_000_000)
+    s.run(until: 20_599)
+    #expect(network.calls.filter { $0.path == "heartbeat" }.count == 6)
+    s.run(until: 20_600)
+    #expect(network.calls.filter { $0.path == "heartbeat" }.count == 7)
+    network.setLatency(0)
+    s.finish()
+  }
+
+  @Test func requests_neverExceedTheBoundUnlessTheyStallOrKeepASessionAlive() throws {
     let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 200)
     let s = try #require(Simulation(network, perOrigin: 3))
     let delegate = Simulation.delegate()
@@ -139,9 +159,11 @@ import Testing
       s.engine.addPlayer(player)
       s.play(player, on: player, delegate)
     }
-    s.run(until: 60_000)
+    s.run(until: 19_000)
     #expect(network.mostAtOnce == 3)
     #expect(s.events.all.filter { $0.kind == .sessionStarted }.count == 20)
+    s.run(until: 60_000)
+    #expect(network.calls.filter { $0.path == "heartbeat" }.count >= 40)
     s.finish()
   }
 
