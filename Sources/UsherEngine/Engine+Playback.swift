@@ -135,6 +135,7 @@ extension Engine {
         var error = UsherError(status == .replaced ? .replaced : .ok)
         error.orphanPossible = orphanPossible
         emit(.playbackClosed, entry, error: error)
+        entry.hasToldClosed = true
         for wait in entry.closeWaits { endCloseWait(wait, entry.id) }
         entry.closeWaits = []
         entry.callbacks = PlaybackCallbacks()
@@ -154,7 +155,7 @@ extension Engine {
     case .heartbeatError(let error): emit(.heartbeatError, entry, error: error)
     case .teardownError(let error):
       // Of a slot whose token came after the end was told: events have ended, the log has not.
-      guard entry.machine.isClosedTold else { return emit(.teardownError, entry, error: error) }
+      guard entry.hasToldClosed else { return emit(.teardownError, entry, error: error) }
       if wants(.warning) { tell(.warning, "playback \(entry.id): a session that came late could not be given back: \(error.message)") }
     case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness)
     case .recovered: emit(.recovered, entry)

@@ -50,6 +50,8 @@ final class PlaybackEntry {
   var payloadAsk: Ask?
   var setupWaits: [Wait<Status>] = []
   var closeWaits: [Wait<Status>] = []
+  /// Its end was told: the machine knows it before the actions ahead of it are performed.
+  var hasToldClosed = false
   var setupStatus: Status?
   var slotsGivenBackAtSetup: UInt64 = 0
   var nextLicense: LicenseID = 1
