@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test sanitize bench profile model build clean packages
+.PHONY: help demo test faults sanitize bench profile model build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -30,6 +30,7 @@ help:
 	@echo
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
+	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
 	@echo '  make sanitize  the C and C++ hosts under valgrind and ThreadSanitizer (minutes)'
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
@@ -44,6 +45,10 @@ demo: build .venv/ready
 
 test: build $(checked) $(cpp) .venv/ready
 	@$(python) scripts/test.py $(PARTS)
+
+# The page is written when every cell came out as expected.
+faults: $(shipped) .venv/ready
+	@cd bindings/python && USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 ../../$(python) -m pytest -q --timeout 300 -p no:cacheprovider --write-page tests/faults
 
 sanitize: build $(checked) .venv/ready
 	@scripts/sanitize

@@ -13,6 +13,12 @@ pytest_plugins = ["usher.testing.pytest_plugin"]
 
 HERE = Path(__file__).resolve().parent
 LAST = "test_every_function.py"
+APART = {"headend", "faults"}
+"""Folders that are parts of their own."""
+
+
+def is_apart(path: Path) -> bool:
+    return not APART.isdisjoint(path.relative_to(HERE).parts)
 
 
 class Calls:
@@ -59,14 +65,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What looks at the calls of all others comes last."""
     items.sort(key=lambda item: item.path.name == LAST)
-    wanted = {path for path in HERE.rglob("test_*.py") if "headend" not in path.relative_to(HERE).parts}
+    wanted = {path for path in HERE.rglob("test_*.py") if not is_apart(path)}
     named = any("::" in argument for argument in config.args)
     config.stash[CALLS].is_whole_suite = wanted <= {item.path for item in items} and not named
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
     for item in items:
-        if "headend" not in item.path.relative_to(HERE).parts:
+        if not is_apart(item.path):
             item.config.stash[CALLS].is_whole_suite = False
 
 

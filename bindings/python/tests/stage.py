@@ -82,6 +82,10 @@ class Stage:
         self.events = EventLog()
         self.context.add_observer(self.events)
         self.held_callbacks = 0
+        self.also_held: list[Callable[[], int]] = []
+        """Who else holds requests on purpose: how many."""
+        self.step_ms = 100
+        """How far time moves at once while replies wait for the head-end's clock."""
         self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
         self._playbacks: list[usher.Playback] = []
@@ -124,13 +128,19 @@ class Stage:
         """(route, number of the session token sent), in order."""
         return [(e.route, e.session_token.seq if e.session_token else None) for e in self.headend.journal]
 
+    @property
+    def held(self) -> int:
+        """How many requests the story holds on purpose."""
+        return self.headend.held + getattr(self.headend.clock, "waiting", 0) + sum(count() for count in self.also_held)
+
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Waits until nothing is under way but what the head-end holds and callbacks the story holds. Pumps a pumped context."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while True:
-            allowed = self.headend.held + getattr(self.headend.clock, "waiting", 0)
+            held = self.held
+            allowed = held + (self.context.pending().queued if held else 0)  # what is held may take every place at its origin
             try:
                 if self.pumps:
                     self.context.settle(allowed, ANY, 20)
@@ -139,11 +149,11 @@ class Stage:
                 else:
                     self.context.settle(allowed, self.held_callbacks, 20)
                 # Exactly as many: one the library gave up is held until the head-end notices that its client is gone.
-                if self.context.pending().transfers == self.headend.held + getattr(self.headend.clock, "waiting", 0):
+                if self.context.pending().transfers == self.held:
                     return
                 threading.Event().wait(0.001)
                 if time.monotonic() > deadline:
-                    raise AssertionError(f"the head-end holds {self.headend.held} requests, the library has {self.context.pending()}")
+                    raise AssertionError(f"{self.held} requests are held, the library has {self.context.pending()}")
             except usher.UsherTimeoutError:
                 if time.monotonic() > deadline:
                     raise AssertionError(
@@ -160,7 +170,7 @@ class Stage:
             timer = self.context.pending().next_timer_ms
             step = remaining if timer is None else min(remaining, timer)
             if getattr(self.headend.clock, "waiting", 0):
-                step = min(step, 100)
+                step = min(step, self.step_ms)
             stops += 1
             assert stops < 10_000, f"time does not move: {self.context.pending()}"
             self.headend.advance(step)

@@ -46,6 +46,7 @@ def test_openDoor_letsThrough(headend: HeadEnd, door: Door) -> None:
 
 
 def test_refusingDoor_resetsAndRefuses_untilItOpens(headend: HeadEnd, door: Door) -> None:
+    port = door.port
     with connect(door) as stream:
         set_up(stream, headend)
         door.set(State.REFUSING)
@@ -56,6 +57,7 @@ def test_refusingDoor_resetsAndRefuses_untilItOpens(headend: HeadEnd, door: Door
             connect(door)
     door.set(State.REFUSING)
     door.set(State.OPEN)
+    assert door.port == port
     with connect(door) as stream:
         assert b"200 OK" in set_up(stream, headend)
 

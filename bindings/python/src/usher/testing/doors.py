@@ -32,6 +32,22 @@ class State(Enum):
     """Connections are taken and what they send is read, but nothing is passed on and nothing answered."""
 
 
+def _bound() -> socket.socket:
+    """A socket that keeps its port while it does not listen: it has to ask for it by number."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as found:
+            address = found.getsockname()
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setblocking(False)
+        try:
+            made.bind(address)
+        except OSError:
+            made.close()
+        else:
+            return made
+
+
 class Loop:
     """An event loop on a thread of its own."""
 
@@ -75,8 +91,7 @@ class Door:
         self._target = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._tls = tls
         self._state = State.OPEN
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=1024)
-        self._socket.setblocking(False)
+        self._socket = _bound()
         self._changed = threading.Condition()
         self._connections = 0
         self._handshakes_failed = 0
@@ -110,6 +125,15 @@ class Door:
     def set(self, state: State) -> None:
         """Changes what it does, for connections there are too; returns when it is so."""
         self._work.call(self._enter(state))
+
+    def present(self, tls: ssl.SSLContext) -> None:
+        """Speaks TLS by these settings from now on; connections there are are reset."""
+
+        async def change() -> None:
+            self._tls = tls
+            self._reset_all()
+
+        self._work.call(change())
 
     @property
     def connections(self) -> int:
@@ -163,7 +187,9 @@ class Door:
 
     def _reset_all(self) -> None:
         for writer in list(self._waiting):
-            peer: socket.socket = writer.get_extra_info("socket")
+            peer: socket.socket | None = writer.get_extra_info("socket")
+            if peer is None:
+                continue  # closed already
             with contextlib.suppress(OSError):
                 peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOTHING)
             writer.transport.abort()
@@ -214,7 +240,10 @@ class Door:
             self._changed.notify_all()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection(*self._target)
+        await self._join(reader, writer, self._target)
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: tuple[str, int]) -> None:
+        there_reader, there_writer = await asyncio.open_connection(*target)
         back = asyncio.ensure_future(self._pass_back(there_reader, writer))
         try:
             while data := await reader.read(_PIECE):
@@ -234,3 +263,36 @@ class Door:
                     writer.write(data)
                     await writer.drain()
             writer.close()
+
+
+class Proxy(Door):
+    """An HTTP proxy: a door that lets through to where CONNECT asks for, unless told otherwise.
+
+    Attributes:
+        denied: ports that are answered 502 in place of a tunnel.
+    """
+
+    def __init__(self) -> None:
+        self.denied: set[int] = set()
+        super().__init__("http://127.0.0.1")
+
+    @property
+    def address(self) -> str:
+        """What a player is configured with."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            return
+        method, target, _ = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+        host, _, port = target.rpartition(":")
+        if method != "CONNECT" or not port.isdigit() or int(port) in self.denied:
+            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+            return
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await self._join(reader, writer, (host.strip("[]"), int(port)))

@@ -1,0 +1,151 @@
+"""What is to come of each fault: the table the run is held to. docs/faults.md is made of the run, and explains the words.
+
+The reasons are those of docs/protocol.md ("When it fails", "Who wins"): set-up, licence and certificate are not tried again by themselves,
+keep-alives are, inside their period, teardowns three times; what the head-end may have read may have taken effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Row = dict[str, str]
+
+ALIVE = "KEPT_ALIVE; torn down;"
+RENEWED = "LICENSE, KEPT_ALIVE; torn down;"
+
+
+def outage(told: str, arrived: int) -> Row:
+    """A lasting fault that keep-alives are tried against: one error, then recovery."""
+    return {
+        "heartbeat lasting": f"HEARTBEAT_ERROR {told} stop, KEPT_ALIVE, RECOVERED; torn down; {arrived} arrived",
+        "renewal lasting": f"HEARTBEAT_ERROR {told} stop, LICENSE, KEPT_ALIVE, RECOVERED; torn down; {arrived} arrived",
+    }
+
+
+def tried_again(arrived: int) -> Row:
+    """A brief fault: the second try goes well, and the host is told of success only."""
+    return {
+        "heartbeat": f"{ALIVE} {arrived} arrived",
+        "heartbeat strict": f"{ALIVE} {arrived} arrived",
+        "renewal": f"{RENEWED} {arrived} arrived",
+        "renewal strict": f"{RENEWED} {arrived} arrived",
+        "teardown": f"torn down; {arrived} arrived",
+    }
+
+
+def unsent(status: str) -> Row:
+    """No request got out: nothing can be held that we do not know of."""
+    return {
+        "setup": f"SETUP_ERROR {status} stop; closed; 0 arrived",
+        "license": f"LICENSE_ERROR {status} stop; torn down; 0 arrived",
+        **tried_again(1),
+        **outage(status, 1),
+        "teardown lasting": f"TEARDOWN_ERROR {status} stop; 0 arrived, 1 held",
+        "certificate": f"answer {status}; torn down; 0 arrived",
+    }
+
+
+def passing(told: str) -> Row:
+    """Answered without effect, and worth another try: 5xx, 429, a redirect."""
+    return {
+        "setup": f"SETUP_ERROR {told} stop; closed; 1 arrived",
+        "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
+        **tried_again(2),
+        **outage(told, 11),
+        "teardown lasting": f"TEARDOWN_ERROR {told} stop; 4 arrived, 1 held",
+        "certificate": f"answer {told}; torn down; 1 arrived",
+    }
+
+
+def denied(status: int) -> Row:
+    """The server's last word."""
+    told = f"HTTP {status}"
+    keep_alive = f"HEARTBEAT_ERROR {told} stop; torn down; 1 arrived"
+    teardown = f"TEARDOWN_ERROR {told} stop; 1 arrived, 1 held"
+    names = ("heartbeat", "heartbeat strict", "heartbeat lasting", "renewal", "renewal strict", "renewal lasting")
+    return {**passing(told), **dict.fromkeys(names, keep_alive), "teardown": teardown, "teardown lasting": teardown}
+
+
+def lost(told: str, arrived: int = 11) -> Row:
+    """The request took effect and its answer is lost, the new session token with it. A head-end that takes the previous token gives another; a
+    strict one has a session nobody has the token of."""
+    refused = "REFUSED 400 code 1006 stop"
+    return {
+        "setup": f"SETUP_ERROR {told} stop orphan; closed orphan; 1 arrived, 1 held",
+        "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
+        **tried_again(2),
+        "heartbeat strict": f"HEARTBEAT_ERROR {refused} orphan; closed orphan; 2 arrived, 1 held",
+        "renewal strict": f"HEARTBEAT_ERROR {refused}; TEARDOWN_ERROR {refused} orphan; 2 arrived, 1 held",
+        **outage(told, arrived),
+        "teardown lasting": f"TEARDOWN_ERROR {told} stop; 4 arrived",
+        "certificate": f"answer {told}; torn down; 1 arrived",
+    }
+
+
+FINE: Row = {
+    "setup": "SESSION_STARTED; torn down; 1 arrived",
+    "license": "LICENSE; torn down; 1 arrived",
+    **tried_again(1),
+    "heartbeat lasting": "KEPT_ALIVE x3; torn down; 3 arrived",
+    "renewal lasting": "LICENSE, KEPT_ALIVE, LICENSE, KEPT_ALIVE, LICENSE, KEPT_ALIVE; torn down; 3 arrived",
+    "teardown lasting": "torn down; 1 arrived",
+    "certificate": "certificate; torn down; 1 arrived",
+}
+"""As without a fault."""
+
+NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "torn down; 1 arrived"}
+"""Success of a teardown is its HTTP status."""
+
+# A teardown that took effect answers its second try with 400 and 1006; cut, only the 400 is left, which is a last word.
+CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400 stop; 2 arrived"}
+
+# The head-end has forgotten every session: whatever token it is shown is unknown to it, and the library cannot know why.
+FORGOTTEN = "REFUSED 400 code 1006 stop"
+
+EXPECTED: Mapping[str, Row] = {
+    "refused": unsent("TRANSPORT"),
+    "reset in head": lost("TRANSPORT"),
+    "reset in body": lost("TRANSPORT"),
+    "mute": {**unsent("TIMEOUT"), "setup": "SETUP_ERROR TIMEOUT stop orphan; closed orphan; 0 arrived"},
+    "mute tls": unsent("TIMEOUT"),
+    "silence": lost("TIMEOUT", 7),
+    "trickle": {**lost("TIMEOUT", 7), **NOT_LOOKED_AT},
+    "100 MB": {**lost("TOO_LARGE 200"), "teardown lasting": "TEARDOWN_ERROR TOO_LARGE 400 stop; 4 arrived"},
+    "truncated chunks": {**lost("TRANSPORT"), **CUT},
+    "bad chunks": lost("TRANSPORT"),
+    "length too long": {**lost("TRANSPORT"), **CUT},
+    "length too short": {**lost("PROTOCOL 200"), **NOT_LOOKED_AT},
+    "html": {**passing("PROTOCOL 200"), "setup": "SETUP_ERROR PROTOCOL 200 stop orphan; closed orphan; 1 arrived"},
+    "wrong types": {**lost("PROTOCOL 200"), **NOT_LOOKED_AT, "certificate": "18 bytes as they came; torn down; 1 arrived"},
+    "204": {
+        **lost("PROTOCOL 204"),
+        **NOT_LOOKED_AT,
+        "heartbeat": FINE["heartbeat"],
+        "heartbeat strict": "KEPT_ALIVE; TEARDOWN_ERROR REFUSED 400 code 1006 stop; 1 arrived, 1 held",
+        "heartbeat lasting": FINE["heartbeat lasting"],
+    },
+    "202": FINE,
+    **{f"{status} {where}": passing(f"REDIRECT {status}") for where in ("host", "http") for status in (301, 302, 307, 308)},
+    **{str(status): denied(status) for status in (401, 403, 409, 410)},
+    **{str(status): passing(f"HTTP {status}") for status in (429, 500, 503)},
+    "expired": unsent("TLS"),
+    "wrong name": unsent("TLS"),
+    "tls 1.0": unsent("TLS"),
+    "restarted": {**lost("TRANSPORT", 2), "teardown lasting": "TEARDOWN_ERROR TRANSPORT stop; 1 arrived"},
+    "restarted empty": {
+        "setup": "SETUP_ERROR TRANSPORT stop orphan; closed orphan; 1 arrived",
+        "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN} orphan; 1 arrived; again: {FORGOTTEN}",
+        "heartbeat": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
+        "heartbeat strict": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
+        "heartbeat lasting": f"HEARTBEAT_ERROR TRANSPORT stop, HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
+        "renewal": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
+        "renewal strict": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
+        "renewal lasting": f"HEARTBEAT_ERROR TRANSPORT stop, HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
+        "teardown": "closed; 2 arrived",
+        "teardown lasting": "TEARDOWN_ERROR TRANSPORT stop; 1 arrived",
+        "certificate": f"answer TRANSPORT; TEARDOWN_ERROR {FORGOTTEN}; 1 arrived",
+    },
+    "proxy 502": unsent("TRANSPORT"),
+    "proxy gone": unsent("TRANSPORT"),
+}
+"""Fault, then column, to the outcome as text."""

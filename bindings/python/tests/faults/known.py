@@ -1,0 +1,156 @@
+"""The faults: the rows of the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from operations import Fault
+from scene import Scene
+
+from usher.testing import headend
+from usher.testing.doors import State
+from usher.testing.headend.replies import Reply
+
+Script = headend.Fault
+
+
+def scripted(
+    key: str,
+    title: str,
+    fault: Script | Callable[[Scene], Script],
+    *,
+    door: str = "",
+    fails_after_ms: int = 0,
+    takes_effect: bool = False,
+    breaks: tuple[str, ...] = (),
+) -> Fault:
+    """A fault of the head-end's script, on the operation's route."""
+
+    def begin(scene: Scene) -> None:
+        made = fault if isinstance(fault, Script) else fault(scene)
+        scene.headend.faults.add(scene.route, made, always=True, account=scene.account)
+
+    def end(scene: Scene) -> None:
+        scene.headend.faults.clear(scene.route)
+
+    return Fault(key, title, begin, end, door=door, fails_after_ms=fails_after_ms, takes_effect=takes_effect, breaks=breaks)
+
+
+def at_door(key: str, title: str, state: State, *, door: str = "plain", fails_after_ms: int = 0) -> Fault:
+    """The way to the head-end is shut."""
+    return Fault(key, title, partial(_set, state), partial(_set, State.OPEN), door=door, fails_after_ms=fails_after_ms)
+
+
+def _set(state: State, scene: Scene) -> None:
+    assert scene.door is not None
+    scene.door.set(state)
+
+
+def bad_tls(key: str, title: str, kind: str) -> Fault:
+    """TLS that is not to be trusted; ``kind`` names a method of the authority."""
+
+    def present(kind: str, scene: Scene) -> None:
+        assert scene.door is not None
+        scene.door.present(getattr(scene.authority, kind)())
+
+    return Fault(key, title, partial(present, kind), partial(present, "server_context"), door="tls")
+
+
+def redirect(status: int, where: str) -> Fault:
+    words = {"host": "to another host", "http": "from https to http"}[where]
+    door = "tls" if where == "http" else ""
+    return scripted(f"{status} {where}", f"{status} {words}", lambda scene: Script.redirect(scene.traps[where].address, status), door=door)
+
+
+def restart(key: str, title: str, *, keep_table: bool) -> Fault:
+    """The head-end is killed while it answers; while it is down connections are refused."""
+
+    def begin(scene: Scene) -> None:
+        scene.headend.faults.add(scene.route, Script.stall("after"), account=scene.account)
+
+    def strike(scene: Scene) -> None:
+        assert scene.headend.held == 1
+        scene.headend.stop()
+
+    def end(scene: Scene) -> None:
+        scene.headend.faults.clear()
+        scene.headend.restart(keep_table=keep_table)
+
+    return Fault(key, title, begin, end, strike, spares_others=False, takes_effect=True)
+
+
+WRONG_TYPES: Mapping[str, Script] = {
+    "setup": Script.fields(sessionToken=7, heartbeat="60"),
+    "license": Script.fields(keys="none"),
+    "heartbeat": Script.fields(sessionToken=7),
+    "renewal": Script.fields(sessionToken=["7"]),
+    "teardown": Script.reply(200, body='[{"sessionToken": 7}]', content_type="application/json", processed=True),
+    "certificate": Script.reply(200, body='{"certificate": 7}', content_type="application/json", processed=True),
+}
+
+
+def with_status(status: int) -> Script:
+    """The real answer under another status."""
+
+    def edit(reply: Reply) -> Reply:
+        return replace(reply, status=status)
+
+    return Script(f"as {status}", edits=(edit,))
+
+
+def proxy_denies(scene: Scene) -> None:
+    assert scene.proxy is not None and scene.door is not None
+    scene.proxy.denied.add(scene.door.port)
+    scene.door.present(scene.authority.server_context())  # the tunnel there is goes
+
+
+def proxy_allows(scene: Scene) -> None:
+    assert scene.proxy is not None
+    scene.proxy.denied.clear()
+
+
+def proxy(state: State, scene: Scene) -> None:
+    assert scene.proxy is not None
+    scene.proxy.set(state)
+
+
+TIMEOUT_MS = 10_000
+"""http_timeout_ms, and what a keep-alive of a 60 s period is given, whichever is less."""
+
+FAULTS = (
+    at_door("refused", "connection refused", State.REFUSING),
+    scripted("reset in head", "reset amid the headers", Script.reset_in_headers(), takes_effect=True),
+    scripted("reset in body", "reset amid the body", Script.reset_in_body(), takes_effect=True),
+    at_door("mute", "connected, then silence", State.MUTE, fails_after_ms=TIMEOUT_MS),
+    at_door("mute tls", "connected, then silence in place of TLS", State.MUTE, door="tls", fails_after_ms=TIMEOUT_MS),
+    scripted("silence", "request taken, then silence", Script.stall("after"), fails_after_ms=TIMEOUT_MS, takes_effect=True),
+    scripted("trickle", "a byte a second", Script.trickle(1, 1000), fails_after_ms=TIMEOUT_MS, takes_effect=True),
+    scripted("100 MB", "a body of 100 MB", Script.endless(100_000_000), takes_effect=True),
+    scripted("truncated chunks", "chunked, the last chunk missing", Script.truncated_chunks(), takes_effect=True),
+    scripted("bad chunks", "chunked, with a size that is no number", Script.bad_chunks(), takes_effect=True),
+    scripted("length too long", "Content-Length more than is sent", Script.truncate(), takes_effect=True),
+    scripted("length too short", "Content-Length less than is sent", Script.short_length(), takes_effect=True),
+    scripted("html", "a web page with 200", Script.html_page(), breaks=("after-teardown",)),
+    scripted("wrong types", "JSON of the wrong types", lambda scene: WRONG_TYPES[scene.operation], takes_effect=True),
+    scripted("204", "204 without a body", Script.reply(204, processed=True), takes_effect=True),
+    scripted("202", "202 with the usual body", with_status(202), takes_effect=True),
+    *(redirect(status, where) for status in (301, 302, 307, 308) for where in ("host", "http")),
+    scripted("401", "401", Script.status(401)),
+    scripted("403", "403", Script.status(403)),
+    scripted("409", "409", Script.status(409)),
+    scripted("410", "410", Script.status(410)),
+    scripted("429", "429, Retry-After 2 s", Script.status(429, retry_after=2)),
+    scripted("500", "500", Script.status(500)),
+    scripted("503", "503", Script.status(503)),
+    bad_tls("expired", "expired certificate", "expired"),
+    bad_tls("wrong name", "certificate of another host", "wrong_name"),
+    bad_tls("tls 1.0", "nothing newer than TLS 1.0", "old_tls"),
+    restart("restarted", "killed amid the answer, restarted", keep_table=True),
+    restart("restarted empty", "killed amid the answer, restarted without its session table", keep_table=False),
+    Fault("proxy 502", "the proxy answers 502", proxy_denies, proxy_allows, door="tls", proxied=True),
+    Fault(
+        "proxy gone", "the proxy is gone", partial(proxy, State.REFUSING), partial(proxy, State.OPEN), door="tls", proxied=True, spares_others=False
+    ),
+)

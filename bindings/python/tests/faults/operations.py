@@ -1,0 +1,267 @@
+"""The operations a fault can meet, and how a playback comes to each of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from outcome import Outcome, tell_end, tell_error, tell_events
+from scene import PERIOD_MS, Scene
+
+import usher
+from usher import EventType, Operation, Origin
+from usher.testing.headend.fixtures import Authority
+
+
+class Act:
+    """One operation of the subject: ``prepare`` comes just before it, ``trigger`` brings it about."""
+
+    origin = Origin.SSM
+    operation = Operation.NONE
+    settles_ms = 12_000
+    """How long after the fault until all of it is known."""
+    lasting_ms = 12_000
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.answer: Future[Any] | None = None
+
+    def prepare(self) -> None:
+        self.scene.play()
+        self.scene.stage.settle()
+
+    def trigger(self) -> None:
+        raise NotImplementedError
+
+    def again(self) -> str:
+        """Asks again once the fault is over; what went wrong."""
+        return ""
+
+    def told(self, events: list[usher.Event]) -> str:
+        return tell_events(events, self.origin, self.operation)
+
+    def ask(self, request: Future[Any]) -> str:
+        """The error of an answer, in words; empty for a good one."""
+        self.scene.stage.settle()
+        error = request.exception(0)
+        if error is None:
+            return ""
+        assert isinstance(error, usher.UsherError), error
+        return tell_error(error, self.origin, self.operation)
+
+
+class SetUp(Act):
+    operation = Operation.SETUP
+
+    def prepare(self) -> None:
+        pass
+
+    def trigger(self) -> None:
+        self.scene.play()
+
+    def again(self) -> str:
+        scene = self.scene
+        scene.playback.close()  # type: ignore[union-attr]
+        scene.stage.settle()
+        closed = scene.events()
+        scene.play()
+        scene.stage.settle()
+        return self.told([event for event in scene.events(len(closed)) if event.type is not EventType.SESSION_STARTED])
+
+
+class License(Act):
+    origin, operation = Origin.LICENSE, Operation.LICENSE
+
+    def trigger(self) -> None:
+        self.answer = self.scene.request_license()
+
+    def told(self, events: list[usher.Event]) -> str:
+        """The answer and the event say the same, so it is shown once."""
+        assert self.answer is not None
+        answer = self.ask(self.answer)
+        told = super().told(events)
+        assert told == (f"LICENSE_ERROR {answer}" if answer else "LICENSE"), (told, answer)
+        return told
+
+    def again(self) -> str:
+        return self.ask(self.scene.request_license())
+
+
+class Heartbeat(Act):
+    operation = Operation.HEARTBEAT
+    settles_ms = PERIOD_MS // 2 + 12_000
+    lasting_ms = 2 * PERIOD_MS - 250
+
+    def trigger(self) -> None:
+        self.scene.stage.advance(PERIOD_MS)
+
+
+class Renewal(Heartbeat):
+    origin, operation = Origin.LICENSE, Operation.RENEWAL
+
+    def prepare(self) -> None:
+        super().prepare()
+        answer = self.scene.request_license()
+        self.scene.stage.settle()
+        assert answer.result(0).data
+
+
+class TearDown(Act):
+    operation = Operation.TEARDOWN
+    lasting_ms = settles_ms = 60_000
+
+    def trigger(self) -> None:
+        assert self.scene.playback is not None
+        self.scene.playback.close()
+
+
+class Certificate(Act):
+    origin, operation = Origin.CERTIFICATE, Operation.CERTIFICATE
+
+    def trigger(self) -> None:
+        assert self.scene.playback is not None
+        self.answer = self.scene.playback.request_certificate()
+
+    def told(self, events: list[usher.Event]) -> str:
+        assert self.answer is not None
+        assert not events, events
+        answer = self.ask(self.answer)
+        if answer:
+            return f"answer {answer}"
+        given, whole = self.answer.result(0), self.scene.headend._service.fairplay_certificate
+        return "certificate" if given == whole else f"{len(given)} bytes as they came"
+
+    def again(self) -> str:
+        assert self.scene.playback is not None
+        return self.ask(self.scene.playback.request_certificate())
+
+
+ACTS: dict[str, type[Act]] = {
+    "setup": SetUp,
+    "license": License,
+    "heartbeat": Heartbeat,
+    "renewal": Renewal,
+    "teardown": TearDown,
+    "certificate": Certificate,
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """An operation and how it meets the fault.
+
+    Attributes:
+        operation: a key of ``ACTS``.
+        lasting: the fault meets every try of it, for two periods; else only the first.
+        rotation: which session tokens the head-end takes.
+    """
+
+    name: str
+    operation: str
+    lasting: bool = False
+    rotation: str = "accept_previous"
+
+
+COLUMNS = (
+    Column("setup", "setup"),
+    Column("license", "license"),
+    Column("heartbeat", "heartbeat"),
+    Column("heartbeat strict", "heartbeat", rotation="strict"),
+    Column("heartbeat lasting", "heartbeat", lasting=True, rotation="none"),
+    Column("renewal", "renewal"),
+    Column("renewal strict", "renewal", rotation="strict"),
+    Column("renewal lasting", "renewal", lasting=True, rotation="none"),
+    Column("teardown", "teardown"),
+    Column("teardown lasting", "teardown", lasting=True),
+    Column("certificate", "certificate"),
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row of the matrix.
+
+    Attributes:
+        key: its name in the tables.
+        title: in words.
+        begin: brings it about; called before the operation.
+        end: ends it.
+        strike: called when the operation is under way.
+        door: how the operation comes to the head-end, see ``Scene``.
+        fails_after_ms: how long a try takes to fail.
+        spares_others: other playbacks do not meet it.
+        takes_effect: the head-end acts on the request, so the session token may be lost.
+        breaks: rules of the head-end's that it makes the library break.
+    """
+
+    key: str
+    title: str
+    begin: Callable[[Scene], None]
+    end: Callable[[Scene], None]
+    strike: Callable[[Scene], None] = lambda scene: None
+    door: str = ""
+    proxied: bool = False
+    fails_after_ms: int = 0
+    spares_others: bool = True
+    takes_effect: bool = False
+    breaks: tuple[str, ...] = ()
+
+
+def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
+    """Brings the fault about and tells what came of it. Time: the fault ends 250 ms after the first try has failed, or lasts."""
+    act, stage = ACTS[column.operation](scene), scene.stage
+    act.prepare()
+    before, told_before = scene.arrived(), len(scene.events())
+    fault.begin(scene)
+    act.trigger()
+    stage.settle()
+    fault.strike(scene)
+    stage.advance(act.lasting_ms if column.lasting else fault.fails_after_ms + 250)
+    fault.end(scene)
+    stage.advance(act.settles_ms)
+    events = scene.events(told_before)
+    is_teardown = column.operation == "teardown"
+    open_events = [] if is_teardown else [event for event in events if event.type is not EventType.SESSION_STARTED]
+    told = act.told(open_events)
+    arrived = scene.arrived() - before
+    if column.operation == "setup" and EventType.SESSION_STARTED in [event.type for event in events]:
+        told = "SESSION_STARTED" + (f", {told}" if told else "")
+    count = len(scene.events())
+    if column.operation == "setup":
+        again = act.again() if told != "SESSION_STARTED" else ""
+        ending = [event for event in scene.events(count) if event.type not in (EventType.SESSION_STARTED,)]
+        if told == "SESSION_STARTED":
+            ending = close(scene)
+    elif is_teardown:
+        again, ending = "", events
+    else:
+        again = act.again()
+        ending = close(scene)
+    torn_down = bool(scene.headend.sessions.in_state("torn_down", "subject"))
+    end = tell_end(ending, torn_down, act.origin if is_teardown else Origin.SSM, Operation.TEARDOWN)
+    if column.operation == "setup" and told != "SESSION_STARTED":
+        close(scene)
+    return Outcome(told, arrived, end, scene.held(), again)
+
+
+def close(scene: Scene) -> list[usher.Event]:
+    """Closes the subject; what that tells."""
+    count = len(scene.events())
+    assert scene.playback is not None
+    scene.playback.close()
+    scene.stage.advance(5000)
+    return [event for event in scene.events(count) if event.type not in (EventType.LICENSE,)]
+
+
+def play_in_scene(authority: Authority, fault: Fault, column: Column) -> Outcome:
+    """Plays one cell, and looks that nobody else was hurt by it."""
+    with contextlib.closing(Scene(authority, column.operation, column.rotation, fault.door, fault.proxied)) as scene:
+        outcome = play(scene, column, fault)
+        if fault.spares_others:
+            scene.check_other()
+        scene.check_rules(fault.breaks)
+        scene.finish()
+    return outcome

@@ -1,0 +1,77 @@
+"""What came of a fault, as text: what the host was told, how many requests arrived, and what the head-end holds at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import usher
+from usher import EventType, Operation, Origin
+
+ENDINGS = (EventType.SESSION_ENDED, EventType.PLAYBACK_CLOSED)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One cell of the matrix.
+
+    Attributes:
+        told: events and answers, from the fault on until the host closes.
+        arrived: how many requests of the operation the head-end saw.
+        end: what closing told.
+        held: sessions that remain at the head-end.
+        again: what asking again says once the fault is over; empty where it works.
+    """
+
+    told: str
+    arrived: int
+    end: str
+    held: int
+    again: str = ""
+
+    def __str__(self) -> str:
+        parts = [part for part in (self.told, self.end) if part]
+        parts.append(f"{self.arrived} arrived" + (f", {self.held} held" if self.held else ""))
+        if self.again:
+            parts.append(f"again: {self.again}")
+        return "; ".join(parts)
+
+
+def tell_error(error: usher.UsherError, origin: Origin, operation: Operation) -> str:
+    """Status, what the server said, who said it where that is not to be expected, and the flags."""
+    words = [error.status.name]
+    if error.http_status >= 0:
+        words.append(str(error.http_status))
+    if error.service_code:
+        words.append(f"code {error.service_code}")
+    if (error.origin, error.operation) != (origin, operation):
+        words.append(f"from {error.origin.name} in {error.operation.name}")
+    words += [word for flag, word in ((error.must_stop, "stop"), (error.orphan_possible, "orphan")) if flag]
+    return " ".join(words)
+
+
+def tell_events(events: list[usher.Event], origin: Origin, operation: Operation) -> str:
+    """Events in order, as often as they came."""
+    lines: list[tuple[str, int]] = []
+    for event in events:
+        line = event.type.name
+        if event.error is not None:
+            line += " " + tell_error(event.error, origin, operation)
+        elif event.orphan_possible:
+            line += " orphan"
+        if lines and lines[-1][0] == line:
+            lines[-1] = (line, lines[-1][1] + 1)
+        else:
+            lines.append((line, 1))
+    return ", ".join(line if count == 1 else f"{line} x{count}" for line, count in lines)
+
+
+def tell_end(events: list[usher.Event], torn_down: bool, origin: Origin, operation: Operation) -> str:
+    """What closing told, and whether the head-end gave the slot back for it."""
+    types = [event.type for event in events]
+    assert types.count(EventType.SESSION_ENDED) <= 1 and types[-1:] == [EventType.PLAYBACK_CLOSED], types
+    errors = [event for event in events if event.type not in ENDINGS]
+    orphan = events[-1].orphan_possible
+    if errors:
+        assert orphan == any(event.orphan_possible for event in errors), events
+        return tell_events(errors, origin, operation)
+    return "torn down" if torn_down else "closed orphan" if orphan else "closed"

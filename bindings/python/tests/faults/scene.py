@@ -1,0 +1,177 @@
+"""One playback that meets a fault, another that must not notice, and the head-end that sees both."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import usher
+from stage import KID, Stage
+from usher.testing.doors import Door, Proxy
+from usher.testing.headend import HeadEnd
+from usher.testing.headend.fixtures import Authority
+
+SUBJECT, OTHER = "subject", "other"
+PERIOD_MS = 60_000
+
+ROUTES = {
+    "setup": "setup",
+    "license": "license",
+    "heartbeat": "heartbeat",
+    "renewal": "license-renewal",
+    "teardown": "teardown",
+    "certificate": "certificate",
+}
+"""Operation to route of the journal."""
+
+
+class Trap:
+    """A server nobody may ever come to: a redirect leads there."""
+
+    def __init__(self, host: str) -> None:
+        self._socket = socket.create_server((host, 0))
+        self._socket.setblocking(False)
+        self.address = f"http://{host}:{self._socket.getsockname()[1]}/redirected"
+
+    @property
+    def visited(self) -> bool:
+        """Whether anybody has connected."""
+        try:
+            self._socket.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Scene:
+    """The subject asks by way of a door for the operation under test, and directly for all else.
+
+    Args:
+        operation: a key of ``ROUTES``.
+        rotation: the head-end's token rotation.
+        door: "" for none, "plain" or "tls".
+        proxied: everything goes by TLS through a proxy.
+    """
+
+    def __init__(self, authority: Authority, operation: str, rotation: str, door: str = "", proxied: bool = False) -> None:
+        self.authority = authority
+        self.operation = operation
+        self.route = ROUTES[operation]
+        self._closing = contextlib.ExitStack()
+        self.headend = HeadEnd(
+            clock="manual",
+            token_rotation=rotation,  # type: ignore[arg-type]
+            period_s=PERIOD_MS // 1000,
+            grace=60.0,
+            limit=4,
+            enforced=frozenset({"clearkey"} if operation == "renewal" else ()),
+            control=False,
+        ).start()
+        self._closing.callback(self.headend.stop)
+        self.traps = {"host": Trap("127.0.0.2"), "http": Trap("127.0.0.1")}
+        for trap in self.traps.values():
+            self._closing.callback(trap.close)
+        self.proxy = self._closing.enter_context(Proxy()) if proxied else None
+        self.door = self._make_door(door) if door else None
+        self._main = self._make_door("tls") if proxied else None
+        proxy = self.proxy.address if self.proxy is not None else ""
+        self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy)
+        self._closing.callback(self.stage.close)
+        self.stage.step_ms = 1000
+        self.stage.also_held += [thing_held(thing) for thing in (self.door, self.proxy) if thing is not None]
+        self.player = usher.Player(self.stage.context)
+        self.delegate = self._make_delegate(is_subject=True)
+        self.playback: usher.Playback | None = None
+        self._other = self._play_other()
+
+    def close(self) -> None:
+        self._closing.close()
+
+    # ---- who asks what, and by which way ---------------------------------------------------------------------------------
+
+    def _make_door(self, kind: str) -> Door:
+        return self._closing.enter_context(Door(self.headend.url, tls=self.authority.server_context() if kind == "tls" else None))
+
+    def _address(self, operation: str, address: str, is_subject: bool) -> str:
+        of_license = {"renewal": "license"}.get(self.operation, self.operation)
+        if is_subject and operation == of_license and self.door is not None:
+            return self.door.url(address)
+        return self._main.url(address) if self._main is not None else address
+
+    def _make_delegate(self, is_subject: bool) -> usher.SSPDelegate:
+        headend = self.headend
+        ssm = {f"{name}_url": self._address(name, f"{headend.ssm_url}/v1/sessions/{name}", is_subject) for name in ("setup", "heartbeat", "teardown")}
+        return usher.SSPDelegate(
+            self.stage.context,
+            license_url=self._address("license", headend.license_url("clearkey"), is_subject),
+            certificate_url=self._address("certificate", headend.certificate_url("fairplay"), is_subject),
+            ssm_url=self._address("ssm", headend.ssm_url, is_subject),
+            jitter_permille=usher.OFF,
+            **ssm,
+        )
+
+    def play(self) -> None:
+        """The subject plays; not settled."""
+        token = self.headend.content_token(SUBJECT)
+        self.playback = self.player.play(token, delegate=self.delegate, tag=SUBJECT, payload=lambda request: usher.clear_key_request([KID]))
+
+    def _play_other(self) -> usher.Playback:
+        player = usher.Player(self.stage.context)
+        playback = player.play(self.headend.content_token(OTHER), delegate=self._make_delegate(is_subject=False), tag=OTHER)
+        self.stage.settle()
+        return playback
+
+    def request_license(self) -> Future[Any]:
+        assert self.playback is not None
+        return self.playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
+
+    # ---- what was seen ---------------------------------------------------------------------------------------------------
+
+    def events(self, after: int = 0) -> list[usher.Event]:
+        return self.stage.events.all(tag=SUBJECT)[after:]
+
+    @property
+    def account(self) -> str | None:
+        """Whose requests the operation's are; certificates carry no token."""
+        return None if self.operation == "certificate" else SUBJECT
+
+    def arrived(self) -> int:
+        return self.headend.journal.count(self.route, account=self.account)
+
+    def held(self) -> int:
+        return len(self.headend.sessions.active(SUBJECT))
+
+    def check_other(self) -> None:
+        """The playback beside it was told of every beat, none of them late, and nothing else."""
+        events = self.stage.events.all(tag=OTHER)
+        due = self.stage.context.pending().now_ms // PERIOD_MS
+        assert [e.type.name for e in events] == ["SESSION_STARTED"] + ["KEPT_ALIVE"] * due, self.headend.journal.dump()
+        assert not any(e.lateness_ms for e in events)
+        assert self.headend.journal.count("heartbeat", account=OTHER) == due
+
+    def check_rules(self, breaks: tuple[str, ...] = ()) -> None:
+        """No token old or after teardown, nobody led away, no token told, no callback that failed. Late the subject's beats must be."""
+        self.headend.assert_clean(ignore=("late-beat", *breaks))
+        assert not any(trap.visited for trap in self.traps.values()), "a redirect was followed"
+        told = "\n".join([*self.stage.logs, *(f"{e.error} {e.error!r}" for e in self.stage.events.all() if e.error is not None)])
+        assert "eyJ" not in told, told
+        assert not self.stage.callback_failures
+
+    def finish(self) -> None:
+        """All is closed, and quickly: nothing keeps the context."""
+        self.headend.release()
+        self._other.close()
+        self.stage.advance(1000)
+        assert not self.headend.sessions.active(OTHER) or not self.headend.running
+
+
+def thing_held(thing: Door) -> Callable[[], int]:
+    return lambda: thing.held
+
+
