@@ -7,7 +7,7 @@ extension Engine {
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     let deadline = isBounded ? min(customer.licenseTimeout, entry.machine.session.keepAliveTimeout) : customer.licenseTimeout
     ask(entry, .customerLicense, atMost: deadline, endsWithPlayback: false, put: { ask, host in customer.license(ask, question, host) }) { entry, reply, status in
-      self.licenseDecoded(entry, request, license, customerDecoding(reply, status))
+      if let entry { self.licenseDecoded(entry, request, license, customerDecoding(reply, status)) }
     }
   }
 

@@ -18,16 +18,17 @@ final class LicensePreparation {
 
 /// The host's parts of a delegate: asked one after the other, each now or later; where the host has none, or says so, the built-in behaviour.
 extension Engine {
-  /// Puts a question to the host in the order of the playback. Its end, however it comes, is told on the I/O thread, once.
+  /// Puts a question to the host in the order of the playback. Its end, however it comes, is told on the I/O thread, once; without the playback where that
+  /// is gone by then.
   func ask(
     _ entry: PlaybackEntry, _ kind: Ask.Kind, _ question: HookQuestion? = nil, atMost: Milliseconds, endsWithPlayback: Bool = true,
-    put: @escaping (Ask, HostPlayback) -> Void, answered: @escaping (PlaybackEntry, AskReply, Status) -> Void
+    put: @escaping (Ask, HostPlayback) -> Void, answered: @escaping (PlaybackEntry?, AskReply, Status) -> Void
   ) {
     let id = entry.id
     let ask = Ask(kind, engine: self, question: question) { reply, status in
-      guard let entry = self.playbacks[id] else { return }
-      entry.hookAsks.removeAll { !$0.isOpen }
-      entry.customerAsks.removeAll { !$0.isOpen }
+      let entry = self.playbacks[id]
+      entry?.hookAsks.removeAll { !$0.isOpen }
+      entry?.customerAsks.removeAll { !$0.isOpen }
       answered(entry, reply, status)
     }
     if endsWithPlayback { entry.hookAsks.append(ask) } else { entry.customerAsks.append(ask) }
@@ -36,8 +37,11 @@ extension Engine {
     call(id) { put(ask, host) }
   }
 
+  /// A step of a licence request: of no interest once the playback is gone.
   private func ask(_ entry: PlaybackEntry, _ hook: @escaping DelegateHooks.Hook, _ question: HookQuestion, answered: @escaping (PlaybackEntry, AskReply, Status) -> Void) {
-    ask(entry, .hook(question.kind), question, atMost: entry.delegate.hookTimeout, put: { ask, host in hook(ask, question, host) }, answered: answered)
+    ask(entry, .hook(question.kind), question, atMost: entry.delegate.hookTimeout, put: { ask, host in hook(ask, question, host) }) { entry, reply, status in
+      if let entry { answered(entry, reply, status) }
+    }
   }
 
   /// Headers, URL, body; then the request goes out.
@@ -53,6 +57,8 @@ extension Engine {
       guard let hook else { continue }
       return ask(entry, hook, question(preparation)) { entry, reply, status in
         if let failure = self.take(reply, status, into: preparation) { return self.licenseFailed(entry, preparation.request, failure) }
+        // Closed, or out of time, while the answer was on its way: nobody wants the licence any more.
+        guard entry.jobs[preparation.license] != nil else { return self.licenseFailed(entry, preparation.request, WireFailure(.closed)) }
         self.prepare(entry, preparation, hooks)
       }
     }
@@ -139,15 +145,18 @@ extension Engine {
     let question = HookQuestion(.certificate) {
       let wait = Wait<Answer>()
       self.submit {
-        guard self.playbacks[playback] != nil else { return wait.end(self.certificateFailure(UsherError(.closed))) }
+        // Closed meanwhile: nobody would end a fetch that begins now.
+        guard let entry = self.playbacks[playback], !entry.machine.isClosing else { return wait.end(self.certificateFailure(UsherError(.closed))) }
         self.fetchCertificate(delegate, for: playback, timeout: timeout) { wait.end($0) }
       }
       let answer = wait.wait()
       return answer.data.map { .value($0) } ?? .failed(answer.error)
     }
-    ask(entry, .hook(.certificate), question, atMost: min(timeout ?? .never, delegate.hookTimeout), put: { ask, host in hook(ask, question, host) }) { _, reply, status in
+    ask(entry, .hook(.certificate), question, atMost: min(timeout ?? .never, delegate.hookTimeout), put: { ask, host in hook(ask, question, host) }) { entry, reply, status in
       switch reply {
-      case .builtin: self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)
+      case .builtin:
+        guard let entry, !entry.machine.isClosing else { return handOver(self.certificateFailure(UsherError(.closed))) }
+        self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)
       case .value(let certificate): handOver(self.certificateAnswer(certificate))
       case .failed(let failure): handOver(self.certificateFailure(failure.error(.local, .certificate)))
       case .none, .license: handOver(self.certificateFailure(UsherError(status == .ok ? .callback : status)))

@@ -149,7 +149,7 @@ extension Engine {
   package func requestCertificate(_ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void) {
     submit {
       let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
-      guard let entry = self.playbacks[playback] else { return handOver(self.certificateFailure(UsherError(.closed))) }
+      guard let entry = self.playbacks[playback], !entry.machine.isClosing else { return handOver(self.certificateFailure(UsherError(.closed))) }
       let delegate = entry.delegate
       if let hook = delegate.hooks?.certificate { return self.askCertificateHook(hook, entry, timeout, handOver) }
       self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)

@@ -106,7 +106,7 @@ extension Engine {
   package func requestContentID(_ playback: PlaybackID, url: [UInt8], timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void) {
     submit {
       let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
-      guard let entry = self.playbacks[playback] else { return handOver(contentIDAnswer(.failed(UsherError(.closed)))) }
+      guard let entry = self.playbacks[playback], !entry.machine.isClosing else { return handOver(contentIDAnswer(.failed(UsherError(.closed)))) }
       let hooks = entry.delegate.hooks
       let scheme = hooks?.scheme ?? AssetID.fairPlayScheme
       guard let hook = hooks?.contentID else { return handOver(contentIDAnswer(contentIdentifier(url, scheme))) }
