@@ -4,29 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "support.h"
+#include "watched.h"
 
-/* Given as user_data: a call after its destroy, or a second destroy, is caught. */
-struct watched {
-  int calls, destroyed, late, line;
-};
-/* Never used twice, so that a destroy that comes late is not taken for another's. */
-static struct watched arena[1000];
-static int given;
-static struct watched *watch_at(struct watched **w, int line) {
-  *w = &arena[given++];
-  (*w)->line = line;
-  return *w;
-}
-#define watch(w) watch_at(w, __LINE__)
-/* Not given to the library after all, or given without a destroy. */
-static void forget(struct watched *w) { w->destroyed = 1; }
-static void called(void *user_data) {
-  struct watched *w = (struct watched *)user_data;
-  if (get(&w->destroyed)) add(&w->late, 1);
-  add(&w->calls, 1);
-}
-static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
 static void on_log(int32_t level, const char *line, void *user_data) { (void)level, (void)line, called(user_data); }
 static void on_event(const usher_event *event, void *user_data) { (void)event, called(user_data); }
 static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) { (void)p, (void)r, (void)tag, called(user_data); }
@@ -37,28 +16,6 @@ static void on_token(usher_completion completion, usher_playback *p, uint64_t ta
 static void on_payload(usher_completion completion, usher_playback *p, const char *k, uint64_t tag, void *user_data) {
   (void)p, (void)k, (void)tag, called(user_data);
   usher_complete_payload(completion, NULL, 0);
-}
-
-/* Refused: destroyed on the calling thread, before return. */
-static int at_return, after_return;
-static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
-  int destroyed = get(&w->destroyed);
-  add(destroyed ? &at_return : &after_return, 1);
-  tell(wanted == found && destroyed <= 1 && w->calls == 0, "%s: %s, destroyed %d times at return, called %d times", what, usher_status_name(found), destroyed, get(&w->calls));
-}
-#define at_once(w, wanted, call, what) \
-  do {                                 \
-    int32_t found_;                    \
-    watch(&w);                         \
-    found_ = (call);                   \
-    refused(w, wanted, found_, what);  \
-  } while (0)
-/* Within a while; `calls` -1: any number. */
-static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
-  int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
-  sleep_ms(2);
-  tell(came && get(&w->destroyed) == 1 && get(&w->late) == 0 && (calls < 0 || get(&w->calls) == calls), "%s (%s): destroyed %d times, called %d times, %d of them too late",
-       what, mode_name(callbacks), get(&w->destroyed), get(&w->calls), get(&w->late));
 }
 
 static void contexts(int32_t callbacks) {
@@ -256,7 +213,6 @@ static void requests_of(int32_t callbacks) {
 
 int main(void) {
   int32_t callbacks;
-  int seen = 0, wrong;
   for (callbacks = USHER_CALLBACKS_THREADED; callbacks <= USHER_CALLBACKS_PUMPED; callbacks++) {
     contexts(callbacks);
     observers(callbacks);
@@ -264,10 +220,7 @@ int main(void) {
     playbacks(callbacks);
     requests_of(callbacks);
     nothing_held(mode_name(callbacks));
-    wrong = 0;
-    for (; seen < given; seen++)
-      if (get(&arena[seen].destroyed) != 1 || get(&arena[seen].late) != 0) printf("given in line %d: destroyed %d times\n", arena[seen].line, get(&arena[seen].destroyed)), wrong++;
-    tell(wrong == 0, "in the end every user_data was destroyed exactly once (%s): not so %d of %d", mode_name(callbacks), wrong, given);
+    all_destroyed(callbacks);
   }
   tell(after_return == 0, "refused calls destroy their user_data on the calling thread, before they return: %d do, %d do not", at_return, after_return);
   return failed != 0;
