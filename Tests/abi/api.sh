@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 library=$(readlink -f "$1") include=${2:-$here/../../include}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-members=$(sed -n '/^typedef struct usher_api {/,/^} usher_api;/s/^  .*(\*\([a-z_]*\))(.*/\1/p' "$include/usher/api.h")
+members=$(sed -n '/^typedef struct usher_api {/,/^} usher_api;/s/^  .*(\*\([a-z0-9_]*\))(.*/\1/p' "$include/usher/api.h")
 functions=$(cat "$include"/usher/*.h | sed -n 's/^USHER_API [^(]*[ *]usher_\([a-z0-9_]*\)(.*/\1/p' | grep -v '^get_api$')
 same "the table has the headers' functions" "$(echo "$functions" | sort)" "$(echo "$members" | sort)"
 for name in $members; do echo "FUNCTION($name)"; done >"$work/functions.h"

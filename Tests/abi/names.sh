@@ -19,7 +19,7 @@ list() { sed -n "s/^#define \($1[A-Z0-9_]*\)\( .*\|\$\)/\1/p" "$include/usher/$2
   done
 } >"$work/every.h"
 same "every option and result structure with a struct_size to fill has an INIT" \
-  "$(cat "$include"/usher/*.h | tr '\n' ' ' | sed 's/typedef struct/\n&/g' | grep -E '^typedef struct usher_[a-z_]+ \{ *(/\*[^*]*\*+([^/*][^*]*\*+)*/ *)?size_t struct_size;' | sed 's/typedef struct \([a-z_]*\) .*/\1/' | grep -vE '^usher_(event|api)$' | sort)" \
+  "$(cat "$include"/usher/*.h | tr '\n' ' ' | sed 's/typedef struct/\n&/g' | grep -E '^typedef struct usher_[a-z0-9_]+ \{ *(/\*[^*]*\*+([^/*][^*]*\*+)*/ *)?size_t struct_size;' | sed 's/typedef struct \([a-z0-9_]*\) .*/\1/' | grep -vE '^usher_(event|api|hook_call|customer_request|spc_request|protection)$' | sort)" \
   "$(sed -n 's/^INIT(\(.*\),.*/\1/p' "$work/every.h" | sort)"
 build() { # compiler, standard, language, program
   $1 -x "$3" -std="$2" -Wall -Wextra -pedantic -Wno-missing-field-initializers -Werror -I "$include" -I "$work" "$here/names.c" -x none "$library" -o "$4"
