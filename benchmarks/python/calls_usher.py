@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import peer
+
 import usher
 from usher import _ffi
 
