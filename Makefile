@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test faults sanitize bench profile model build clean packages
+.PHONY: help demo test faults sanitize bench profile model mutants build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -35,6 +35,7 @@ help:
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
 	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
+	@echo '  make mutants  bugs planted in the state machines, each of which the search must find'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -64,6 +65,9 @@ endif
 
 model: packages
 	@SECONDS_TO_SEARCH=$(or $(SECONDS),120) scripts/model
+
+mutants: packages
+	@$(PYTHON) scripts/mutants $(NAMES)
 
 profile: $(shipped) $(bench)
 	@$(bounded) 900 $(PYTHON) benchmarks/hotpath.py --programs $(dir $(bench)) --out benchmarks/PROFILE.md
