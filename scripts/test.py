@@ -184,7 +184,7 @@ def hosts() -> list[Part]:
         runner = ROOT / "Tests" / folder / "run"
         if runner.exists():
             for kind, library in (("shipped", SHIPPED), ("checked", CHECKED)):
-                command = [PYTHON, str(runner), str(library), "--python", PYTHON]
+                command = [PYTHON, str(runner), str(library), "--python", PYTHON, "--show"]
                 found.append(Part(f"{folder}-{kind}", f"{title}, {kind} library", command, count_sum, 300))
     return found
 
@@ -224,6 +224,11 @@ def all_parts() -> list[Part]:
         Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")], timeout_s=240),
         Part("bench", "benchmarks build and run", ["make", "--no-print-directory", "bench", "QUICK=1"], timeout_s=600),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
+        Part(
+            "conformance",
+            "docs/conformance.md: the tests it names ran and passed",
+            [PYTHON, str(ROOT / "Tests" / "docs" / "conformance.py"), str(LOGS)],
+        ),
     ]
 
 

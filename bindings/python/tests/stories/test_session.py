@@ -256,6 +256,16 @@ def test_requests_carryTheDocumentedHeadersAndBodies(stage: Stage) -> None:
     assert setup.header("user-agent") == f"usher/{usher.library_version()}"
 
 
+def test_setupBody_ofTheHost_isSentAsItIs(stage: Stage) -> None:
+    body = '{"externalSessionId": "living room", "device": {"id": 7}}'
+    playback = stage.play(delegate=stage.delegate(setup_body=body))
+    stage.advance(60_000)
+    playback.close()
+    stage.settle()
+    assert [e.body for e in stage.headend.journal] == [body.encode(), b"{}", b"{}"]
+    assert stage.headend.journal.last("setup").header("content-type") == "application/json; charset=utf-8"
+
+
 def test_bodies_emptyByOption_areEmpty(stage: Stage) -> None:
     playback = stage.play(delegate=stage.delegate(setup_body="", keep_alive_body=""))
     stage.advance(60_000)

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""docs/conformance.md: every statement names tests, they exist, and they ran and passed.
+
+    Tests/docs/conformance.py               the tests it names exist
+    Tests/docs/conformance.py build/test    ... and passed in the results there: JUnit XML of Swift and Python, output of C and C++
+
+One line a claim, "ok - ..." or "not ok - ...". A kind of test without any results is told ("# ..."), and nothing is claimed of it.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "conformance.md"
+NOT_SHOWN = "Not shown by a test"
+STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+PYTHON = ROOT / "bindings" / "python" / "tests"
+RESULTS = {"Swift": "swift*.xml", "head-end": "headend*.xml", "Python": "python-*.xml", "faults": "faults*.xml", "C": "c-*.log", "C++": "cpp-*.log"}
+"""Kind of test to its parts' results; every one that is there must have the test."""
+
+failed = 0
+
+
+def claim(what: str, wrong: Iterable[str]) -> None:
+    global failed
+    found = list(wrong)
+    print(f"{'not ok' if found else 'ok'} - {what}")
+    for line in found:
+        print(f"    {line}")
+    failed += bool(found)
+
+
+# ---- what there is ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class File:
+    """A file of tests: its kind, and each test's names in the results (for C the claim itself)."""
+
+    path: Path
+    kind: str
+    tests: dict[str, list[str]] = field(default_factory=dict)
+
+    def ids(self, name: str) -> list[str]:
+        """A claim may be named by its beginning, since its end may be made when it is told."""
+        if self.kind in ("C", "C++"):
+            return [name] if any(text.startswith(name) for text in self.tests) else []
+        return self.tests.get(name, [])
+
+
+def swift(path: Path) -> File:
+    """@Test functions, by the type they stand in."""
+    found, suite, pending = File(path, "Swift"), "", False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.lstrip().startswith("//"):
+            continue
+        if outer := re.match(r"(?:@\w+(?:\([^)]*\))? )*(?:final )?(?:struct|class|actor|enum|extension) (\w+)", line):
+            suite = outer[1]
+        pending = pending or "@Test" in line
+        if pending and (function := re.search(r"\bfunc `?(\w+)", line)):
+            found.tests.setdefault(function[1], []).append(f"{path.parent.name}.{suite}.{function[1]}")
+            pending = False
+    return found
+
+
+def python(path: Path) -> File:
+    """test_ functions of the module; parameters are not told apart."""
+    module = ".".join(path.relative_to(PYTHON.parent).with_suffix("").parts)
+    found = File(path, {"headend": "head-end", "faults": "faults"}.get(path.parent.name, "Python"))
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
+            found.tests[node.name] = [f"{module}.{node.name}"]
+    return found
+
+
+def claims(path: Path) -> File:
+    """The texts of tell(good, text, ...) and answers(wanted, found, text), in C and C++: what they say before the first thing put in."""
+    found = File(path, "C" if path.suffix == ".c" else "C++")
+    text = path.read_text(encoding="utf-8")
+    for call in re.finditer(r"\b(tell|answers)\(", text):
+        arguments = arguments_of(text, call.end())
+        place = 1 if call[1] == "tell" else 2
+        for said in STRING.findall(arguments[place]) if place < len(arguments) else []:
+            if beginning := re.split(r"%(?!%)", said.replace('\\"', '"'))[0].rstrip():
+                found.tests[beginning] = [beginning]
+    return found
+
+
+def arguments_of(text: str, start: int) -> list[str]:
+    """The arguments of a call whose parenthesis is open."""
+    found, depth, at, begin = [], 1, start, start
+    while at < len(text):
+        if string := STRING.match(text, at):
+            at = string.end()
+            continue
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth == 0 or (depth == 1 and text[at] == ","):
+            found.append(text[begin:at])
+            begin = at + 1
+        if depth == 0:
+            break
+        at += 1
+    return found
+
+
+def there() -> dict[str, list[File]]:
+    files = [
+        *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/*.swift")),
+        *(python(path) for path in PYTHON.rglob("test_*.py")),
+        *(claims(path) for folder in ("c", "cpp") for path in (ROOT / "Tests" / folder).glob("*.c*")),
+    ]
+    found: dict[str, list[File]] = {}
+    for file in files:
+        found.setdefault(file.path.name, []).append(file)
+    return found
+
+
+# ---- what the page says ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Table:
+    """One group's statements and the tests it names, as file and name."""
+
+    title: str
+    statements: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    named: list[tuple[str, str]] = field(default_factory=list)
+
+
+def tables() -> list[Table]:
+    found: list[Table] = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            found.append(Table(line[3:].strip()))
+        elif line.startswith("|") and found and not re.match(r"\|[-| ]+\|$|\| statement \|", line):
+            row(found[-1], line)
+    return [table for table in found if table.statements]
+
+
+def row(table: Table, line: str) -> None:
+    cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+    table.statements.append(cells[0])
+    names = re.findall(r"`([\w.]+)::([^`]+)`", cells[-1])
+    table.named += names
+    if not names:
+        table.without.append(cells[0])
+
+
+# ---- what ran --------------------------------------------------------------------------------------------------------
+
+
+def cases(file: Path) -> Iterator[tuple[str, str]]:
+    """Each test's name as in `File.tests`, and what came of it."""
+    if file.suffix == ".log":
+        for good, text in re.findall(r"^(ok|not ok) - (.*)$", file.read_text(encoding="utf-8", errors="replace"), re.M):
+            yield text, "passed" if good == "ok" else "failed"
+        return
+    for case in ElementTree.parse(file).iter("testcase"):
+        kinds = {child.tag for child in case}
+        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        name = re.split(r"[(\[]", case.get("name") or "")[0]
+        yield f"{case.get('classname')}.{name}", outcome
+
+
+class Ran:
+    """The results of one part."""
+
+    def __init__(self, name: str, files: list[Path]) -> None:
+        self.name, self.outcomes = name, dict[str, set[str]]()
+        for file in files:
+            for test, outcome in cases(file):
+                self.outcomes.setdefault(test, set()).add(outcome)
+
+    def outcome(self, test: str, by_beginning: bool) -> str:
+        found = {outcome for name, all_of in self.outcomes.items() if name == test or (by_beginning and name.startswith(test)) for outcome in all_of}
+        return "failed" if "failed" in found else "passed" if "passed" in found else "skipped" if found else "did not run"
+
+
+def results(folder: Path) -> dict[str, list[Ran]]:
+    """By kind; `swift test` writes one file for each testing library, of which one has our tests."""
+    found: dict[str, list[Ran]] = {}
+    for kind, pattern in RESULTS.items():
+        files = sorted(folder.glob(pattern))
+        parts = [files] if kind == "Swift" else [[file] for file in files]
+        found[kind] = [Ran(part[0].name, part) for part in parts if part]
+    return found
+
+
+# ---- claims ----------------------------------------------------------------------------------------------------------
+
+
+def exist(table: Table, files: dict[str, list[File]]) -> Iterator[str]:
+    for file, name in table.named:
+        found = files.get(file, [])
+        if len(found) != 1:
+            yield f"{file}: {'no such file of tests' if not found else 'several files have this name'}"
+        elif not found[0].ids(name):
+            yield f"{file} has no {name}"
+
+
+def passed(table: Table, files: dict[str, list[File]], ran: dict[str, list[Ran]]) -> Iterator[str]:
+    for name, kind, test in sorted(tests_of(table, files)):
+        for part in ran[kind]:
+            outcome = part.outcome(test, kind in ("C", "C++"))
+            if outcome != "passed":
+                yield f"{name}: {outcome} ({part.name})"
+
+
+def tests_of(table: Table, files: dict[str, list[File]]) -> set[tuple[str, str, str]]:
+    """Name on the page, kind, name in the results."""
+    named = [(f"{file}::{name}", found, name) for file, name in table.named for found in files.get(file, [])]
+    return {(title, found.kind, test) for title, found, name in named for test in found.ids(name)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("results", nargs="?", type=Path, metavar="FOLDER", help="with the results of the tests: build/test")
+    folder: Path | None = parser.parse_args().results
+    files, page = there(), tables()
+    ran = results(folder) if folder else {kind: [] for kind in RESULTS}
+    groups = [table for table in page if table.title != NOT_SHOWN]
+    claim(f'the last section is "{NOT_SHOWN}"', [] if page and page[-1].title == NOT_SHOWN and len(groups) == len(page) - 1 else ["it is not"])
+    claim("what is not shown names no test", [f"{file}::{name}" for table in page if table.title == NOT_SHOWN for file, name in table.named])
+    said = [statement for table in page for statement in table.statements]
+    claim(f"the {len(said)} statements are told once", sorted({text for text in said if said.count(text) > 1}))
+    unseen: dict[str, set[str]] = {}
+    for table in groups:
+        tests = tests_of(table, files)
+        claim(f"{table.title}: each of {len(table.statements)} statements names a test", table.without)
+        claim(f"{table.title}: its {len(set(table.named))} tests exist", exist(table, files))
+        for name, kind, _ in tests:
+            if not ran[kind]:
+                unseen.setdefault(kind, set()).add(name)
+        looked_up = {name for name, kind, _ in tests if ran[kind]}
+        if looked_up:
+            claim(f"{table.title}: {len(looked_up)} of its tests ran and passed", passed(table, files, ran))
+    for kind, names in sorted(unseen.items()):
+        print(f"# not looked up, since there are no results {RESULTS[kind]}: {len(names)} tests of kind {kind}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
