@@ -55,6 +55,26 @@ def test_license_ofEachKeySystem_arrivesAndBeatsKeepItAlive(stage: Stage, key_sy
     assert stage.routes() == ["setup", "license", "heartbeat", "heartbeat", "teardown"]
 
 
+HEADERS = {
+    "clearkey": ("application/json", "application/json", None),
+    "fairplay": ("application/octet-stream", "application/json", None),
+    "playready": ("text/xml; charset=utf-8", None, '"http://schemas.microsoft.com/DRM/2007/03/protocols/AcquireLicense"'),
+    "widevine": ("application/json", "application/json", None),
+}
+
+
+@pytest.mark.parametrize("key_system", SYSTEMS)
+def test_licenseRequest_ofEachKeySystem_hasItsHeaders(stage: Stage, key_system: str) -> None:
+    playback = stage.play(key_system=key_system)
+    stage.settle()
+    playback.get_license(SYSTEMS[key_system], PAYLOAD[key_system])
+    entry = stage.headend.journal.last("license")
+    content_type, accept, action = HEADERS[key_system]
+    assert (entry.method, entry.header("content-type"), entry.header("soapaction")) == ("POST", content_type, action)
+    if accept:
+        assert entry.header("accept") == accept
+
+
 @pytest.mark.parametrize("key_system", ["clearkey", "fairplay", "playready"])
 def test_session_enforced_isKeptAliveByRenewals(stage_factory: StageFactory, key_system: str) -> None:
     stage = stage_factory(headend={"enforced": {key_system}})
@@ -168,6 +188,8 @@ def test_certificate_isFetchedOnceAndAFailureIsNotRemembered(stage: Stage) -> No
     assert first[:2] == b"\x30\x82"
     assert playback.request_certificate().result(5) == first
     assert stage.headend.journal.count("certificate") == 2
+    entry = stage.headend.journal.last("certificate")
+    assert (entry.method, entry.header("nv-authorizations")) == ("GET", None)
 
 
 def test_certificate_withoutAUrl_isAStateError(stage: Stage) -> None:
