@@ -68,13 +68,16 @@ extension World {
       if let outcome = request.outcome { answer(request, outcome) }
     case .lose(let index):
       budget.faults -= 1
+      if requests[index].isTeardown { spoiltTeardowns += 1 }
       answer(requests.remove(at: index), .failure(WireFailure(.timeout, mayHaveTakenEffect: true)))
     case .refuse(let index):
       budget.faults -= 1
+      if requests[index].isTeardown { spoiltTeardowns += 1 }
       answer(requests.remove(at: index), .failure(WireFailure(.http, httpStatus: 503)))
     case .timer:
       now = max(now, timer ?? now)
       timer = nil
+      capPassed = capPassed || isClosed
       perform(machine.timerFired(now: now))
     case .license: ask(isRenewal: false)
     case .renewal: ask(isRenewal: true)
@@ -216,7 +219,8 @@ extension World {
     if !machine.isFinished { return blame("closed, but never finished: a dead state") }
     if closes != 1 { blame("finished, but told as closed \(closes) times") }
     for license in 1..<nextLicense where told[license] != 1 { blame("licence \(license) was completed \(told[license] ?? 0) times") }
-    guard !isLeft, !failedTeardown else { return }
+    // The library gives up after its retries, and so it may.
+    guard !isLeft, spoiltTeardowns <= Int(setting.policy.teardownRetries) else { return }
     for (index, session) in sessions.enumerated() where session.isAlive && session.received > 0 {
       // Where a rotated token was lost on its way, nobody has the newest one.
       if session.received == session.generation { blame("session \(index) is held at the head-end, and we had its newest token") }

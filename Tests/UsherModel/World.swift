@@ -9,6 +9,16 @@ struct World {
     let kind: Kind
     let token: String
     var outcome: Outcome?
+
+    var isSetup: Bool {
+      if case .ssm(.setup) = kind { return true }
+      return false
+    }
+
+    var isTeardown: Bool {
+      if case .ssm(.teardown) = kind { return true }
+      return false
+    }
   }
   enum Outcome {
     case fields(SessionFields)
@@ -54,7 +64,10 @@ struct World {
   var releases = 0
   var isClosed = false
   var isLeft = false
-  var failedTeardown = false
+  /// Teardowns that the network or the head-end spoilt.
+  var spoiltTeardowns = 0
+  /// A time of waiting ran out since the playback was closed.
+  var capPassed = false
   /// What went wrong in it: a promise that was broken.
   var violation: String?
 
@@ -92,18 +105,23 @@ struct World {
     case .askToken: isAskingToken = true
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
-    case .report(.teardownError): failedTeardown = true
+    case .report(.teardownError):
+      if spoiltTeardowns == 0, budget.kills == setting.budget.kills, !hasLostToken { blame("a teardown error that nobody made") }
     case .report: break
     case .deliverLicense(let license): tell(license)
     case .failLicense(let license, _): tell(license)
     case .released:
       releases += 1
       if releases > 1 { blame("released twice") }
+      if isClosed, !isLeft, !capPassed, requests.contains(where: { $0.isSetup }) { blame("released while set-up was under way") }
     case .closed:
       closes += 1
       if closes > 1 { blame("told as closed twice") }
     }
   }
+
+  /// A newer token than any we have is known to nobody: its reply was lost.
+  var hasLostToken: Bool { sessions.contains { $0.received > 0 && $0.received < $0.generation } }
 
   private var isClosedForGood: Bool { closes > 0 }
 
