@@ -171,12 +171,9 @@ private func headerText(_ lines: [Secret]) -> Secret {
   return Secret(count: max(size - 1, 0)) { target in
     var at = 0
     for line in lines {
-      line.withBytes { bytes in
-        for byte in bytes where at < target.count {
-          target[at] = byte == 0 ? 0x0A : byte
-          at += 1
-        }
-      }
+      line.withBytes { copy($0, into: target, at: at) }
+      at += line.count
+      if at <= target.count { target[at - 1] = 0x0A }
     }
   }
 }
@@ -185,9 +182,7 @@ private func headerText(_ lines: [Secret]) -> Secret {
 private func headerLines(_ text: Secret) -> [Secret] {
   text.withBytes { bytes in
     bytes.split(separator: 0x0A).map { line in
-      Secret(count: line.count + 1) { target in
-        for (index, byte) in line.enumerated() { target[index] = byte }
-      }
+      Secret(count: line.count + 1) { copy(UnsafeBufferPointer(rebasing: line), into: $0) }
     }
   }
 }

@@ -58,10 +58,10 @@ extension LicenseDelegate {
     let suffix: StaticString = "\"}"
     let textCount = Base64.encodedCount(payload.count, padded: true)
     return Secret(count: prefix.utf8CodeUnitCount + textCount + suffix.utf8CodeUnitCount) { target in
-      prefix.withUTF8Buffer { for index in 0..<$0.count { target[index] = $0[index] } }
+      prefix.withUTF8Buffer { copy($0, into: target) }
       let start = prefix.utf8CodeUnitCount
       payload.withBytes { Base64.encode($0, into: UnsafeMutableBufferPointer(rebasing: target[start..<(start + textCount)])) }
-      suffix.withUTF8Buffer { for index in 0..<$0.count { target[start + textCount + index] = $0[index] } }
+      suffix.withUTF8Buffer { copy($0, into: target, at: start + textCount) }
     }
   }
 }

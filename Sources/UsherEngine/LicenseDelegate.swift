@@ -77,26 +77,27 @@ package final class LicenseDelegate {
 
   static func line(_ text: StaticString) -> Secret {
     text.withUTF8Buffer { bytes in
-      Secret(count: bytes.count + 1) { target in
-        for index in 0..<bytes.count { target[index] = bytes[index] }
-      }
+      Secret(count: bytes.count + 1) { copy(bytes, into: $0) }
     }
   }
 
   /// "name: a,b": no space after the comma.
   func authorisation(_ first: Secret?, _ second: Secret?) -> Secret? {
     guard first != nil || second != nil else { return nil }
-    let parts = [first, second].compactMap { $0 }
-    let size = tokenHeader.count + parts.reduce(0) { $0 + $1.count } + parts.count
+    let size = tokenHeader.count + (first?.count ?? 0) + (second?.count ?? 0) + (first != nil && second != nil ? 2 : 1)
     return Secret(count: size) { target in
       var at = 0
-      for byte in tokenHeader { target[at] = byte; at += 1 }
-      for (index, part) in parts.enumerated() {
-        if index > 0 { target[at] = 0x2C; at += 1 }
-        part.withBytes { bytes in
-          for byte in bytes { target[at] = byte; at += 1 }
-        }
+      func add(_ bytes: UnsafeBufferPointer<UInt8>) {
+        copy(bytes, into: target, at: at)
+        at += bytes.count
       }
+      tokenHeader.withUnsafeBufferPointer(add)
+      first?.withBytes(add)
+      if first != nil, second != nil {
+        target[at] = 0x2C
+        at += 1
+      }
+      second?.withBytes(add)
     }
   }
 }

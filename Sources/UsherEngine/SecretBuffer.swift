@@ -10,14 +10,12 @@ struct SecretBuffer {
     if needed > (storage?.count ?? 0) {
       let old = storage
       let used = count
-      storage = Secret(count: max(needed, 2 * used, 512)) { target in
-        old?.withBytes { for index in 0..<used { target[index] = $0[index] } }
+      storage = Secret(count: max(needed, 2 * used)) { target in
+        old?.withBytes { copy(UnsafeBufferPointer(rebasing: $0[..<used]), into: target) }
       }
     }
     let at = count
-    storage?.withMutableBytes { target in
-      for index in 0..<bytes.count { target[at + index] = bytes[index] }
-    }
+    storage?.withMutableBytes { copy(bytes, into: $0, at: at) }
     count = needed
   }
 
@@ -27,10 +25,7 @@ struct SecretBuffer {
       storage = nil
       count = 0
     }
-    let used = count
-    let from = storage
-    return Secret(count: used) { target in
-      from?.withBytes { for index in 0..<used { target[index] = $0[index] } }
-    }
+    guard let storage else { return Secret([]) }
+    return storage.count == count ? storage : storage.withBytes { Secret(UnsafeBufferPointer(rebasing: $0[..<count])) }
   }
 }

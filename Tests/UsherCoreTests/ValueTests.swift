@@ -73,6 +73,33 @@ import Testing
     #expect(withBytes(given) { isHeaderSafe($0) } == expected)
   }
 
+  @Test func headerSafety_whereverTheByteStands() {
+    for count in 1...33 {
+      for filler in [0x01, 0x09, 0x0B, 0x80, 0x8A, 0x8D, 0xFF] as [UInt8] {
+        let safe = [UInt8](repeating: filler, count: count)
+        #expect(safe.withUnsafeBufferPointer { isHeaderSafe($0) })
+        for at in 0..<count {
+          for bad in [0x00, 0x0A, 0x0D] as [UInt8] {
+            var bytes = safe
+            bytes[at] = bad
+            #expect(!bytes.withUnsafeBufferPointer { isHeaderSafe($0) }, "\(bad) at \(at) of \(count) times \(filler)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [("", "....."), ("ab", "..ab."), ("abc", "..abc"), ("abcdef", "..abc")])
+  func copy_atAPlace_goesNoFurtherThanTheRoom(given: String, expected: String) {
+    var target = Array(".....".utf8)
+    target.withUnsafeMutableBufferPointer { room in withBytes(given) { copy($0, into: room, at: 2) } }
+    #expect(target == Array(expected.utf8))
+    target.withUnsafeMutableBufferPointer { room in
+      for nowhere in [5, 6, -1, .max] { withBytes("x") { copy($0, into: room, at: nowhere) } }
+    }
+    #expect(target == Array(expected.utf8))
+  }
+
   @Test func case_ofLettersOnly_isIgnored() {
     #expect(equalIgnoringCase(Array("HeartBeat".utf8), Array("heartbeat".utf8)))
     #expect(!equalIgnoringCase(Array("[".utf8), Array("{".utf8)))
