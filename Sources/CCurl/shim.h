@@ -15,6 +15,14 @@ static inline CURLcode uc_set_list(CURL *e, CURLoption o, struct curl_slist *v) 
 typedef size_t (*uc_data_fn)(char *, size_t, size_t, void *);
 static inline CURLcode uc_set_data_fn(CURL *e, CURLoption o, uc_data_fn v) { return curl_easy_setopt(e, o, v); }
 
+typedef int (*uc_prereq_fn)(void *, char *, char *, int, int);
+static inline CURLcode uc_set_prereq_fn(CURL *e, uc_prereq_fn v) { return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v); }
+/* The body of a POST, read where it is; NULL: none. */
+static inline CURLcode uc_set_body(CURL *e, const void *bytes, int64_t size) {
+  CURLcode result = curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_POSTFIELDS, bytes == NULL ? "" : bytes) : result;
+}
+
 typedef int (*uc_socket_fn)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*uc_timer_fn)(CURLM *, long, void *);
 static inline CURLMcode uc_multi_long(CURLM *m, CURLMoption o, long v) { return curl_multi_setopt(m, o, v); }
@@ -27,11 +35,11 @@ static inline long uc_response_code(CURL *e) {
   curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &code);
   return code;
 }
-/* Microseconds until the request itself was about to be sent: the connection, with all TLS and proxies of it, stood. 0: it never did. */
-static inline int64_t uc_ready_after(CURL *e) {
-  curl_off_t time = 0;
-  curl_easy_getinfo(e, CURLINFO_PRETRANSFER_TIME_T, &time);
-  return time;
+/* Bytes of requests sent for the transfer under way, those to a proxy among them. */
+static inline long uc_request_size(CURL *e) {
+  long size = 0;
+  curl_easy_getinfo(e, CURLINFO_REQUEST_SIZE, &size);
+  return size;
 }
 static inline void *uc_private(CURL *e) {
   void *p = NULL;
@@ -50,10 +58,12 @@ static inline CURL *uc_next_done(CURLM *m, CURLcode *result) {
   }
   return NULL;
 }
-static inline void uc_list_wipe(struct curl_slist *list) {
-  for (struct curl_slist *at = list; at != NULL; at = at->next) explicit_bzero(at->data, strlen(at->data));
-  curl_slist_free_all(list);
+/* One line of a header list, NUL-terminated; libcurl only reads it. */
+static inline void uc_list_line(struct curl_slist *at, const void *line, struct curl_slist *next) {
+  at->data = (char *)line;
+  at->next = next;
 }
+static inline void uc_list_no_expect(struct curl_slist *at) { uc_list_line(at, "Expect:", NULL); }
 /* Value of a response header, or NULL; lives until the next transfer of the handle. */
 static inline const char *uc_response_header(CURL *e, const char *name) {
   struct curl_header *header = NULL;

@@ -117,16 +117,16 @@ static inline void up_timerfd_set(int fd, int64_t at_ns) {
 static inline int up_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
 #define UP_READABLE 1
 #define UP_WRITABLE 2
-/* Watches `fd`; the interest is UP_READABLE | UP_WRITABLE. */
-static inline int up_epoll_watch(int epoll, int fd, int interest) {
+/* Watches `fd`, which `was` watched for something else (0: was not, or is no more): the interest is UP_READABLE | UP_WRITABLE. */
+static inline int up_epoll_watch(int epoll, int fd, int was, int interest) {
   struct epoll_event event;
   memset(&event, 0, sizeof event);
   event.events = ((interest & UP_READABLE) ? EPOLLIN : 0u) | ((interest & UP_WRITABLE) ? EPOLLOUT : 0u);
   event.data.fd = fd;
-  if (epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
-  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+  if (epoll_ctl(epoll, interest == 0 ? EPOLL_CTL_DEL : was == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0) return 0;
+  if (interest == 0 || (errno != ENOENT && errno != EEXIST)) return -1;
+  return epoll_ctl(epoll, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event);
 }
-static inline void up_epoll_forget(int epoll, int fd) { epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL); }
 
 typedef struct up_ready {
   int32_t fd;

@@ -23,9 +23,11 @@ final class CurlTransport: Transport {
   private let epoll: Int32
   private let wakeFD: Int32
   private let timerFD: Int32
-  private var idle: [OpaquePointer] = []
+  private var idle: [CurlTransfer] = []
   private var running: [TransferID: CurlTransfer] = [:]
   private var finished: [FinishedTransfer] = []
+  /// What each socket is watched for, by its number.
+  private var watched: [Int32] = []
   /// When libcurl wants to be called, monotonic; nil: no wish.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
@@ -37,8 +39,8 @@ final class CurlTransport: Transport {
     wakeFD = up_eventfd_new()
     timerFD = up_timerfd_new()
     guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0 else { return nil }
-    _ = up_epoll_watch(epoll, wakeFD, UP_READABLE)
-    _ = up_epoll_watch(epoll, timerFD, UP_READABLE)
+    _ = up_epoll_watch(epoll, wakeFD, 0, UP_READABLE)
+    _ = up_epoll_watch(epoll, timerFD, 0, UP_READABLE)
     let me = Unmanaged.passUnretained(self).toOpaque()
     let handle = UnsafeMutableRawPointer(multi)
     _ = uc_multi_socket_fn(handle, onSocket)
@@ -51,27 +53,24 @@ final class CurlTransport: Transport {
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
 
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
-    guard let easy = idle.popLast() ?? newEasy() else {
-      finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
-      return
+    guard let transfer = takeIdle(request.endpoint) ?? newTransfer() else { return fail(id) }
+    guard transfer.prepare(id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil),
+      curl_multi_add_handle(multiHandle, transfer.easy) == CURLM_OK
+    else {
+      discard(transfer)
+      return fail(id)
     }
-    let transfer = CurlTransfer(id: id, request: request, easy: easy, limit: options.maxResponseBytes)
     running[id] = transfer
-    transfer.prepare(isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil)
-    let result = curl_multi_add_handle(multiHandle, UnsafeMutableRawPointer(easy))
-    if result != CURLM_OK {
-      running.removeValue(forKey: id)
-      recycle(transfer)
-      finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
-    }
   }
+
+  private func fail(_ id: TransferID) { finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system)))) }
 
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = running.removeValue(forKey: id) else { return false }
     // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
-    _ = uc_set_long(UnsafeMutableRawPointer(transfer.easy), CURLOPT_FORBID_REUSE, 1)
+    _ = uc_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
-    _ = curl_multi_remove_handle(multiHandle, UnsafeMutableRawPointer(transfer.easy))
+    _ = curl_multi_remove_handle(multiHandle, transfer.easy)
     discard(transfer)
     return mayHaveReachedServer
   }
@@ -134,34 +133,51 @@ final class CurlTransport: Transport {
       guard running.removeValue(forKey: transfer.id) != nil else { continue }
       let outcome = transfer.outcome(code)
       _ = curl_multi_remove_handle(multiHandle, easy)
-      if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
       finished.append(FinishedTransfer(id: transfer.id, outcome: outcome))
+      if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
     }
+  }
+
+  /// One that knows the endpoint, if there is one.
+  private func takeIdle(_ endpoint: Endpoint) -> CurlTransfer? {
+    var index = idle.count - 1
+    while index >= 0 {
+      if idle[index].endpoint === endpoint {
+        idle.swapAt(index, idle.count - 1)
+        break
+      }
+      index -= 1
+    }
+    return idle.popLast()
   }
 
   private func recycle(_ transfer: CurlTransfer) {
     transfer.release()
-    if idle.count < 64 { idle.append(transfer.easy) } else { curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy)) }
+    if idle.count < 64 { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
-  /// A handle whose request failed may remember that a body is to be read again, and would fail the next request for it.
+  /// A handle whose request failed may remember things of it.
   private func discard(_ transfer: CurlTransfer) {
     transfer.release()
-    curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy))
+    curl_easy_cleanup(transfer.easy)
   }
 
   /// An easy handle with all that never changes.
-  private func newEasy() -> OpaquePointer? {
+  private func newTransfer() -> CurlTransfer? {
     guard let easy = curl_easy_init() else { return nil }
+    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
+    let pointer = Unmanaged.passUnretained(transfer).toOpaque()
     _ = uc_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-    // What keeps a secret must not be left out quietly.
+    // What keeps a secret, or a request from being sent again, must not be left out quietly.
     let isSafe =
       uc_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK && uc_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
       && uc_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK && uc_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
       && uc_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)) == CURLE_OK && set(easy, CURLOPT_CAINFO, options.caFile)
       && set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey) && set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
       && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
-      && set(easy, CURLOPT_USERAGENT, options.userAgent)
+      && set(easy, CURLOPT_USERAGENT, options.userAgent) && uc_set_prereq_fn(easy, onPrerequest) == CURLE_OK
+      && uc_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
+      && uc_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK && uc_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
     guard isSafe else {
       curl_easy_cleanup(easy)
       return nil
@@ -169,9 +185,7 @@ final class CurlTransport: Transport {
     _ = uc_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
     _ = uc_set_long(easy, CURLOPT_TCP_NODELAY, 1)
     _ = uc_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
-    _ = uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody)
-    _ = uc_set_data_fn(easy, CURLOPT_READFUNCTION, onSend)
-    return OpaquePointer(easy)
+    return transfer
   }
 
   private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
@@ -182,12 +196,19 @@ final class CurlTransport: Transport {
   }
 
   fileprivate func watch(_ socket: Int32, _ what: Int32) {
+    let interest: Int32
     switch what {
-    case CURL_POLL_IN: _ = up_epoll_watch(epoll, socket, UP_READABLE)
-    case CURL_POLL_OUT: _ = up_epoll_watch(epoll, socket, UP_WRITABLE)
-    case CURL_POLL_INOUT: _ = up_epoll_watch(epoll, socket, UP_READABLE | UP_WRITABLE)
-    default: up_epoll_forget(epoll, socket)
+    case CURL_POLL_IN: interest = UP_READABLE
+    case CURL_POLL_OUT: interest = UP_WRITABLE
+    case CURL_POLL_INOUT: interest = UP_READABLE | UP_WRITABLE
+    default: interest = 0
     }
+    guard socket >= 0 else { return }
+    let index = Int(socket)
+    while watched.count <= index { watched.append(0) }
+    guard watched[index] != interest else { return }
+    _ = up_epoll_watch(epoll, socket, watched[index], interest)
+    watched[index] = interest
   }
 
   fileprivate func wantsCall(in milliseconds: Int) {
@@ -196,12 +217,12 @@ final class CurlTransport: Transport {
 
   func shutDown() {
     for transfer in running.values {
-      _ = curl_multi_remove_handle(multiHandle, UnsafeMutableRawPointer(transfer.easy))
+      _ = curl_multi_remove_handle(multiHandle, transfer.easy)
       transfer.release()
-      curl_easy_cleanup(UnsafeMutableRawPointer(transfer.easy))
+      curl_easy_cleanup(transfer.easy)
     }
     running.removeAll()
-    for easy in idle { curl_easy_cleanup(UnsafeMutableRawPointer(easy)) }
+    for transfer in idle { curl_easy_cleanup(transfer.easy) }
     idle.removeAll()
     _ = curl_multi_cleanup(multiHandle)
     up_close(epoll)
@@ -228,10 +249,9 @@ private func onBody(_ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count:
   return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().take(raw.bindMemory(to: UInt8.self)) ? total : 0
 }
 
-private func onSend(_ target: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?) -> Int {
-  guard let target, let data else { return 0 }
-  let (total, overflow) = size.multipliedReportingOverflow(by: count)
-  guard !overflow else { return 0 }
-  let raw = UnsafeMutableRawBufferPointer(start: target, count: total)
-  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().give(raw.bindMemory(to: UInt8.self))
+private func onPrerequest(
+  _ data: UnsafeMutableRawPointer?, _ theirs: UnsafeMutablePointer<CChar>?, _ ours: UnsafeMutablePointer<CChar>?, _ theirPort: Int32, _ ourPort: Int32
+) -> Int32 {
+  guard let data, Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().maySend() else { return CURL_PREREQFUNC_ABORT }
+  return CURL_PREREQFUNC_OK
 }

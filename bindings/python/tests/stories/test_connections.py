@@ -1,0 +1,79 @@
+"""Kept connections that end instead of answering: libcurl would send the request again by itself, and the first may have been acted on."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any, BinaryIO
+
+import pytest
+from conftest_types import Stage
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+
+BODIES = {"a body": "{}", "no body": "", "a long body": '{"device":"' + "d" * 60_000 + '"}'}
+
+
+@pytest.mark.leaves_session
+@pytest.mark.parametrize("body", BODIES)
+def test_setup_overAKeptConnectionThatDies_isNotSentAgain(stage: Stage, body: str) -> None:
+    delegate = stage.delegate(setup_body=BODIES[body])
+    stage.play(delegate=delegate, tag="first")
+    stage.settle()
+    stage.headend.faults.add("setup", Fault.drop("after"))
+    stage.play(delegate=delegate, tag="second", player=usher.Player(stage.context))
+    stage.settle()
+    error = stage.events.error(E.SETUP_ERROR, "second")
+    assert isinstance(error, usher.TransportError) and error.orphan_possible
+    assert stage.routes() == ["setup", "setup"]
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_heartbeat_overAKeptConnectionThatDies_isTriedAgainByTheSessionOnly(stage: Stage, body: str) -> None:
+    stage.play(delegate=stage.delegate(keep_alive_body=BODIES[body]))
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.drop("before"))
+    stage.advance(60_000)
+    assert stage.routes() == ["setup", "heartbeat"]
+    stage.advance(1_000)
+    assert stage.routes() == ["setup", "heartbeat", "heartbeat"]
+    assert stage.events.types() == ["SESSION_STARTED", "KEPT_ALIVE"]
+
+
+def test_setup_thatTheLastConnectionTookAlong_mayHaveLeftAnOrphan(lib: Any) -> None:
+    """The kept connection ends instead of answering, and no other is to be had: what was sent was sent."""
+    failed: list[usher.Event] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server = threading.Thread(target=answer_once_then_go, args=(listening,))
+        server.start()
+        with usher.Context(proxy="") as context:
+            context.add_observer(lambda event: failed.append(event) if event.type is E.SETUP_ERROR else None)
+            delegate = usher.SSPDelegate(context, license_url=url, ssm_url=url)
+            usher.Player(context).play("token", delegate=delegate).wait_session()
+            with pytest.raises(usher.TransportError):
+                usher.Player(context).play("token", delegate=delegate).wait_session()
+        server.join(10)
+    assert [event.error.orphan_possible for event in failed if event.error] == [True]
+
+
+def answer_once_then_go(listening: socket.socket) -> None:
+    reply = b'{"sessionToken":"t","heartbeat":600}'
+    connection, _ = listening.accept()
+    listening.close()
+    with connection, connection.makefile("rb") as incoming:
+        read_request(incoming)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(reply), reply))
+        read_request(incoming)
+
+
+def read_request(incoming: BinaryIO) -> None:
+    length = 0
+    while (line := incoming.readline().strip()) != b"":
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            length = int(value)
+    incoming.read(length)
