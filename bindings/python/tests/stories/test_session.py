@@ -245,15 +245,21 @@ def test_requests_carryTheDocumentedHeadersAndBodies(stage: Stage) -> None:
     playback = stage.play(delegate=stage.delegate(extra_headers="nv-tenant-id: TENANT1\nx-correlation-id: 7"))
     stage.settle()
     stage.clear_keys(playback)
+    stage.advance(60_000)
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "license", "heartbeat", "teardown"]
     for entry in stage.headend.journal:
+        assert entry.method == "POST"
         assert entry.header("nv-tenant-id") == "TENANT1"
         assert entry.header("x-correlation-id") == "7"
         assert entry.header("expect") is None
-    setup = stage.headend.journal.last("setup")
-    assert setup.body == b"{}"
-    assert setup.header("content-type") == "application/json; charset=utf-8"
-    assert setup.header("accept") == "application/json"
-    assert setup.header("user-agent") == f"usher/{usher.library_version()}"
+        assert entry.header("user-agent") == f"usher/{usher.library_version()}"
+    for route in ("setup", "heartbeat", "teardown"):
+        entry = stage.headend.journal.last(route)
+        assert entry.body == b"{}"
+        assert entry.header("content-type") == "application/json; charset=utf-8"
+        assert entry.header("accept") == "application/json"
 
 
 def test_setupBody_ofTheHost_isSentAsItIs(stage: Stage) -> None:
