@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from known import FAULTS
-from operations import ACTS, Act, Column, Fault
-from outcome import tell_end, tell_error, tell_events
+from operations import ACTS, Act, Column, Fault, tell_certificate
+from outcome import tell_end, tell_events
 from scene import PERIOD_MS, ROUTES, Trap
 
 import usher
@@ -66,10 +66,11 @@ class Crowd:
 
     Args:
         column: the operation they all come to at once.
+        kinds: the faults they meet, in turn.
     """
 
-    def __init__(self, authority: Authority, column: Column, count: int) -> None:
-        self.column, self.count, self._closing = column, count, contextlib.ExitStack()
+    def __init__(self, authority: Authority, column: Column, count: int, kinds: tuple[Fault, ...] = KINDS) -> None:
+        self.column, self.count, self.kinds, self._closing = column, count, kinds, contextlib.ExitStack()
         self.headend = HeadEnd(
             clock="manual",
             token_rotation=column.rotation,  # type: ignore[arg-type]
@@ -83,8 +84,8 @@ class Crowd:
         for trap in traps.values():
             self._closing.callback(trap.close)
         self.traps = traps
-        self.corners = [self._corner(number, fault, authority) for number, fault in enumerate(KINDS)]
-        self.stage = Stage(self.headend, ca_file=str(authority.ca_file))
+        self.corners = [self._corner(number, fault, authority) for number, fault in enumerate(kinds)]
+        self.stage = Stage(self.headend, ca_file=str(authority.ca_file), connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
         self.stage.also_held += [lambda door=corner.door: door.held for corner in self.corners if corner.door is not None]
@@ -103,12 +104,12 @@ class Crowd:
 
         def is_mine(entry: Entry) -> bool:
             name = (entry.query_value("crowd") if entry.route == "certificate" else entry.account) or ""
-            return name[:1] == "a" and int(name[1:]) % len(KINDS) == number
+            return name[:1] == "a" and int(name[1:]) % len(self.kinds) == number
 
         return Corner(self.column.operation, Script(self.headend, is_mine), door, authority, self.traps)
 
     def _address(self, number: int, operation: str, address: str) -> str:
-        door = self.corners[number % len(KINDS)].door
+        door = self.corners[number % len(self.kinds)].door
         of_license = {"renewal": "license"}.get(self.column.operation, self.column.operation)
         return door.url(address) if door is not None and operation == of_license else address
 
@@ -177,11 +178,11 @@ class Crowd:
         act = ACTS[self.column.operation]
         self.prepare()
         self.stage.events.clear()
-        for fault, corner in zip(KINDS, self.corners, strict=True):
+        for fault, corner in zip(self.kinds, self.corners, strict=True):
             fault.begin(corner)  # type: ignore[arg-type]
         answers = self.trigger()
         self.stage.advance(act.lasting_ms)
-        for fault, corner in zip(KINDS, self.corners, strict=True):
+        for fault, corner in zip(self.kinds, self.corners, strict=True):
             fault.end(corner)  # type: ignore[arg-type]
         self.stage.advance(act.settles_ms)
         told = [self._told(number, act, answers) for number in range(self.count)]
@@ -193,11 +194,7 @@ class Crowd:
 
     def _told(self, number: int, act: type[Act], answers: list[Any]) -> str:
         if answers:
-            error = answers[number].exception(0)
-            if error is not None:
-                return f"answer {tell_error(error, act.origin, act.operation)}"
-            given = answers[number].result(0)
-            return "certificate" if given == self.headend._service.fairplay_certificate else f"{len(given)} bytes as they came"
+            return tell_certificate(answers[number], self.headend)
         if self.column.operation == "teardown":
             return ""
         return tell_events(self.stage.events.all(tag=number), act.origin, act.operation)

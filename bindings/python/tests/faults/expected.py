@@ -145,7 +145,39 @@ EXPECTED: Mapping[str, Row] = {
         "teardown lasting": "TEARDOWN_ERROR TRANSPORT stop; 1 arrived",
         "certificate": f"answer TRANSPORT; TEARDOWN_ERROR {FORGOTTEN}; 1 arrived",
     },
+    "slept": {
+        "setup": "SETUP_ERROR TIMEOUT stop orphan; closed orphan; 1 arrived, 1 held",
+        "license": "LICENSE_ERROR TIMEOUT stop, SESSION_DOUBTFUL, KEPT_ALIVE; torn down; 1 arrived",
+        "heartbeat": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED; torn down; 2 arrived",
+        "heartbeat strict": f"HEARTBEAT_ERROR TIMEOUT stop, HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived, 1 held",
+        "heartbeat lasting": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED, KEPT_ALIVE x2; torn down; 4 arrived",
+        "renewal": "HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED; torn down; 2 arrived",
+        "renewal strict": f"HEARTBEAT_ERROR TIMEOUT stop, HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived, 1 held",
+        "renewal lasting": f"HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED{', LICENSE, KEPT_ALIVE' * 2}; torn down; 4 arrived",
+        "teardown": "torn down; 2 arrived",
+        "teardown lasting": "torn down; 2 arrived",
+        "certificate": "answer TIMEOUT, SESSION_DOUBTFUL, KEPT_ALIVE; torn down; 1 arrived",
+    },
     "proxy 502": unsent("TRANSPORT"),
     "proxy gone": unsent("TRANSPORT"),
+    "mute names": unsent("TIMEOUT"),
+    "link down": unsent("TRANSPORT"),
+    "cable": unsent("TIMEOUT"),
+    "clock ahead": FINE,
+    "clock back": FINE,
 }
 """Fault, then column, to the outcome as text."""
+
+AS_ALONE = "1000 as each alone"
+
+AT_ONCE: Mapping[str, str] = {
+    "setup": f"{AS_ALONE}; 10 beats beside them, at most 0 ms late",
+    "license": f"{AS_ALONE}; 10 beats beside them, at most 0 ms late",
+    "heartbeat lasting": f"{AS_ALONE}; 76 beats beside them, at most 0 ms late",
+    "renewal lasting": f"{AS_ALONE}; 76 beats beside them, at most 0 ms late",
+    "teardown lasting": f"{AS_ALONE}; 42 beats beside them, at most 0 ms late",
+    "certificate": f"{AS_ALONE}; 10 beats beside them, at most 0 ms late",
+    "heartbeat lasting, silence": f"{AS_ALONE}; 76 beats beside them, at most 0 ms late",
+    "teardown lasting, silence": f"{AS_ALONE}; 42 beats beside them, at most 100 ms late",
+}
+"""A thousand playbacks at once, by operation: with all kinds of faults, or with one kind only."""

@@ -116,6 +116,19 @@ def proxy(state: State, scene: Scene) -> None:
     scene.proxy.set(state)
 
 
+def fall_asleep(scene: Scene) -> None:
+    scene.headend.faults.add(scene.route, Script.stall("after"), account=scene.account)
+
+
+def sleep(scene: Scene) -> None:
+    assert scene.headend.held == 1
+    scene.stage.sleep(600_000)
+
+
+def wake_up(scene: Scene) -> None:
+    scene.headend.faults.clear(scene.route)
+
+
 TIMEOUT_MS = 10_000
 """http_timeout_ms, and what a keep-alive of a 60 s period is given, whichever is less."""
 
@@ -149,6 +162,7 @@ FAULTS = (
     bad_tls("tls 1.0", "nothing newer than TLS 1.0", "old_tls"),
     restart("restarted", "killed amid the answer, restarted", keep_table=True),
     restart("restarted empty", "killed amid the answer, restarted without its session table", keep_table=False),
+    Fault("slept", "the machine sleeps ten minutes amid it", fall_asleep, wake_up, sleep, spares_others=False, takes_effect=True),
     Fault("proxy 502", "the proxy answers 502", proxy_denies, proxy_allows, door="tls", proxied=True),
     Fault(
         "proxy gone", "the proxy is gone", partial(proxy, State.REFUSING), partial(proxy, State.OPEN), door="tls", proxied=True, spares_others=False

@@ -15,7 +15,8 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "faults.md"
 HEAD = """# Faults
 
 What a host sees of each fault of servers and networks, operation by operation. Written by `make faults`, which brings every one of them about over real HTTP and judges by the
-events, the reference head-end's journal and its session table; do not edit it. `make test` runs all of it but what needs network namespaces, a thousand playbacks or a second, and compares.
+events, the reference head-end's journal and its session table; do not edit it. `make test` runs all of it but what needs network namespaces or a
+thousand playbacks, and compares.
 
 How to read a cell: what was told, in order; then what closing the playback told; then how many requests of that operation reached the head-end, and how many sessions it still
 holds at the end.
@@ -79,7 +80,17 @@ class Results:
         return [f"{fault}, {column}" for fault, row in expected.items() for column in row if (fault, column) not in self._cells]
 
 
-def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str]) -> str:
+CROWD = """## A thousand at once
+
+A thousand playbacks of one context come to the operation together, each with the fault of its number, all kinds in turn (but those that take the whole head-end, the link or the clock).
+Twenty others play beside them, at the same head-end; their beats are looked for in its journal.
+
+| operation | outcome |
+|---|---|
+"""
+
+
+def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at_once: Mapping[str, str]) -> str:
     """The page. Rows next to each other with the same cells are one."""
     lines = [HEAD]
     for title, words, columns in SECTIONS:
@@ -93,6 +104,7 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str]) ->
                 groups.append(([titles[fault]], cells))
         lines += [f"| {'<br>'.join(names)} | {' | '.join(_marked(cell) for cell in cells)} |" for names, cells in groups]
         lines.append("")
+    lines += [CROWD + "\n".join(f"| {name.replace(', silence', ', not one of them answered')} | {cell} |" for name, cell in at_once.items())]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -2,9 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from known import FAULTS
+from known import FAULTS, TIMEOUT_MS
+from operations import Fault
+from scene import Scene
+from world import World
 
-TITLES: Mapping[str, str] = {fault.key: fault.title for fault in FAULTS}
+DAY_S = 86_400
+
+
+def lost(change: Callable[[World], None], scene: Scene) -> None:
+    """Requests are lost from now on, and nobody sees where."""
+    assert scene.world is not None and scene.door is not None
+    scene.door.present(scene.authority.server_context())  # the connection there is goes
+    change(scene.world)
+    scene.lose()
+
+
+def found(change: Callable[[World], None], scene: Scene) -> None:
+    assert scene.world is not None
+    change(scene.world)
+    scene.find()
+
+
+def mute(world: World) -> None:
+    """Also what is remembered of the names is too old: libcurl keeps them for a minute."""
+    world.name_server.is_mute = True
+    world.wall_clock(120)
+
+
+def spoken(world: World) -> None:
+    world.name_server.is_mute = False
+    world.wall_clock(0)
+
+
+def clock(ahead_s: int, scene: Scene) -> None:
+    assert scene.world is not None
+    scene.world.wall_clock(ahead_s)
+
+
+WORLDLY = (
+    Fault("mute names", "the name server is mute", partial(lost, mute), partial(found, spoken), door="named", fails_after_ms=TIMEOUT_MS),
+    Fault(
+        "link down",
+        "our network link is down, then up",
+        partial(lost, lambda world: world.link(up=False)),
+        partial(found, lambda world: world.link(up=True)),
+        door="far",
+    ),
+    Fault(
+        "cable",
+        "the far end of the link is down, then up: all that is sent is lost",
+        partial(lost, lambda world: world.cable(plugged=False)),
+        partial(found, lambda world: world.cable(plugged=True)),
+        door="far",
+        fails_after_ms=TIMEOUT_MS,
+    ),
+    Fault("clock ahead", "the wall clock jumps a day ahead", partial(clock, DAY_S), partial(clock, 0), door="tls"),
+    Fault("clock back", "the wall clock jumps a day back", partial(clock, -DAY_S), partial(clock, 0), door="tls"),
+)
+"""Those that need a world of their own."""
+
+TITLES: Mapping[str, str] = {fault.key: fault.title for fault in (*FAULTS, *WORLDLY)}
 """Key to words."""

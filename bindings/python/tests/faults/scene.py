@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from world import FAR, NAME, World
+
 import usher
 from stage import KID, Stage
 from usher.testing.doors import Door, Proxy
@@ -55,11 +57,17 @@ class Scene:
     Args:
         operation: a key of ``ROUTES``.
         rotation: the head-end's token rotation.
-        door: "" for none, "plain" or "tls".
+        door: "" for none, "plain" or "tls"; in a world also "named", TLS at a name, or "far", TLS on the far side of the link.
         proxied: everything goes by TLS through a proxy.
+        world: where the process is, if in one of its own.
     """
 
-    def __init__(self, authority: Authority, operation: str, rotation: str, door: str = "", proxied: bool = False) -> None:
+    def __init__(
+        self, authority: Authority, operation: str, rotation: str, door: str = "", proxied: bool = False, world: World | None = None
+    ) -> None:
+        self.world = world
+        self._host = {"named": NAME, "far": FAR}.get(door, "127.0.0.1")
+        self._hidden: Callable[[], int] | None = None
         self.authority = authority
         self.operation = operation
         self.route = ROUTES[operation]
@@ -81,7 +89,8 @@ class Scene:
         self.door = self._make_door(door) if door else None
         self._main = self._make_door("tls") if proxied else None
         proxy = self.proxy.address if self.proxy is not None else ""
-        self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy)
+        # libcurl's own bound passes in real time, which a busy machine may need for an instant of ours.
+        self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy, connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
         self.stage.also_held += [thing_held(thing) for thing in (self.door, self.proxy) if thing is not None]
@@ -96,12 +105,13 @@ class Scene:
     # ---- who asks what, and by which way ---------------------------------------------------------------------------------
 
     def _make_door(self, kind: str) -> Door:
-        return self._closing.enter_context(Door(self.headend.url, tls=self.authority.server_context() if kind == "tls" else None))
+        at = self.world.listen() if kind == "far" and self.world is not None else None
+        return self._closing.enter_context(Door(self.headend.url, tls=None if kind == "plain" else self.authority.server_context(), at=at))
 
     def _address(self, operation: str, address: str, is_subject: bool) -> str:
         of_license = {"renewal": "license"}.get(self.operation, self.operation)
         if is_subject and operation == of_license and self.door is not None:
-            return self.door.url(address)
+            return self.door.url(address, self._host)
         return self._main.url(address) if self._main is not None else address
 
     def _make_delegate(self, is_subject: bool) -> usher.SSPDelegate:
@@ -130,6 +140,16 @@ class Scene:
     def request_license(self) -> Future[Any]:
         assert self.playback is not None
         return self.playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
+
+    def lose(self) -> None:
+        """From now on a request may be on its way that nobody sees: one at a time is not waited for."""
+        self._hidden = lambda: min(1, self.stage.context.pending().transfers)
+        self.stage.also_held.append(self._hidden)
+
+    def find(self) -> None:
+        """No longer."""
+        assert self._hidden is not None
+        self.stage.also_held.remove(self._hidden)
 
     # ---- what was seen ---------------------------------------------------------------------------------------------------
 

@@ -79,19 +79,21 @@ class Loop:
 class Door:
     """A TCP door to one server, open at first. With ``tls`` it speaks TLS to who comes and plain HTTP to the server.
 
-    Any thread may call any method. It listens on 127.0.0.1 until ``close()``; ``with Door(…) as door`` closes it.
+    Any thread may call any method. It listens until ``close()``; ``with Door(…) as door`` closes it.
 
     Args:
         target: address of the server, ``http://host:port``; a path is ignored.
         tls: server-side settings of the TLS the door speaks.
+        at: a bound socket to listen at, which becomes the door's; default: a free port of 127.0.0.1.
     """
 
-    def __init__(self, target: str, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, target: str, *, tls: ssl.SSLContext | None = None, at: socket.socket | None = None) -> None:
         parts = urlsplit(target)
         self._target = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._tls = tls
         self._state = State.OPEN
-        self._socket = _bound()
+        self._socket = _bound() if at is None else at
+        self._socket.setblocking(False)
         self._changed = threading.Condition()
         self._connections = 0
         self._handshakes_failed = 0

@@ -84,12 +84,12 @@ class Authority:
     """A certificate authority of its own, its certificate in a file that lives as long as it.
 
     Args:
-        host: the address to serve beside ``localhost`` and ``127.0.0.1``.
+        hosts: the addresses to serve beside ``localhost`` and ``127.0.0.1``.
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, *hosts: str) -> None:
         self._ca = trustme.CA(organization_name="Usher reference head-end")
-        self._server = self._ca.issue_cert(*dict.fromkeys(["127.0.0.1", "localhost", host]))
+        self._server = self._ca.issue_cert(*dict.fromkeys(["127.0.0.1", "localhost", *hosts]))
         self._folder = tempfile.TemporaryDirectory(prefix="usher-headend-")
         self.ca_file = Path(self._folder.name) / "ca.pem"
         self._ca.cert_pem.write_to_path(str(self.ca_file))

@@ -1,0 +1,64 @@
+"""Faults of names, links and clocks: played in a process with network and mount namespaces of its own, which go with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from expected import EXPECTED
+from operations import COLUMNS, Column, Fault
+from page import Results
+from rows import WORLDLY
+from world import enter
+from worldly import BEATS
+
+HERE = Path(__file__).resolve().parent
+RESOLVER_GIVES_UP_S = 5
+pytestmark = pytest.mark.whole
+
+Cells = dict[tuple[str, str], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
+    """What came of all of them, from one process."""
+    folder = tmp_path_factory.mktemp("world")
+    trial = subprocess.run([*enter(), "true"], capture_output=True, text=True, timeout=30, check=False)
+    if trial.returncode:
+        pytest.fail(f"network namespaces are not permitted here, and these faults need them: {' '.join(enter())} says {trial.stderr.strip()!r}")
+    wall_clock = folder / "wallclock.so"
+    source = HERE / "wallclock.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", wall_clock, source], timeout=60, check=True)
+    out = folder / "cells"
+    environment = {**os.environ, "LD_PRELOAD": str(wall_clock), "PYTHONPATH": str(HERE.parents[1] / "src")}
+    command = [*enter(), sys.executable, str(HERE / "worldly.py"), str(out)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    if done.returncode:
+        pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    return {(line["fault"], line["column"]): line for line in lines}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+@pytest.mark.parametrize("fault", WORLDLY, ids=lambda fault: fault.key)
+def test_fault(cells: Cells, results: Results, fault: Fault, column: Column) -> None:
+    cell = cells[fault.key, column.name]
+    assert "failure" not in cell, cell["failure"]
+    results.add(fault.key, column.name, cell["outcome"])
+    assert cell["outcome"] == EXPECTED[fault.key][column.name]
+    assert cell["seconds"] < RESOLVER_GIVES_UP_S, "something waited for the name server"
+    assert (cell["names_asked"] > 0) == (fault.door == "named")
+
+
+@pytest.mark.timeout(300)
+def test_beats_whileTheWallClockJumps_areOnTime(cells: Cells) -> None:
+    """On the real clock, so a busy machine is given a second; a clock that mattered would be a day out."""
+    story = cells["jumps", ""]
+    assert story["types"] == ["SESSION_STARTED", *["KEPT_ALIVE"] * BEATS]
+    assert story["lateness_ms"] < 1000 and story["held"] == 0

@@ -1,0 +1,150 @@
+"""A world of its own for one process: a network with a far side, a name server that can be mute, and a wall clock that can jump.
+
+``enter()`` gives the command that starts a program in fresh network and mount namespaces; there ``World()`` furnishes them. All of it goes with
+the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+NEAR, FAR = "10.77.0.1", "10.77.0.2"
+NAME = "headend.example.invalid"
+NAME_SERVER = "127.0.0.53"
+CLONE_NEWNET = 0x4000_0000
+
+
+def enter() -> list[str]:
+    """What a command has to be preceded by; root needs no user namespace."""
+    return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--"]
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    if done.returncode:
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+
+
+class FarSide:
+    """A thread in a network namespace of its own; what it is given runs there."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        ready: Future[int] = Future()
+        threading.Thread(target=self._live, args=(ready,), daemon=True).start()
+        self.thread_id = ready.result(10)
+
+    def _live(self, ready: Future[int]) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(CLONE_NEWNET):
+            ready.set_exception(OSError(ctypes.get_errno(), "unshare: no network namespace"))
+            return
+        ready.set_result(threading.get_native_id())
+        while True:
+            work, told = self._work.get()
+            try:
+                told.set_result(work())
+            except BaseException as error:
+                told.set_exception(error)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """On the far side, and waits for it; programs it starts are there too."""
+        told: Future[T] = Future()
+        self._work.put((work, told))
+        return told.result(30)
+
+
+class NameServer:
+    """Answers every name with 127.0.0.1, or is mute."""
+
+    def __init__(self) -> None:
+        self.is_mute = False
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind((NAME_SERVER, 53))
+        self.asked = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            question, sender = self._socket.recvfrom(4096)
+            self.asked += 1
+            if not self.is_mute:
+                self._socket.sendto(answer(question), sender)
+
+
+def answer(question: bytes) -> bytes:
+    """An answer to a question for addresses: one for IPv4, none for IPv6."""
+    end = question.index(b"\0", 12) + 5
+    is_ipv4 = question[end - 4 : end - 2] == b"\0\1"
+    record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton("127.0.0.1") if is_ipv4 else b""
+    return question[:2] + struct.pack("!HHHHH", 0x8180, 1, int(is_ipv4), 0, 0) + question[12:end] + record
+
+
+class World:
+    """The furniture. Make one, in a process that ``enter()`` began."""
+
+    def __init__(self) -> None:
+        run("ip", "link", "set", "lo", "up")
+        self.far = FarSide()
+        macs = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+        peer = ("peer", "name", "far", "address", macs[1], "netns", str(self.far.thread_id))
+        run("ip", "link", "add", "near", "address", macs[0], "type", "veth", *peer)
+        run("ip", "address", "add", f"{NEAR}/24", "dev", "near")
+        self.far.run(lambda: run("ip", "address", "add", f"{FAR}/24", "dev", "far"))
+        self._far_up()
+        self._near_up()
+        self._names()
+        self.name_server = NameServer()
+        self._offset = ctypes.c_longlong.in_dll(ctypes.CDLL(None), "wall_clock_offset_s")
+
+    def _names(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="usher-world-"))
+        for name, text in (("resolv.conf", f"nameserver {NAME_SERVER}\n"), ("nsswitch.conf", "hosts: files dns\n")):
+            (folder / name).write_text(text)
+            run("mount", "--bind", str(folder / name), f"/etc/{name}")
+            (folder / name).unlink()
+        folder.rmdir()
+
+    def _near_up(self) -> None:
+        run("ip", "link", "set", "near", "up")
+        # Known for good, so that a dead link is silent and not "no route to host" after some seconds.
+        run("ip", "neighbour", "replace", FAR, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+
+    def _far_up(self) -> None:
+        self.far.run(lambda: run("ip", "link", "set", "far", "up"))
+        self.far.run(lambda: run("ip", "neighbour", "replace", NEAR, "lladdr", "02:00:00:00:00:01", "dev", "far", "nud", "permanent"))
+
+    def listen(self) -> socket.socket:
+        """A socket on the far side."""
+        return self.far.run(lambda: socket.create_server((FAR, 0)))
+
+    def link(self, *, up: bool) -> None:
+        """Our own end of the link."""
+        if up:
+            self._near_up()
+        else:
+            run("ip", "link", "set", "near", "down")
+
+    def cable(self, *, plugged: bool) -> None:
+        """The other end of the link: without it everything sent is lost."""
+        if plugged:
+            self._far_up()
+        else:
+            self.far.run(lambda: run("ip", "link", "set", "far", "down"))
+
+    def wall_clock(self, ahead_s: int) -> None:
+        """Sets the wall clock ahead of the true one, or behind."""
+        self._offset.value = ahead_s
