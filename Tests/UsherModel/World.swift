@@ -15,6 +15,12 @@ struct World {
       return false
     }
 
+    /// Its reply, which is on its way, has that token.
+    func brings(_ session: Int, _ generation: Int, _ world: World) -> Bool {
+      guard case .fields(let fields) = outcome, let token = fields.token, let parsed = World.parse(world.text(token)) else { return false }
+      return parsed == (session, generation)
+    }
+
     var isTeardown: Bool {
       if case .ssm(.teardown) = kind { return true }
       return false
@@ -106,7 +112,7 @@ struct World {
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
     case .report(.teardownError):
-      if spoiltTeardowns == 0, budget.kills == setting.budget.kills, !hasLostToken { blame("a teardown error that nobody made") }
+      if spoiltTeardowns == 0, budget.kills == setting.budget.kills, !capPassed, !hasLostToken { blame("a teardown error that nobody made") }
     case .report: break
     case .deliverLicense(let license): tell(license)
     case .failLicense(let license, _): tell(license)
@@ -121,7 +127,13 @@ struct World {
   }
 
   /// A newer token than any we have is known to nobody: its reply was lost.
-  var hasLostToken: Bool { sessions.contains { $0.received > 0 && $0.received < $0.generation } }
+  var hasLostToken: Bool {
+    sessions.indices.contains { index in
+      let session = sessions[index]
+      guard session.received > 0, session.received < session.generation else { return false }
+      return !requests.contains { $0.brings(index, session.generation, self) }
+    }
+  }
 
   private var isClosedForGood: Bool { closes > 0 }
 
