@@ -51,8 +51,9 @@ package final class Ask {
   /// Any thread. False: answered before, or too late.
   package func reply(_ reply: AskReply) -> Bool {
     guard state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged else { return false }
-    engine.options.forgetAsk?(number)
     engine.submit {
+      // Here, where `number` was written: who knows it early, before `init` is done, may answer, too.
+      self.engine.options.forgetAsk?(self.number)
       self.engine.timers.cancel(self.timer)
       var status = Status.ok
       if case .none = reply { status = .callback }
