@@ -47,6 +47,8 @@ class Program:
     """False: it is linked with nothing of ours."""
     expires: bool = False
     """Its sessions may end by expiry: it dies on purpose."""
+    suppressed: str = ""
+    """valgrind's suppressions: Tests/sanitizers/valgrind-NAME.supp says what and why."""
     timeout_s: float = 60
     says: str = ""
     """For examples, which tell no claims: what its output must contain."""
@@ -162,6 +164,7 @@ class Runner:
             "USHER_TEST_LICENSE_URL": urls["widevine"],
             "USHER_TEST_ENFORCED_URL": urls["fairplay"],
             "USHER_TEST_V2_URL": headend.facts["license_urls_v2"]["widevine"],
+            "USHER_TEST_V2_ENFORCED_URL": headend.facts["license_urls_v2"]["fairplay"],
             "USHER_TEST_CERTIFICATE_URL": certificates["fairplay"],
             "USHER_TEST_SSM_URL": headend.facts["ssm_url"],
             "USHER_TEST_PORT": str(headend.facts["port"]),
@@ -217,10 +220,11 @@ class Runner:
         self.end_of(program, passed, failures, time.monotonic() - started)
 
     def under(self, program: Program) -> list[str]:
-        """The program to run it under; valgrind also with the suppressions that are for this one only."""
+        """The program to run it under; valgrind also with the suppressions for this one."""
         under = shlex.split(self.arguments.under)
-        own = ROOT / "Tests" / "sanitizers" / f"{Path(under[0]).name if under else ''}-{program.name}.supp"
-        return [*under, f"--suppressions={own}"] if own.exists() else under
+        if program.suppressed and under and Path(under[0]).name == "valgrind":
+            under.append(f"--suppressions={ROOT / 'Tests' / 'sanitizers' / f'valgrind-{program.suppressed}.supp'}")
+        return under
 
     def stacks(self, pid: int) -> str:
         if not shutil.which("gdb"):

@@ -96,6 +96,7 @@ static const char *told(const char *name) {
 MAY_BE_UNUSED static const char *license_url(void) { return told("USHER_TEST_LICENSE_URL"); }   /* Widevine: heartbeats */
 MAY_BE_UNUSED static const char *enforced_url(void) { return told("USHER_TEST_ENFORCED_URL"); } /* FairPlay: renewals */
 MAY_BE_UNUSED static const char *v2_url(void) { return told("USHER_TEST_V2_URL"); }             /* Widevine by SSP V2 */
+MAY_BE_UNUSED static const char *v2_enforced_url(void) { return told("USHER_TEST_V2_ENFORCED_URL"); } /* FairPlay by SSP V2 */
 MAY_BE_UNUSED static const char *certificate_url(void) { return told("USHER_TEST_CERTIFICATE_URL"); }
 MAY_BE_UNUSED static const char *ssm_url(void) { return told("USHER_TEST_SSM_URL"); }
 MAY_BE_UNUSED static const char *content_token(void) { return told("USHER_TEST_TOKEN"); }
