@@ -28,6 +28,8 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   policy.needsToken = false
   policy.resetup = .never
   policy.periodMax = 1_000_000_000_000
+  // Its contract: called once.
+  policy.teardownRetries = 0
   policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
   policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)
   policy.keepAliveTimeout = given.heartbeat_timeout_ms == 0 ? nil : Milliseconds(given.heartbeat_timeout_ms)

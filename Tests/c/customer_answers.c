@@ -1,0 +1,260 @@
+/*
+ * customer_answers.c - what customer callbacks may answer and what not: garbage, the wrong kind, twice, from another thread, too late, after close and free.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static usher_completion asked[3]; /* licence, heartbeat, teardown: the newest question; 0: none since it was taken */
+static int questions[3], renewals, told_count, told_before, events[32];
+static int32_t told_status;
+static int64_t told_code;
+
+static void keep(int which, usher_completion completion) {
+  __atomic_store_n(&asked[which], completion, __ATOMIC_SEQ_CST);
+  add(&questions[which], 1);
+}
+static void on_license(const usher_customer_request *request, void *user_data) {
+  (void)user_data;
+  if (request->type == USHER_LICENSE_RENEWAL) add(&renewals, 1);
+  keep(0, request->completion);
+}
+static void on_heartbeat(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data;
+  keep(1, completion);
+}
+static void on_teardown(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data;
+  keep(2, completion);
+}
+static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+  (void)playback, (void)key_system, (void)tag, (void)user_data;
+  usher_complete_payload(completion, (const uint8_t *)"fresh", 5);
+}
+static void on_event(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->type > 0 && event->type < 32) add(&events[event->type], 1);
+}
+static void on_told(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag, (void)user_data;
+  told_status = response->error.status;
+  told_code = response->error.service_code;
+  add(&told_count, 1);
+}
+
+struct scene {
+  usher_context *context;
+  usher_delegate *delegate;
+  usher_playback *playback;
+};
+static struct scene scene(uint32_t license_timeout_ms, uint32_t teardown_timeout_ms) {
+  struct scene s;
+  usher_customer_options options = USHER_CUSTOMER_OPTIONS_INIT;
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  memset(&s, 0, sizeof s);
+  memset(events, 0, sizeof events);
+  s.context = new_context(USHER_CALLBACKS_THREADED);
+  usher_context_add_observer(s.context, on_event, NULL, NULL, NULL);
+  options.license = on_license;
+  options.heartbeat = on_heartbeat;
+  options.teardown = on_teardown;
+  options.license_timeout_ms = license_timeout_ms;
+  options.teardown_timeout_ms = teardown_timeout_ms;
+  usher_customer_delegate_new(s.context, &options, &s.delegate);
+  item.delegate = s.delegate;
+  item.payload = on_payload;
+  usher_player_play(new_player(s.context), &item, &s.playback);
+  return s;
+}
+/* The newest question of a callback, when there is one. */
+static usher_completion take(int which, const char *what) {
+  usher_completion id = 0;
+  int tries;
+  for (tries = 4000 * patience(); tries > 0 && !(id = __atomic_exchange_n(&asked[which], 0, __ATOMIC_SEQ_CST)); tries--) sleep_ms(2);
+  if (!id) tell(0, "%s: asked", what);
+  return id;
+}
+static usher_completion ask_license(const struct scene *s) {
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
+  told_before = get(&told_count);
+  __atomic_store_n(&asked[0], 0, __ATOMIC_SEQ_CST);
+  usher_playback_request_license(s->playback, &request, on_told, NULL, NULL);
+  return take(0, "a licence");
+}
+static void ends(int32_t wanted, const char *what) {
+  if (!reaches(&told_count, told_before + 1, 8000)) tell(0, "%s: told", what);
+  answers(wanted, told_status, what);
+}
+static usher_customer_license good(double heartbeat_s, int32_t renew_type) {
+  usher_customer_license license = USHER_CUSTOMER_LICENSE_INIT;
+  license.license = (const uint8_t *)"licence";
+  license.license_size = 7;
+  license.heartbeat_s = heartbeat_s;
+  license.renew_type = renew_type;
+  return license;
+}
+/* The session is open, and kept alive by what the type says. */
+static struct scene playing(double heartbeat_s, int32_t renew_type, uint32_t teardown_timeout_ms) {
+  struct scene s = scene(0, teardown_timeout_ms);
+  usher_customer_license license = good(heartbeat_s, renew_type);
+  __atomic_store_n(&asked[1], 0, __ATOMIC_SEQ_CST);
+  answers(USHER_OK, usher_complete_license(ask_license(&s), &license), "a licence");
+  ends(USHER_OK, "it comes");
+  return s;
+}
+static void none_of_the_others(int which, usher_completion id) {
+  usher_customer_license license = good(0, 0);
+  usher_response *response = NULL;
+  int wrong = 0;
+  wrong += usher_complete_token(id, "x") != USHER_E_INVALID_COMPLETION;
+  wrong += usher_complete_payload(id, (const uint8_t *)"x", 1) != USHER_E_INVALID_COMPLETION;
+  wrong += usher_complete_hook(id, (const uint8_t *)"x", 1) != USHER_E_INVALID_COMPLETION;
+  wrong += usher_complete_headers(id, "") != USHER_E_INVALID_COMPLETION;
+  wrong += usher_complete_builtin(id) != USHER_E_INVALID_COMPLETION;
+  wrong += usher_hook_builtin(id, &response) != USHER_E_INVALID_COMPLETION;
+  if (which) wrong += usher_complete_license(id, &license) != USHER_E_INVALID_COMPLETION;
+  else wrong += usher_complete_call(id, USHER_OK) != USHER_E_INVALID_COMPLETION;
+  tell(wrong == 0, "callback %d: answers of other kinds are refused (%d were not)", which, wrong);
+}
+
+static void licences(void) {
+  static char text[1002];
+  struct scene s = scene(0, 0);
+  usher_customer_license bad;
+  usher_completion id = ask_license(&s);
+  const int teardowns = get(&questions[2]);
+  memset(text, 'x', sizeof text - 1);
+  none_of_the_others(0, id);
+#define REFUSED(change, what)                                                       \
+  bad = good(1, USHER_RENEW_HEARTBEAT);                                             \
+  change;                                                                           \
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_license(id, &bad), what)
+  REFUSED(bad.heartbeat_s = -0.001, "a period below 0");
+  REFUSED(bad.heartbeat_s = 1.000001e9, "one above 1e9");
+  REFUSED(bad.heartbeat_s = strtod("nan", NULL), "one that is no number");
+  REFUSED(bad.heartbeat_s = strtod("inf", NULL), "one without end");
+  REFUSED(bad.renew_type = USHER_RENEW_CDM, "renewals by the CDM");
+  REFUSED(bad.renew_type = -1, "a renew type that is none");
+  REFUSED(bad.license_size = 0, "a licence of no bytes");
+  REFUSED(bad.license_size = (1u << 20) + 1, "one of a byte more than 1 MiB");
+  REFUSED(bad.license = NULL, "one of nothing, 7 bytes long");
+  REFUSED(bad.struct_size = 8, "a struct of size 8");
+  REFUSED((bad.license = NULL, bad.license_size = 0, bad.message = text), "a message of 1001 bytes");
+  bad = good(1, USHER_RENEW_HEARTBEAT);
+  answers(USHER_OK, usher_complete_license(id, &bad), "the question stayed open");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a second time");
+  ends(USHER_OK, "the licence comes");
+  usher_complete_call(take(1, "a heartbeat"), USHER_OK);
+  usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
+  id = take(2, "teardown");
+  none_of_the_others(2, id);
+  usher_complete_call(id, USHER_OK);
+  usher_context_free(s.context);
+  tell(get(&questions[2]) == teardowns + 1, "torn down once");
+
+  s = scene(50, 0);
+  id = ask_license(&s);
+  ends(USHER_E_TIMEOUT, "no licence in time");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a late one");
+  answers(USHER_OK, usher_complete_license(ask_license(&s), NULL), "there is none");
+  ends(USHER_E_CALLBACK, "it fails for that");
+  memset(&bad, 0, sizeof bad);
+  bad.struct_size = sizeof bad;
+  bad.service_code = 4711;
+  bad.http_status = 403;
+  bad.message = "two\nlines";
+  answers(USHER_OK, usher_complete_license(ask_license(&s), &bad), "refused, with a code");
+  ends(USHER_E_REFUSED, "it says so");
+  tell(told_code == 4711, "with the code");
+  usher_context_free(s.context);
+  tell(get(&questions[2]) == teardowns + 1, "a playback without a licence is not torn down");
+}
+
+struct answer {
+  usher_completion id;
+  int32_t status;
+};
+static void *answer_call(void *user_data) {
+  struct answer *answer = (struct answer *)user_data;
+  answer->status = usher_complete_call(answer->id, USHER_OK);
+  return NULL;
+}
+static void heartbeats(void) {
+  struct scene s = playing(0.2, USHER_RENEW_HEARTBEAT, 200);
+  struct answer answer = {take(1, "a heartbeat"), 1};
+  pthread_t thread;
+  none_of_the_others(1, answer.id);
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, 7), "a status that is none");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, -1000), "another");
+  pthread_create(&thread, NULL, answer_call, &answer);
+  pthread_join(thread, NULL);
+  answers(USHER_OK, answer.status, "answered, from another thread");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(answer.id, USHER_OK), "a second time");
+  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "kept alive");
+  answers(USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_TRANSPORT), "it failed on the way");
+  answers(USHER_OK, usher_complete_call(take(1, "another try"), USHER_OK), "the next try goes through");
+  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 2, 5000), "kept alive");
+  answers(USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_SESSION), "the server ended the session");
+  tell(reaches(&events[USHER_EVENT_HEARTBEAT_ERROR], 1, 5000), "HEARTBEAT_ERROR");
+  usher_context_free(s.context);
+}
+
+/* A heartbeat and a teardown that nobody answers: closing waits for each, at most the teardown cap. */
+static void unanswered(void) {
+  struct scene s = playing(1, USHER_RENEW_HEARTBEAT, 100);
+  const int teardowns = get(&questions[2]);
+  usher_completion old = take(1, "a heartbeat");
+  double began = now_s();
+  usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
+  answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat is not answered");
+  tell(now_s() - began < 2 * patience(), "in %.3f s", now_s() - began);
+  usher_complete_call(old, USHER_OK); /* too late, or taken for what it was: no harm */
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "teardown all the same"), USHER_OK), "its answer is too late");
+  tell(get(&questions[2]) == teardowns + 1, "and it is not asked for again (%d times)", get(&questions[2]) - teardowns);
+  tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 1, "TEARDOWN_ERROR");
+  usher_context_free(s.context);
+}
+
+static void renewed(void) {
+  struct scene s = playing(0.2, USHER_RENEW_ENFORCED, 200);
+  usher_customer_license license = good(0.2, USHER_RENEW_ENFORCED);
+  answers(USHER_OK, usher_complete_license(take(0, "a renewal"), &license), "renewed");
+  tell(get(&renewals) == 1, "it was told as a renewal");
+  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "kept alive");
+  license = good(0, 0);
+  license.license = NULL;
+  license.license_size = 0;
+  license.service_code = 1006;
+  answers(USHER_OK, usher_complete_license(take(0, "the next"), &license), "the next is refused");
+  tell(reaches(&events[USHER_EVENT_HEARTBEAT_ERROR], 1, 8000), "HEARTBEAT_ERROR");
+  usher_context_free(s.context);
+}
+
+static void after_free(void) {
+  int what;
+  for (what = 0; what < 4; what++) {
+    struct scene s = scene(500, 200);
+    usher_customer_license license = good(0, 0);
+    usher_completion id = ask_license(&s);
+    if (what == 0) usher_delegate_free(s.delegate);
+    if (what == 1) usher_playback_free(s.playback);
+    if (what == 2) usher_context_close(s.context, 0, NULL);
+    if (what == 3) usher_context_free(s.context);
+    if (what > 0) ends(USHER_E_CLOSED, what == 1 ? "playback freed" : what == 2 ? "context closed" : "context freed");
+    if (what == 0 || what == 3) answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_license(id, &license), "the answer");
+    else usher_complete_license(id, &license); /* taken, while a session may still come of it: it is torn down then */
+    if (what == 0) ends(USHER_OK, "a freed delegate goes on for its playbacks");
+    usher_context_free(s.context);
+    answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &license), "after context_free");
+  }
+}
+
+int main(void) {
+  licences();
+  heartbeats();
+  unanswered();
+  renewed();
+  after_free();
+  nothing_held("customers");
+  return failed != 0;
+}
