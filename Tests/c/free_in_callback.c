@@ -4,38 +4,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "support.h"
+#include "stage.h"
 
 enum kind { OBSERVER, TOKEN, PAYLOAD, RENEWED, LICENSE, CERTIFICATE, LOG, KINDS };
-enum action { FREE_PLAYBACK, CLOSE_AND_FREE, FREE_PLAYER, FREE_DELEGATE, FREE_CONTEXT, FREE_ALL, ACTIONS };
 static const char *const kind_names[] = {"observer", "token", "payload", "renewed", "licence", "certificate", "log"};
-static const char *const action_names[] = {"playback freed", "playback closed and freed", "player freed", "delegate freed", "context freed", "all freed"};
-
-struct stage {
-  enum kind kind;
-  enum action action;
-  usher_context *context;
-  usher_delegate *delegate;
-  usher_player *player;
-  usher_playback *playback;
-  int acted, after, destroyed, given, claimed;
-  int32_t status;
-};
-
-/* In the callback of the kind under test, once. */
-static void act(struct stage *s, enum kind kind) {
-  int32_t status = USHER_OK, wanted = s->kind == kind;
-  if (!wanted) return;
-  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1); /* until the story has the handle */
-  if (__atomic_exchange_n(&s->claimed, 1, __ATOMIC_SEQ_CST)) return;
-  if (s->action == CLOSE_AND_FREE) status = usher_playback_close(s->playback, USHER_CLOSE_TEARDOWN);
-  if (s->action <= CLOSE_AND_FREE || s->action == FREE_ALL) status |= usher_playback_free(s->playback);
-  if (s->action == FREE_PLAYER || s->action == FREE_ALL) status |= usher_player_free(s->player);
-  if (s->action == FREE_DELEGATE || s->action == FREE_ALL) status |= usher_delegate_free(s->delegate);
-  if (s->action == FREE_CONTEXT || s->action == FREE_ALL) status |= usher_context_free(s->context);
-  s->status = status;
-  add(&s->acted, 1);
-}
 
 static void on_event(const usher_event *event, void *user_data) {
   struct stage *s = (struct stage *)user_data;
@@ -68,7 +40,6 @@ static void on_certificate(usher_playback *playback, const usher_response_info *
   (void)playback, (void)tag, (void)response;
   act((struct stage *)user_data, CERTIFICATE);
 }
-static void on_destroy(void *user_data) { add(&((struct stage *)user_data)->destroyed, 1); }
 
 static void story(int32_t callbacks, enum kind kind, enum action action) {
   struct stage s;
@@ -78,7 +49,6 @@ static void story(int32_t callbacks, enum kind kind, enum action action) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   usher_playback *playback = NULL;
-  int tries;
   snprintf(what, sizeof what, "%s in %s, %s", action_names[action], kind_names[kind], mode_name(callbacks));
   memset(&s, 0, sizeof s);
   s.kind = kind;
@@ -109,19 +79,7 @@ static void story(int32_t callbacks, enum kind kind, enum action action) {
   usher_playback_request_certificate(playback, on_certificate, &s, on_destroy);
   s.given += 2;
   __atomic_store_n(&s.playback, playback, __ATOMIC_SEQ_CST);
-  if (!comes(s.context, callbacks, &s.acted, 1, 8000)) tell(0, "%s: the callback came", what);
-  if (s.status != USHER_OK) tell(0, "%s: freeing answers %d", what, (int)s.status);
-  if (action < FREE_CONTEXT) {
-    int32_t status = usher_context_close(s.context, 0, NULL), wanted = callbacks == USHER_CALLBACKS_PUMPED ? USHER_E_WOULD_DEADLOCK : USHER_OK;
-    if (status != wanted) tell(0, "%s: usher_context_close answers %s", what, usher_status_name(status));
-    status = usher_context_free(s.context);
-    if (status != USHER_OK) tell(0, "%s: usher_context_free answers %s", what, usher_status_name(status));
-  } else {
-    reaches(&s.destroyed, s.given, 8000); /* in the background; pumped: before that pump returned */
-    if (usher_context_free(s.context) != USHER_E_INVALID_HANDLE) tell(0, "%s: the handle is stale", what);
-  }
-  for (tries = 0; tries < 10 && get(&s.destroyed) == s.given; tries++) sleep_ms(1);
-  tell(get(&s.destroyed) == s.given, "%s: every destroy ran exactly once (%d of %d)", what, get(&s.destroyed), s.given);
+  finish(&s, callbacks, what);
 }
 
 int main(void) {
