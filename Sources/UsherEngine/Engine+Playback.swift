@@ -328,13 +328,18 @@ extension Engine {
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
     beginClosing()
+    waitForAllClosed(wait, within: timeout)
+    _ = wait.wait()
+    return sync { self.openCount }
+  }
+
+  /// Any thread: ends the wait when everything is closed, or its time is over.
+  func waitForAllClosed(_ wait: Wait<Status>, within timeout: Milliseconds) {
     submit {
       self.closeWaits.append(wait)
       self.bound(wait, timeout)
       self.checkClosed()
     }
-    _ = wait.wait()
-    return sync { self.openCount }
   }
 
   /// Waits, at most a second, for the callbacks that tell of the end; in pumped mode they come when the host pumps.

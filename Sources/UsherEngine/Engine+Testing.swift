@@ -57,19 +57,27 @@ extension Engine {
 }
 
 extension Engine {
-  /// Waits until all playbacks are closed, for who frees the context. On the manual clock nobody else moves time any more, so it moves it.
+  /// Waits until all playbacks are closed, for who frees the context. What of that is the host's to do (a customer's teardown) runs here in pumped mode, since
+  /// nobody pumps any more. On the manual clock nobody else moves time, so this does.
   package func finishClosing(within timeout: Milliseconds) {
-    guard options.isManualClock else {
-      // One cap for the whole of closing, also where the host waited for a part of it before.
-      let began = closingBegan.load(ordering: .relaxed)
-      let passed = began == 0 ? 0 : Milliseconds(max(0, monotonicMilliseconds() &- began))
+    beginClosing()
+    if options.isManualClock { return moveClockUntilClosed(within: timeout) }
+    // One cap for the whole of closing, also where the host waited for a part of it before.
+    let passed = Milliseconds(max(0, monotonicMilliseconds() &- closingBegan.load(ordering: .relaxed)))
+    guard let pump else {
       _ = close(within: timeout.since(passed))
       return
     }
-    beginClosing()
+    let closed = Wait<Status>(onEnd: { pump.wake() })
+    waitForAllClosed(closed, within: timeout.since(passed))
+    pump.serve { !closed.isEnded }
+  }
+
+  private func moveClockUntilClosed(within timeout: Milliseconds) {
     let end = sync { self.clock.now.adding(timeout) }
     while true {
       _ = settle(transfers: 0, callbacks: pump == nil ? 0 : .max, within: 1000)
+      if pump?.runDue() == true { continue }
       let isDone = sync { () -> Bool in
         guard !self.isAllClosed, let next = self.timers.next(), next <= end else { return true }
         self.clock.set(next)

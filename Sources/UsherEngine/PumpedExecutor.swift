@@ -31,7 +31,10 @@ package final class PumpedExecutor: CallbackExecutor {
     monitor.locked {
       if isEnded { return false }
       jobs.append(job)
-      if jobs.count == 1 { up_eventfd_signal(fileDescriptor) }
+      if jobs.count == 1 {
+        up_eventfd_signal(fileDescriptor)
+        monitor.broadcast()
+      }
       return true
     }
   }
@@ -80,6 +83,28 @@ package final class PumpedExecutor: CallbackExecutor {
       return true
     }
   }
+
+  /// For who frees the context: runs on the calling thread what is due now. False: nothing was.
+  package func runDue() -> Bool {
+    let taken = monitor.locked { () -> [() -> Void] in
+      while isPumping { monitor.wait() }
+      defer { jobs = [] }
+      running = jobs.count
+      return jobs
+    }
+    run(taken)
+    return !taken.isEmpty
+  }
+
+  /// For who frees the context: runs what is due and what becomes so, as long as it waits for something that may need it.
+  package func serve(while isWaiting: () -> Bool) {
+    while isWaiting() {
+      if !runDue() { monitor.locked { if jobs.isEmpty, isWaiting() { monitor.wait() } } }
+    }
+  }
+
+  /// Has `serve` look again.
+  func wake() { monitor.locked { monitor.broadcast() } }
 
   /// Waits for a pump of another thread, then runs what is left on the calling one.
   package func shutDown() {

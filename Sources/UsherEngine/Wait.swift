@@ -4,8 +4,10 @@ internal import UsherCore
 package final class Wait<Value> {
   private let monitor = Monitor()
   private var value: Value?
+  private let onEnd: (() -> Void)?
 
-  package init() {}
+  /// - Parameter onEnd: for who waits for other things too; runs on the thread that ends the wait.
+  package init(onEnd: (() -> Void)? = nil) { self.onEnd = onEnd }
 
   /// The first value counts.
   package func end(_ newValue: Value) {
@@ -13,7 +15,10 @@ package final class Wait<Value> {
       if value == nil { value = newValue }
       monitor.broadcast()
     }
+    onEnd?()
   }
+
+  package var isEnded: Bool { monitor.locked { value != nil } }
 
   package func wait() -> Value {
     monitor.locked {

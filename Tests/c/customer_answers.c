@@ -249,12 +249,57 @@ static void after_free(void) {
   }
 }
 
+/* Pumped: context_free runs what closing still needs of the host, though nobody pumps any more. */
+static int32_t teardown_status;
+static void answer_license(const usher_customer_request *request, void *user_data) {
+  usher_customer_license license = good(10, USHER_RENEW_HEARTBEAT);
+  (void)user_data;
+  usher_complete_license(request->completion, &license);
+}
+static void answer_teardown(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  (void)playback, (void)tag;
+  teardown_status = usher_complete_call(completion, USHER_OK);
+  add((int *)user_data, 1);
+}
+static void freed_pumped(int32_t clock, const char *what) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_customer_options customer = USHER_CUSTOMER_OPTIONS_INIT;
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
+  usher_context *context = NULL;
+  usher_playback *playback = NULL;
+  int teardowns = 0;
+  double began;
+  options.callbacks = USHER_CALLBACKS_PUMPED;
+  options.clock = clock;
+  usher_context_new(&options, &context);
+  memset(events, 0, sizeof events);
+  usher_context_add_observer(context, on_event, NULL, NULL, NULL);
+  customer.license = answer_license;
+  customer.teardown = answer_teardown;
+  customer.user_data = &teardowns;
+  usher_customer_delegate_new(context, &customer, &item.delegate);
+  usher_player_play(new_player(context), &item, &playback);
+  told_before = get(&told_count);
+  usher_playback_request_license(playback, &request, on_told, NULL, NULL);
+  if (!comes(context, USHER_CALLBACKS_PUMPED, &told_count, told_before + 1, 5000)) tell(0, "%s: a licence", what);
+  teardown_status = 1;
+  began = now_s();
+  usher_context_free(context);
+  tell(teardowns == 1 && teardown_status == USHER_OK, "%s: freed while it plays, it is torn down, and the answer is in time (%d times, %s)", what, teardowns,
+       usher_status_name(teardown_status));
+  tell(now_s() - began < 2 * patience(), "%s: in %.3f s", what, now_s() - began);
+  tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 0 && get(&events[USHER_EVENT_PLAYBACK_CLOSED]) == 1, "%s: without an error", what);
+}
+
 int main(void) {
   licences();
   heartbeats();
   unanswered();
   renewed();
   after_free();
+  freed_pumped(USHER_CLOCK_SYSTEM, "pumped");
+  freed_pumped(USHER_CLOCK_MANUAL, "pumped, on the manual clock");
   nothing_held("customers");
   return failed != 0;
 }
