@@ -55,7 +55,7 @@ private func ssmWords(_ code: Int64) -> (StaticString, StaticString)? {
 private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
   switch code {
   case 1001...1010: return ("The licence server could not read the request.", "Check the app's version and the licence server's address.")
-  case 2001...2104: return ("The licence server could not use what this device sent.", "Restart the device; check its DRM software.")
+  case 2001, 2002, 2102...2104: return ("The licence server could not use what this device sent.", "Restart the device; check its DRM software.")
   case 3001...3011: return ("The licence server could not use the stream's sign-in.", "Sign in again; operator: check the content token.")
   case 4000: return ("The licence server did not allow this stream.", "Check that the subscription includes it.")
   case 4001: return ("The sign-in for this stream is missing.", "Start the stream again.")
@@ -64,7 +64,7 @@ private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
   case 4007, 4027: return ("This device is not the one the stream was booked for.", "Sign out and in again on this device.")
   case 4008: return ("This device is not secure enough for this stream.", "Play it on a device with stronger protection.")
   case 4002...4004, 4009...4016: return ("The licence server could not match the stream with its keys.", "Operator: check tokens and keys of the content.")
-  case 4017...4025: return ("The device or the account may not play this stream.", "Check the account, its devices and its subscription.")
+  case 4017...4022, 4024, 4025: return ("The device or the account may not play this stream.", "Check the account, its devices and its subscription.")
   default: return nil
   }
 }

@@ -116,6 +116,15 @@ extension PlaybackMachine {
     return .sendLicense(request, flow.id, content: content, session: token, renewal: flow.isRenewal && !flows[index].isOpening)
   }
 
+  /// A request that the host still had a part in takes its tokens now. nil: those it was sent with are the newest, or it carries no session token.
+  package mutating func licenseAuthorised(_ request: RequestID) -> Secret? {
+    guard let index = flows.firstIndex(where: { $0.isInFlight(request) }), flows[index].isForeign, let token = session.token,
+      case .inFlight(_, let generation) = flows[index].phase, generation != session.tokenGeneration
+    else { return nil }
+    flows[index].phase = .inFlight(request, generation: session.tokenGeneration)
+    return token
+  }
+
   package enum LicenseOutcome: Sendable {
     case success(SessionFields)
     case failure(WireFailure, Origin)

@@ -52,11 +52,11 @@ package struct WireFailure: Sendable {
     self.mayHaveTakenEffect = mayHaveTakenEffect
   }
 
-  /// Worth another try: no reply, an unreadable one, 429 or 5xx; never a service code, whose meaning is final.
+  /// Worth another try: no reply, an unreadable one, 429 or 5xx, a host that did not let it go out; never a service code, whose meaning is final.
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {
-    case .transport, .tls, .timeout, .protocolError, .tooLarge, .callback, .system, .redirect: return true
+    case .transport, .tls, .timeout, .protocolError, .tooLarge, .callback, .declined, .system, .redirect: return true
     case .http: return httpStatus >= 500 || httpStatus == 429
     default: return false
     }

@@ -5,13 +5,17 @@ final class LicensePreparation {
   let request: RequestID
   let license: LicenseID
   let job: LicenseJob
+  let content: Secret?
   var draft: LicenseDraft
   fileprivate var step = 0
+  /// The host's own headers, as they stand.
+  fileprivate var hasHeaders = false
 
-  init(request: RequestID, license: LicenseID, job: LicenseJob, draft: LicenseDraft) {
+  init(request: RequestID, license: LicenseID, job: LicenseJob, content: Secret?, draft: LicenseDraft) {
     self.request = request
     self.license = license
     self.job = job
+    self.content = content
     self.draft = draft
   }
 }
@@ -44,39 +48,55 @@ extension Engine {
     }
   }
 
-  /// Headers, URL, body; then the request goes out.
+  /// URL, body, and last the headers, since tokens are replaced meanwhile; then the request goes out.
   func prepare(_ entry: PlaybackEntry, _ preparation: LicensePreparation, _ hooks: DelegateHooks) {
+    // Closed, or out of time, while the host's answer was on its way: nobody wants the licence any more.
+    guard !entry.machine.isClosing, entry.jobs[preparation.license] != nil else {
+      return licenseFailed(entry, preparation.request, WireFailure(entry.machine.isClosing ? .closed : .timeout))
+    }
     while preparation.step < 3 {
       preparation.step += 1
       let hook: DelegateHooks.Hook?
       switch preparation.step {
-      case 1: hook = hooks.headers
-      case 2: hook = hooks.licenseURL
-      default: hook = hooks.licenseBody
+      case 1: hook = hooks.licenseURL
+      case 2: hook = hooks.licenseBody
+      default: hook = hooks.headers
       }
       guard let hook else { continue }
-      return ask(entry, hook, question(preparation)) { entry, reply, status in
+      if preparation.step == 3 { authorise(entry, preparation) }
+      return ask(entry, hook, question(entry, preparation)) { entry, reply, status in
         if let failure = self.take(reply, status, into: preparation) { return self.licenseFailed(entry, preparation.request, failure) }
-        // Closed, or out of time, while the answer was on its way: nobody wants the licence any more.
-        guard entry.jobs[preparation.license] != nil else { return self.licenseFailed(entry, preparation.request, WireFailure(.closed)) }
         self.prepare(entry, preparation, hooks)
       }
     }
+    if !preparation.hasHeaders { authorise(entry, preparation) }
     dispatch(entry, preparation)
   }
 
-  private func question(_ preparation: LicensePreparation) -> HookQuestion {
+  /// A session token that was replaced while the host thought is not sent.
+  private func authorise(_ entry: PlaybackEntry, _ preparation: LicensePreparation) {
+    guard let session = entry.machine.licenseAuthorised(preparation.request) else { return }
+    preparation.draft.authorisation = entry.delegate.licenseAuthorisation(preparation.content, session)
+    preparation.draft.tokens.append(session)
+  }
+
+  private func question(_ entry: PlaybackEntry, _ preparation: LicensePreparation) -> HookQuestion {
     let job = preparation.job
     let draft = preparation.draft
+    let id = entry.id
     let kind: HookKind
     switch preparation.step {
-    case 1: kind = .headers
-    case 2: kind = .licenseURL
-    default: kind = .licenseBody
+    case 1: kind = .licenseURL
+    case 2: kind = .licenseBody
+    default: kind = .headers
     }
     return HookQuestion(kind, keySystem: job.keySystem, isRenewal: job.isRenewal, assetID: job.assetID, data: job.payload) {
       switch kind {
-      case .headers: return .value(headerText(draft.authorisation))
+      case .headers:
+        return self.sync {
+          if !preparation.hasHeaders, let entry = self.playbacks[id] { self.authorise(entry, preparation) }
+          return .value(headerText(preparation.draft.authorisation))
+        }
       case .licenseURL:
         guard let endpoint = draft.endpoint else { return .failed(UsherError(.state, operation: .license, message: "the delegate has no licence URL")) }
         return .value(Secret(Array(endpoint.url.dropLast())))
@@ -91,10 +111,11 @@ extension Engine {
     case .builtin: return nil
     case .value(let value):
       switch preparation.step {
-      case 1:
+      case 3:
+        preparation.hasHeaders = true
         preparation.draft.authorisation = headerLines(value)
         preparation.draft.tokens += preparation.draft.authorisation.compactMap(headerValue)
-      case 2:
+      case 1:
         guard let text = value.withBytes({ URLText(Array($0)) }), let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP) else {
           return WireFailure(.callback, message: "the URL hook answered something that is no URL")
         }
@@ -102,7 +123,7 @@ extension Engine {
       default: preparation.draft.body = value
       }
       return nil
-    case .none where status == .callback && preparation.step == 1:
+    case .none where status == .callback && preparation.step == 3:
       return WireFailure(.declined, message: "the header hook said not to send the request")
     case .none: return WireFailure(status, message: status == .timeout ? "a hook did not answer in time" : "")
     case .failed(let failure): return failure

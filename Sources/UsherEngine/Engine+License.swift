@@ -64,7 +64,7 @@ extension Engine {
     if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
     let draft = entry.delegate.licenseDraft(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
-    let preparation = LicensePreparation(request: request, license: license, job: job, draft: draft)
+    let preparation = LicensePreparation(request: request, license: license, job: job, content: content, draft: draft)
     if let hooks = entry.delegate.hooks { prepare(entry, preparation, hooks) } else { dispatch(entry, preparation) }
   }
 

@@ -92,7 +92,10 @@ extension Engine {
   // MARK: Delegates
 
   /// Any thread.
-  package func setHooks(_ delegate: LicenseDelegate, _ hooks: DelegateHooks?) { submit { delegate.hooks = hooks } }
+  package func setHooks(_ delegate: LicenseDelegate, _ hooks: DelegateHooks?) {
+    delegate.expect(hooks)
+    submit { delegate.hooks = hooks }
+  }
 
   /// Any thread: a header of the licence requests to come; nil takes it away.
   package func setLicenseHeader(_ delegate: LicenseDelegate, name: [UInt8], line: Secret?) {

@@ -86,10 +86,12 @@ extension Engine {
   @inline(never)
   private func follow(_ entry: PlaybackEntry, _ actions: [PlaybackMachine.Action]) {
     entry.shared.publish(entry.machine.sessionState)
+    // Before a set-up that follows goes out: of that one it is not news.
+    let hasGivenBack = trackTeardown(entry)
     perform(actions, entry)
     entry.shared.publish(entry.machine.sessionState)
     if entry.setupStatus == nil, entry.machine.sessionState == .none, entry.machine.isStarted { endSetupWaits(entry, .ok) }
-    trackTeardowns(entry)
+    if hasGivenBack { letContestedGoOn() }
     let isOpen = !entry.machine.isClosedTold || entry.machine.session.isGivingBack
     if isOpen != entry.isOpen {
       entry.isOpen = isOpen
@@ -171,8 +173,8 @@ extension Engine {
     entry.setupWaits = []
   }
 
-  /// Knows which slots are being given back, and lets those that wait for them go on.
-  private func trackTeardowns(_ entry: PlaybackEntry) {
+  /// Knows which slots are being given back. True: one was.
+  private func trackTeardown(_ entry: PlaybackEntry) -> Bool {
     let isContested = entry.machine.session.waitsForOwnTeardowns
     if isContested != entry.isContested {
       entry.isContested = isContested
@@ -180,11 +182,16 @@ extension Engine {
     }
     let wasGivingBack = entry.isGivingBack
     let isGivingBack = entry.machine.session.isGivingBack
-    guard isGivingBack != wasGivingBack else { return }
+    guard isGivingBack != wasGivingBack else { return false }
     entry.isGivingBack = isGivingBack
     if isGivingBack { givingBack.insert(entry.id) } else { givingBack.remove(entry.id) }
-    guard wasGivingBack, !isGivingBack else { return }
+    guard wasGivingBack else { return false }
     slotsGivenBack &+= 1
+    return true
+  }
+
+  /// Set-ups that were refused wait no longer, once nothing of ours is being given back to their head-end.
+  private func letContestedGoOn() {
     for id in Array(contested) {
       guard let waiting = playbacks[id], !hasGiveBack(besides: waiting) else { continue }
       step(waiting) { $0.ownTeardownsEnded(now: self.clock.now) }

@@ -45,11 +45,16 @@ extension LicenseDelegate {
         body = Self.challenge(payload)
       }
     }
+    return LicenseDraft(
+      endpoint: endpoint, authorisation: licenseAuthorisation(content, session), headers: headers + extraHeaders, body: body, isUrgent: isRenewal,
+      tokens: [content, session].compactMap { $0 }, replyHeader: fields.header)
+  }
+
+  /// The tokens, and what the host set.
+  func licenseAuthorisation(_ content: Secret?, _ session: Secret?) -> [Secret] {
     let authorisation = authorisation(content, session)
     let set = licenseHeaders.filter { authorisation == nil || !equalIgnoringCase($0.name, tokenHeader.dropLast(2)) }.map { $0.line }
-    return LicenseDraft(
-      endpoint: endpoint, authorisation: (authorisation.map { [$0] } ?? []) + set, headers: headers + extraHeaders, body: body, isUrgent: isRenewal,
-      tokens: [content, session].compactMap { $0 }, replyHeader: fields.header)
+    return (authorisation.map { [$0] } ?? []) + set
   }
 
   /// {"challenge":"<base64>"}

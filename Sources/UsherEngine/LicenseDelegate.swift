@@ -45,7 +45,7 @@ package final class LicenseDelegate {
   package let hookTimeout: Milliseconds
 
   var tokenCallback: TokenCallback?
-  var hooks: DelegateHooks? { didSet { if hooks?.certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) } } }
+  var hooks: DelegateHooks?
   /// Set for the licences to come.
   var licenseHeaders: [(name: [UInt8], line: Secret)] = []
   var certificate: Secret?
@@ -74,6 +74,9 @@ package final class LicenseDelegate {
     if certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) }
     ssmHeaders = [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extra
   }
+
+  /// Any thread: hooks that the I/O thread takes up with its next command can get a certificate from now on.
+  func expect(_ hooks: DelegateHooks?) { if hooks?.certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) } }
 
   static func line(_ text: StaticString) -> Secret {
     text.withUTF8Buffer { bytes in

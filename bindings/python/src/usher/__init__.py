@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._enums import EventType as EventType
     from ._enums import HeartbeatMissing as HeartbeatMissing
     from ._enums import HeartbeatStart as HeartbeatStart
+    from ._enums import Hook as Hook
     from ._enums import KeepAlive as KeepAlive
     from ._enums import KeySystem as KeySystem
     from ._enums import LicenseType as LicenseType
@@ -40,15 +41,19 @@ if TYPE_CHECKING:
     from ._enums import Resetup as Resetup
     from ._enums import SessionState as SessionState
     from ._enums import Status as Status
+    from ._enums import Suspend as Suspend
     from ._enums import WireFormat as WireFormat
     from ._errors import CallbackError as CallbackError
     from ._errors import ClosedError as ClosedError
+    from ._errors import DeclinedError as DeclinedError
     from ._errors import Explanation as Explanation
     from ._errors import ForkedError as ForkedError
+    from ._errors import FullError as FullError
     from ._errors import HTTPStatusError as HTTPStatusError
     from ._errors import InvalidArgumentError as InvalidArgumentError
     from ._errors import InvalidCompletionError as InvalidCompletionError
     from ._errors import InvalidHandleError as InvalidHandleError
+    from ._errors import LegacyCodes as LegacyCodes
     from ._errors import LimitError as LimitError
     from ._errors import NoDelegateError as NoDelegateError
     from ._errors import NoTokenError as NoTokenError
@@ -71,32 +76,55 @@ if TYPE_CHECKING:
     from .context import Context as Context
     from .context import Observer as Observer
     from .context import Pending as Pending
-    from .delegate import SSPDelegate as SSPDelegate
+    from .customer import CustomerDelegate as CustomerDelegate
+    from .customer import CustomerOptions as CustomerOptions
+    from .customer import CustomerRequest as CustomerRequest
+    from .customer import LicenseResponse as LicenseResponse
+    from .customer import SessionCall as SessionCall
+    from .default import CommonDelegate as CommonDelegate
+    from .default import DefaultDelegate as DefaultDelegate
+    from .default import DefaultOptions as DefaultOptions
+    from .delegate import Delegate as Delegate
     from .delegate import TokenRequest as TokenRequest
     from .event import Event as Event
+    from .hooks import HookCall as HookCall
+    from .hooks import HTTPDelegate as HTTPDelegate
     from .license import License as License
     from .license import clear_key_request as clear_key_request
     from .playback import PayloadRequest as PayloadRequest
     from .playback import Playback as Playback
     from .player import Player as Player
+    from .ssp import SSPDelegate as SSPDelegate
+    from .ssp import SSPOptions as SSPOptions
+    from .ssp import SSPV2Delegate as SSPV2Delegate
+    from .ssp import SSPV2Options as SSPV2Options
+    from .tokens import MultiInstanceDelegate as MultiInstanceDelegate
+    from .tokens import MultiInstanceOptions as MultiInstanceOptions
+    from .tokens import TokenMap as TokenMap
 
 __version__ = "0.1.0"
 
 _HOME = {
     "_abi": "OFF",
-    "_enums": "AppendVersion Callbacks Clock CloseMode EventType HeartbeatMissing HeartbeatStart KeepAlive KeySystem LicenseType LogLevel Operation "
-    "Origin RenewType Resetup SessionState Status WireFormat",
-    "_errors": "CallbackError ClosedError Explanation ForkedError HTTPStatusError InvalidArgumentError InvalidCompletionError InvalidHandleError "
-    "LimitError NoDelegateError NoTokenError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError ResourceError SessionError "
-    "StateError TLSError TooLargeError TransportError UsherError UsherTimeoutError WouldDeadlockError",
+    "_enums": "AppendVersion Callbacks Clock CloseMode EventType HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType "
+    "LogLevel Operation Origin RenewType Resetup SessionState Status Suspend WireFormat",
+    "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError InvalidArgumentError "
+    "InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError NoTokenError ProtocolError RedirectError "
+    "RefusedError RenewalMissedError ReplacedError ResourceError SessionError StateError TLSError TooLargeError TransportError "
+    "UsherError UsherTimeoutError WouldDeadlockError",
     "_ffi": "explain",
     "_question": "LATER",
     "context": "Context Observer Pending",
-    "delegate": "SSPDelegate TokenRequest",
+    "customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
+    "default": "CommonDelegate DefaultDelegate DefaultOptions",
+    "delegate": "Delegate TokenRequest",
     "event": "Event",
+    "hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
     "playback": "PayloadRequest Playback",
     "player": "Player",
+    "ssp": "SSPDelegate SSPOptions SSPV2Delegate SSPV2Options",
+    "tokens": "MultiInstanceDelegate MultiInstanceOptions TokenMap",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

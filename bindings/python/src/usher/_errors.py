@@ -13,12 +13,32 @@ class Explanation:
     """What an error means, for viewers and support desks.
 
     ``summary`` is one sentence a viewer understands, ``advice`` what to do about it; ``known`` says whether the server's code is in its table
-    (else the words are about its kind only).
+    (else the words are about its kind only); ``source`` where the code is from, e.g. "SSM error codes".
     """
 
     summary: str
     advice: str
     known: bool
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class LegacyCodes:
+    """An error in the numbers of other players, for hosts that migrate; see usher_legacy_codes.
+
+    Attributes:
+        react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number fits.
+        android_what: -1352 set-up, -1353 heartbeat, -1354 teardown; 0: no number fits.
+        android_extra: the SSM's ``errorCode``, else 0.
+        apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no number fits.
+        apple_code: the HTTP status, -1 when there was no HTTP answer.
+    """
+
+    react_native: int
+    android_what: int
+    android_extra: int
+    apple_internal: int
+    apple_code: int
 
 
 class UsherError(Exception):
@@ -75,6 +95,13 @@ class UsherError(Exception):
         from ._ffi import explain
 
         return explain(self.origin, self.status, self.service_code)
+
+    @property
+    def legacy_codes(self) -> LegacyCodes:
+        """It in the numbers of other players. Threads: any."""
+        from ._ffi import legacy_codes
+
+        return legacy_codes(self)
 
 
 class InvalidArgumentError(UsherError, ValueError):
@@ -170,11 +197,11 @@ class RenewalMissedError(SessionError):
 
 
 class DeclinedError(UsherError):
-    """USHER_E_DECLINED: a hook said not to send the request, or a resource loader that the URL is not its own."""
+    """A hook said not to send the request, or a resource loader that the URL is not its own."""
 
 
 class FullError(UsherError):
-    """USHER_E_FULL: the token map is at its bound, and playbacks hold every token in it."""
+    """The token map is at its bound, and playbacks hold every token in it."""
 
 
 class NotAllowedError(UsherError, PermissionError):

@@ -9,16 +9,27 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _abi
 from ._enums import Operation, Origin, Status
-from ._errors import Explanation, InvalidArgumentError, UsherError, error_class
+from ._errors import Explanation, InvalidArgumentError, LegacyCodes, UsherError, error_class
+
+Structure = TypeVar("Structure", bound=ctypes.Structure)
 
 SONAME = "libusher.so.0"
 
-UNCHECKED = frozenset({"usher_context_close", "usher_playback_get_license", "usher_playback_get_certificate"})
+UNCHECKED = frozenset(
+    {
+        "usher_context_close",
+        "usher_hook_builtin",
+        "usher_playback_get_certificate",
+        "usher_playback_get_content_id",
+        "usher_playback_get_license",
+    }
+)
 """Functions whose callers read the status themselves, because a result comes with it."""
 
 
@@ -94,7 +105,17 @@ def explain(origin: Origin, status: Status, service_code: int) -> Explanation:
     """Explains an error in words; see usher_error_explain()."""
     out = _abi.Explanation()
     lib.usher_error_explain(origin, status, service_code, ctypes.byref(out))
-    return Explanation(text(out.summary), text(out.advice), bool(out.known))
+    return Explanation(text(out.summary), text(out.advice), bool(out.known), text(out.source))
+
+
+def legacy_codes(error: UsherError) -> LegacyCodes:
+    """An error in the numbers of other players; see usher_error_legacy_codes()."""
+    out = _abi.LegacyCodes()
+    detail = _abi.Error(
+        error.status, error.origin, error.operation, error.http_status, error.service_code, b"", error.must_stop, error.orphan_possible
+    )
+    lib.usher_error_legacy_codes(ctypes.byref(detail), ctypes.byref(out))
+    return LegacyCodes(out.react_native, out.android_what, out.android_extra, out.apple_internal, out.apple_code)
 
 
 def text(value: bytes | None) -> str:
@@ -120,12 +141,45 @@ def c_bytes(value: bytes | None) -> Any:
     return ctypes.cast(array, ctypes.POINTER(ctypes.c_uint8))
 
 
+def as_bytes(value: bytes | str | None) -> bytes | None:
+    """Bytes as they are, text as UTF-8."""
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+
+
+def copied(pointer: Any, size: int) -> bytes | None:
+    """A copy of ``const uint8_t *`` and its length; None for NULL."""
+    return ctypes.string_at(pointer, size) if pointer else None
+
+
 def integer(value: int, bits: int, name: str) -> int:
     """ctypes wraps numbers that do not fit; this refuses them."""
     number = int(value)
     if not 0 <= number < 1 << bits:
         raise InvalidArgumentError(f"{name} is {number}, not in 0..2**{bits}-1", status=Status.INVALID_ARGUMENT)
     return number
+
+
+_UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctypes.sizeof(ctypes.c_size_t)}
+
+
+def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
+    """An option structure with the fields given; None leaves a field at its default. Raises TypeError for a name that is no option."""
+    kinds = {name: kind for name, kind, *_ in structure._fields_}
+    values: dict[str, Any] = {"struct_size": ctypes.sizeof(structure)}
+    for name, value in given.items():
+        kind = kinds.get(name) if name != "struct_size" else None
+        if kind is None:
+            raise TypeError(f"unexpected keyword argument {name!r}")
+        if value is None:
+            continue
+        if kind is ctypes.c_char_p:
+            value = c_string(value, name)
+        elif kind is ctypes.c_int32:
+            value = integer(value, 31, name)
+        elif kind in _UNSIGNED:
+            value = integer(value, _UNSIGNED[kind], name)
+        values[name] = value
+    return structure(**values)
 
 
 def free_quietly(function: Any, handle: Any) -> None:

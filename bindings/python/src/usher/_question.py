@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from ._enums import Origin, Status
 from ._errors import InvalidCompletionError, UsherError
@@ -44,9 +44,9 @@ class Causes:
     def chain(self, error: UsherError) -> UsherError:
         """Gives the error its cause, where that was an exception of a callback; returns it."""
         status = error.status
-        if status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL):
-            status = Status.CALLBACK  # the renewals failed, for want of a payload
         cause = self._newest.get(status)
+        if cause is None and (status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL)):
+            cause = self._newest.get(Status.CALLBACK)  # the renewals failed, for want of a payload
         if cause is not None and error.__cause__ is None:
             error.__cause__ = cause
         return error
@@ -59,7 +59,7 @@ class Question(Generic[Answer]):
         tag: the `tag` given to Player.play().
     """
 
-    _fails_as: ClassVar[Status]
+    _fails_as: Status
     """The status of what fails when there is no answer."""
 
     def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None) -> None:

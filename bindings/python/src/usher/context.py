@@ -20,7 +20,7 @@ from .event import Event
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .delegate import SSPDelegate
+    from .delegate import Delegate
     from .player import Player
 
 Log = Callable[[LogLevel, str], object]
@@ -65,8 +65,9 @@ class Context:
 
     **Exceptions in callbacks** never reach the library. One is kept in ``last_callback_error`` and handed to ``on_callback_error(name, error)``
     (default: ``threading.excepthook``, which prints it). A callback that was asked for something has then answered "there is none", so what it was
-    asked for fails with NoTokenError or CallbackError; that error, raised by a call, in a future or in an event, has the exception as its
-    ``__cause__``, as ``raise ... from`` gives it. In pumped mode KeyboardInterrupt and SystemExit are raised again by pump() or close().
+    asked for fails with NoTokenError, CallbackError or (headers) DeclinedError; that error, raised by a call, in a future or in an event, has the
+    exception as its ``__cause__``, as ``raise ... from`` gives it. In pumped mode KeyboardInterrupt and SystemExit are raised again by pump() or
+    close().
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Context:
         self.on_callback_error = on_callback_error
         self.last_callback_error: BaseException | None = None
         self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
-        self._delegate: SSPDelegate | None = None
+        self._delegate: Delegate | None = None
         self._lock = threading.Lock()
         self._freed = False
         self._handle = _abi.ContextHandle()
@@ -151,7 +152,7 @@ class Context:
         _ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, _registry.destroy, ctypes.byref(number))
         return Observer(self, number.value)
 
-    def set_delegate(self, delegate: SSPDelegate | None) -> None:
+    def set_delegate(self, delegate: Delegate | None) -> None:
         """Sets (or with None clears) the delegate for playbacks that name none. Playbacks already started keep theirs.
 
         Raises:
@@ -159,6 +160,22 @@ class Context:
         """
         _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
         self._delegate = delegate
+
+    # ---- the host and its network ------------------------------------------------------------------------------------
+
+    def suspend(self) -> None:
+        """Playback.suspend() for all its playbacks. Raises InvalidHandleError."""
+        _ffi.lib.usher_context_suspend(self._handle)
+
+    def resume(self) -> None:
+        """Playback.resume() for all its playbacks. Raises InvalidHandleError."""
+        _ffi.lib.usher_context_resume(self._handle)
+
+    def network_changed(self) -> None:
+        """Says that the network is back, or another one: connections made before are not used again, and keep-alives that failed are tried at once.
+        Without it they are tried at their next time. Raises InvalidHandleError.
+        """
+        _ffi.lib.usher_context_network_changed(self._handle)
 
     # ---- pumped mode -------------------------------------------------------------------------------------------------
 

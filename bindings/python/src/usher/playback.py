@@ -20,6 +20,7 @@ from .license import License
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .delegate import Delegate
     from .player import Player
 
 Result = TypeVar("Result")
@@ -96,6 +97,26 @@ class Playback:
         """
         _ffi.lib.usher_playback_wait_closed(self._handle, _ffi.integer(timeout_ms, 32, "timeout_ms"))
 
+    def set_content_token(self, token: str) -> None:
+        """Gives the content token of a playback that was started without one and still waits for it. Once: a token that is known is not replaced.
+
+        Raises:
+            StateError: it has a token, or gave up waiting. InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
+        _ffi.lib.usher_playback_set_content_token(self._handle, _ffi.c_string(token, "token"))
+
+    def suspend(self) -> None:
+        """Says that the host goes to sleep, or that this item is not shown for a while (not needed for background or picture-in-picture). With the
+        delegate's `suspend` option KEEP nothing changes, with PAUSE no keep-alives are sent until resume(). Raises InvalidHandleError.
+        """
+        _ffi.lib.usher_playback_suspend(self._handle)
+
+    def resume(self) -> None:
+        """Says that it is back. A keep-alive that fell due meanwhile is sent at once; until it is answered the session is doubtful
+        (SESSION_DOUBTFUL), and if it fails, HEARTBEAT_ERROR says so. Raises InvalidHandleError.
+        """
+        _ffi.lib.usher_playback_resume(self._handle)
+
     # ---- licences ----------------------------------------------------------------------------------------------------
 
     def get_license(
@@ -104,6 +125,7 @@ class Playback:
         payload: bytes,
         *,
         type: LicenseType | int = LicenseType.REQUEST,
+        asset_id: bytes | str | None = None,
         timeout_ms: int = 0,
     ) -> License:
         """Asks for a licence and waits for it. Not in callbacks.
@@ -111,15 +133,17 @@ class Playback:
         Args:
             key_system: ``KeySystem`` or its identifier, with or without "urn:uuid:".
             payload: the CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON; 1 byte to 1 MiB.
+            asset_id: what it is for: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of the delegate
+                are told it, and a multi-instance delegate finds the content token by it.
             timeout_ms: milliseconds on the context's clock, the wait for the session included; 0: 20000; OFF: none but those of the single steps.
 
         Raises:
             The error, with all its detail; WouldDeadlockError, InvalidHandleError, InvalidArgumentError.
         """
-        request, out = _license_request(key_system, payload, type, timeout_ms), _abi.ResponseHandle()
+        request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), _abi.ResponseHandle()
         status = _ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
         try:
-            return _license(_take(out, status, "usher_playback_get_license"))
+            return _license(take(out, status, "usher_playback_get_license"))
         except UsherError as error:
             self._causes.chain(error)
             raise
@@ -130,6 +154,7 @@ class Playback:
         payload: bytes,
         *,
         type: LicenseType | int = LicenseType.REQUEST,
+        asset_id: bytes | str | None = None,
         timeout_ms: int = 0,
         callback: Callable[[Future[License]], object] | None = None,
     ) -> Future[License]:
@@ -144,7 +169,7 @@ class Playback:
         Raises:
             InvalidHandleError, InvalidArgumentError, ClosedError: nothing was asked.
         """
-        request = _license_request(key_system, payload, type, timeout_ms)
+        request = _license_request(key_system, payload, type, asset_id, timeout_ms)
         inquiry = _Inquiry(weakref.ref(self.context), self._causes, _license, callback)
         entry = _registry.add(inquiry)
         _ffi.lib.usher_playback_request_license(self._handle, ctypes.byref(request), _on_response, entry, _registry.destroy)
@@ -161,14 +186,46 @@ class Playback:
         """
         timeout, out = _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
         status = _ffi.lib.usher_playback_get_certificate(self._handle, timeout, ctypes.byref(out))
-        return _take(out, status, "usher_playback_get_certificate").data
+        return self._bytes(out, status, "usher_playback_get_certificate")
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
         """Asks for the delegate's certificate; the future and the callback as with request_license(). Raises StateError without a URL."""
-        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _certificate, callback)
+        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _data, callback)
         entry = _registry.add(inquiry)
         _ffi.lib.usher_playback_request_certificate(self._handle, _on_response, entry, _registry.destroy)
         return inquiry.future
+
+    def get_content_id(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
+        """The content identifier of a `skd:` URL or asset ID, as the delegate sees it: what goes into the SPC. Not in callbacks.
+
+        Built in: scheme stripped, cut at "?" or "#", percent-decoded, base64 in any variant decoded; a text that is no base64 of JSON is its own.
+
+        Args:
+            url: 1 byte to 64 kB.
+            timeout_ms: milliseconds on the context's clock; 0: 10000.
+
+        Raises:
+            CallbackError, UsherTimeoutError of an overridden content_identifier(); InvalidArgumentError, InvalidHandleError, WouldDeadlockError,
+            ClosedError.
+        """
+        timeout, out = _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
+        text = _ffi.as_bytes(url) or b""
+        status = _ffi.lib.usher_playback_get_content_id(self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out))
+        return self._bytes(out, status, "usher_playback_get_content_id")
+
+    def request_content_id(self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
+        """Asks for the content identifier of a URL; the future and the callback as with request_license()."""
+        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _data, callback)
+        text, entry = _ffi.as_bytes(url) or b"", _registry.add(inquiry)
+        _ffi.lib.usher_playback_request_content_id(self._handle, _ffi.c_bytes(text), len(text), _on_response, entry, _registry.destroy)
+        return inquiry.future
+
+    def _bytes(self, out: _abi.ResponseHandle, status: int, what: str) -> bytes:
+        try:
+            return take(out, status, what).data
+        except UsherError as error:
+            self._causes.chain(error)
+            raise
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
@@ -226,6 +283,8 @@ class Item:
     tag: object
     payload: PayloadCallback | None
     renewed: RenewedCallback | None
+    #: Its delegate, kept since the library may call its methods as long as this plays.
+    delegates: list[Delegate | None]
 
     def playback(self, handle: _abi.PlaybackHandle) -> Playback | None:
         """The playback, or None when the object is gone."""
@@ -242,7 +301,7 @@ class _Inquiry(Generic[Result]):
         self,
         context: weakref.ref[Context],
         causes: Causes,
-        read: Callable[[_Response], Result],
+        read: Callable[[Response], Result],
         callback: Callable[[Future[Result]], object] | None,
     ) -> None:
         self.context = context
@@ -254,7 +313,7 @@ class _Inquiry(Generic[Result]):
 
 
 @dataclass(frozen=True)
-class _Response:
+class Response:
     """A copy of a usher_response_info without error."""
 
     data: bytes
@@ -263,24 +322,24 @@ class _Response:
     type: LicenseType
 
 
-def _read(info: Any) -> _Response:
+def _read(info: Any) -> Response:
     """Copies a usher_response_info; raises its error."""
     error = _ffi.from_detail(info.error)
     if error is not None:
         raise error
     data = ctypes.string_at(info.data, info.data_size) if info.data_size else b""
-    return _Response(data, info.period_ms, RenewType(info.renew_type), LicenseType(info.type))
+    return Response(data, info.period_ms, RenewType(info.renew_type), LicenseType(info.type))
 
 
-def _license(response: _Response) -> License:
+def _license(response: Response) -> License:
     return License(response.data, response.period_ms, response.renew_type, response.type)
 
 
-def _certificate(response: _Response) -> bytes:
+def _data(response: Response) -> bytes:
     return response.data
 
 
-def _take(handle: _abi.ResponseHandle, status: int, what: str) -> _Response:
+def take(handle: _abi.ResponseHandle, status: int, what: str) -> Response:
     """Reads and frees a response handle; raises where there is none, or where it is an error."""
     if not handle.value:
         raise _ffi.from_status(status, what)
@@ -295,10 +354,13 @@ def _take(handle: _abi.ResponseHandle, status: int, what: str) -> _Response:
     return response
 
 
-def _license_request(key_system: KeySystem | str, payload: bytes, type: LicenseType | int, timeout_ms: int) -> _abi.LicenseRequest:
+def _license_request(
+    key_system: KeySystem | str, payload: bytes, type: LicenseType | int, asset_id: bytes | str | None, timeout_ms: int
+) -> _abi.LicenseRequest:
     if not isinstance(payload, bytes):
         raise InvalidArgumentError("payload is not bytes", status=Status.INVALID_ARGUMENT)
     name = key_system.value if isinstance(key_system, KeySystem) else key_system
+    asset = _ffi.as_bytes(asset_id)
     return _abi.LicenseRequest(
         struct_size=ctypes.sizeof(_abi.LicenseRequest),
         key_system=_ffi.c_string(name, "key_system"),
@@ -306,6 +368,8 @@ def _license_request(key_system: KeySystem | str, payload: bytes, type: LicenseT
         timeout_ms=_ffi.integer(timeout_ms, 32, "timeout_ms"),
         payload=_ffi.c_bytes(payload),
         payload_size=len(payload),
+        asset_id=_ffi.c_bytes(asset),
+        asset_id_size=0 if asset is None else len(asset),
     )
 
 

@@ -15,7 +15,7 @@ from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_paylo
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .delegate import SSPDelegate
+    from .delegate import Delegate
 
 
 class Player:
@@ -36,8 +36,9 @@ class Player:
         self,
         content_token: str | None = None,
         *,
-        delegate: SSPDelegate | None = None,
-        content_id: bytes | None = None,
+        delegate: Delegate | None = None,
+        content_id: bytes | str | None = None,
+        clear: bool = False,
         tag: object = None,
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
@@ -48,9 +49,11 @@ class Player:
         `setup_timeout_ms`, and returns however that ended (and may then not be called inside a callback).
 
         Args:
-            content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; may hold commas. Default: the token callback is asked.
+            content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; may hold commas. Default: the token callback is asked; without
+                one, Playback.set_content_token() may still give it for `token_wait_ms`.
             delegate: default: the context's.
-            content_id: the content's identifier.
+            content_id: the content's identifier, bytes or text for its UTF-8; a multi-instance delegate finds the content token by it.
+            clear: the item is not encrypted: it has no session and needs no token.
             tag: yours, anything; comes back in events and questions.
             payload: asked for a fresh challenge when the library itself must renew a licence. Answers bytes, or later, as a token callback does.
                 Default: none; RENEWAL_DUE is raised instead.
@@ -61,17 +64,19 @@ class Player:
         """
         playback = Playback(self.context, self, tag)
         token = _ffi.c_string(content_token, "content_token")
-        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed)
+        content = _ffi.as_bytes(content_id)
+        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [delegate or self.context._delegate])
         number = _registry.add(item)
         options = _abi.PlaybackOptions(
             struct_size=ctypes.sizeof(_abi.PlaybackOptions),
             delegate=_abi.DelegateHandle() if delegate is None else delegate._handle,
             content_token=token,
-            content_id=_ffi.c_bytes(content_id),
-            content_id_size=0 if content_id is None else len(content_id),
+            content_id=_ffi.c_bytes(content),
+            content_id_size=0 if content is None else len(content),
             tag=number,
             user_data=number,
             destroy=_registry.destroy,
+            clear=int(clear),
         )
         if payload is not None:
             options.payload = on_payload
@@ -79,6 +84,7 @@ class Player:
             options.renewed = on_renewed
         out = _abi.PlaybackHandle()
         _ffi.lib.usher_player_play(self._handle, ctypes.byref(options), ctypes.byref(out))
+        item.delegates.append(delegate or self.context._delegate)  # another thread may have set another meanwhile: one of the two it is
         playback._adopt(out)
         self._playback = playback
         return playback

@@ -3,131 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import gc
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from aio_stage import KEY, KID, AioStage, story
 
 import usher
-from usher import _registry
 from usher.testing.headend import Fault, HeadEnd
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 CHALLENGE = usher.clear_key_request([KID])
 ANY = 2**32 - 1
-REAL_TIMEOUT_S = 20.0
-
-
-class AioStage:
-    """An asyncio context on the manual clock, and a head-end moved by the same steps."""
-
-    def __init__(self, headend: HeadEnd, **options: Any) -> None:
-        self.headend = headend
-        self.failures: list[tuple[str, BaseException]] = []
-        options.setdefault("clock", "manual")
-        self.context = usher.aio.Context(proxy="", on_callback_error=lambda name, error: self.failures.append((name, error)), **options)
-        self.player = usher.aio.Player(self.context)
-        self.events: list[usher.aio.Event] = []
-        self.context.add_observer(self.events.append)
-        headend.add_key(KID, KEY)
-
-    def delegate(self, **options: Any) -> usher.aio.SSPDelegate:
-        options.setdefault("license_url", self.headend.license_url("clearkey"))
-        options.setdefault("ssm_url", self.headend.ssm_url)
-        return usher.aio.SSPDelegate(self.context, jitter_permille=usher.OFF, **options)
-
-    async def play(self, player: usher.aio.Player | None = None, **options: Any) -> usher.aio.Playback:
-        delegate = options.pop("delegate", None) or self.delegate()
-        return await (player or self.player).play(self.headend.content_token(), delegate=delegate, **options)
-
-    def types(self) -> list[str]:
-        return [event.type.name for event in self.events]
-
-    def routes(self) -> list[str]:
-        return self.headend.journal.routes()
-
-    async def settle(self) -> None:
-        """Waits until the loop, the library and the head-end have nothing to do but what is held."""
-        deadline, quiet = time.monotonic() + REAL_TIMEOUT_S, 0
-        while quiet < 4:
-            await asyncio.sleep(0)
-            try:
-                self.context.blocking.settle(self.headend.held, 0, 0)
-                quiet += 1
-            except usher.UsherTimeoutError:
-                quiet = 0
-                await asyncio.sleep(0.001)
-            assert time.monotonic() < deadline, f"not settled: {self.context.blocking.pending()}\n{self.headend.journal.dump()}"
-
-    async def advance(self, ms: int) -> None:
-        remaining = ms
-        while True:
-            await self.settle()
-            if not remaining:
-                return
-            timer = self.context.blocking.pending().next_timer_ms
-            step = remaining if timer is None else min(remaining, timer)
-            self.headend.advance(step)
-            self.context.blocking.advance(step)
-            remaining -= step
-
-    async def held(self) -> None:
-        """Waits until the head-end holds a request, the loop running."""
-        deadline = time.monotonic() + REAL_TIMEOUT_S
-        while not self.headend.held:
-            assert time.monotonic() < deadline, self.headend.journal.dump()
-            await asyncio.sleep(0.001)
-
-
-Story = Callable[[AioStage], Coroutine[Any, Any, None]]
-
-
-def story(
-    function: Story | None = None,
-    *,
-    headend: dict[str, Any] | None = None,
-    failures: bool = False,
-    leaves_session: bool = False,
-    breaks_rules: tuple[str, ...] = (),
-) -> Any:
-    """Runs an async test on a loop of its own; afterwards no session, no entry of C's and no thread is left."""
-    if function is None:
-        return functools.partial(story, headend=headend, failures=failures, leaves_session=leaves_session, breaks_rules=breaks_rules)
-
-    def run(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
-        server = headend_factory(**{"period_s": 60, **(headend or {})})
-        complaints: list[dict[str, Any]] = []
-
-        async def play() -> None:
-            asyncio.get_running_loop().set_exception_handler(lambda loop, complaint: complaints.append(complaint))
-            stage = AioStage(server)
-            threads = set(threading.enumerate())
-            try:
-                await asyncio.wait_for(function(stage), REAL_TIMEOUT_S)
-                assert set(threading.enumerate()) <= threads, "no thread of Python's was started"
-            finally:
-                server.faults.clear()
-                server.release()
-                await asyncio.wait_for(stage.context.close(), REAL_TIMEOUT_S)
-            assert failures or not stage.failures, stage.failures
-
-        asyncio.run(play())
-        assert not complaints, complaints
-        assert bool(server.sessions.active()) is leaves_session, server.journal.dump()
-        server.assert_clean(ignore=breaks_rules)
-        assert _registry.count() == 0, "C's destroy has not run for every user_data"
-
-    run.__name__ = function.__name__
-    run.__doc__ = function.__doc__
-    return run
 
 
 # ---- the whole of it ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,268 @@
+"""Contexts on an event loop, and their streams of events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import inspect
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from .. import context as _context
+from .. import event as _event
+from .._enums import EventType, Status
+from .._errors import ClosedError, InvalidHandleError, UsherError, WouldDeadlockError
+from .._question import LATER, Question
+from ._play import Play, resolve
+from ._requests import Event, EventCallback
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._delegates import Delegate
+    from ._player import Player
+
+_CLOSE_MS = 6000
+"""As long as usher_context_close() waits by default."""
+
+
+class Context:
+    """One independent instance of the library on the running event loop. Closed by ``async with`` or close().
+
+    Callbacks run on the loop's thread; one that is a coroutine function becomes a task. **Exceptions in callbacks** and in such tasks go where
+    ``usher.Context`` says; where something was asked for the answer is then "there is none", and the exception is the ``__cause__`` of what is
+    raised and told for that. A task that still runs when the context has closed is cancelled.
+
+    Attributes:
+        blocking: the pumped ``usher.Context`` underneath, for virtual time: settle(), advance(), jump(), pending().
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Makes a context; call it where a loop runs.
+
+        Args:
+            options: those of ``usher.Context``, without `callbacks`.
+
+        Raises:
+            RuntimeError: no loop runs in this thread. InvalidArgumentError, ResourceError, TypeError.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._open: set[Play] = set()
+        self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
+        self._streams: weakref.WeakSet[EventStream] = weakref.WeakSet()
+        self._observers: list[EventCallback] = []
+        self._delegate: Delegate | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[int] | None = None
+        self.blocking = _context.Context(callbacks="pumped", **options)
+        self.blocking.add_observer(self._told)
+        self.blocking.pump()  # from now on calls that would wait are refused on this thread
+        self._pump_fd = self.blocking.pump_fd
+        self._loop.add_reader(self._pump_fd, self._pump)
+
+    @property
+    def closed(self) -> bool:
+        """close() was called."""
+        return self._closing is not None
+
+    @property
+    def last_callback_error(self) -> BaseException | None:
+        """The last exception of a callback."""
+        return self.blocking.last_callback_error
+
+    def events(self) -> EventStream:
+        """Every event from now on: ``async for event in context.events()``. Ends when the context has closed. Unread events are kept."""
+        return EventStream(self)
+
+    def add_observer(self, observer: EventCallback) -> None:
+        """Adds a callable, plain or a coroutine function, that is told every event from now on."""
+        self._observers.append(observer)
+
+    def remove_observer(self, observer: EventCallback) -> None:
+        """Removes it. Raises ValueError where it is none."""
+        self._observers.remove(observer)
+
+    def set_delegate(self, delegate: Delegate | None) -> None:
+        """Sets (or with None clears) the delegate for playbacks that name none. Raises as ``usher.Context.set_delegate``."""
+        self.blocking.set_delegate(None if delegate is None else delegate.blocking)
+        self._delegate = delegate
+
+    def suspend(self) -> None:
+        """Playback.suspend() for all its playbacks. Raises InvalidHandleError."""
+        self.blocking.suspend()
+
+    def resume(self) -> None:
+        """Playback.resume() for all its playbacks. Raises InvalidHandleError."""
+        self.blocking.resume()
+
+    def network_changed(self) -> None:
+        """As ``usher.Context.network_changed``. Raises InvalidHandleError."""
+        self.blocking.network_changed()
+
+    async def close(self, timeout_ms: int = 0) -> int:
+        """Closes every playback in parallel, waits until all have told PLAYBACK_CLOSED, then frees the context and ends all event streams.
+
+        Cancelled: goes on in the background. Again: waits for the same end. Where a server leaves teardowns unanswered until the time runs out,
+        freeing gives them 6 seconds more, and holds the loop up meanwhile.
+
+        Args:
+            timeout_ms: longest wait, milliseconds of real time; 0: 6000.
+
+        Returns:
+            The number of playbacks not closed in time.
+        """
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._close((timeout_ms or _CLOSE_MS) / 1000))
+        return await asyncio.shield(self._closing)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    async def _close(self, timeout_s: float) -> int:
+        deadline = self._loop.time() + timeout_s
+        still_open = 0
+        try:
+            with contextlib.suppress(WouldDeadlockError, InvalidHandleError):
+                self.blocking.shutdown(1)
+            await self._wait_closed([play.closed for play in self._open], timeout_s)
+            still_open = len(self._open)
+            await self._let_teardowns_end(deadline)
+        finally:
+            self._loop.remove_reader(self._pump_fd)
+            try:
+                with contextlib.suppress(InvalidHandleError):
+                    self.blocking.pump()
+                self.blocking.close()
+            finally:
+                for play in list(self._open):
+                    self._ended(play, None)
+                for task in self._tasks:
+                    task.cancel()
+                for stream in list(self._streams):
+                    stream.close()
+        return still_open
+
+    async def _wait_closed(self, closed: list[asyncio.Future[None]], timeout_s: float | None) -> None:
+        """Waits at most so long; on a manual clock without limit."""
+        if closed:
+            await asyncio.wait(closed, timeout=None if self.blocking._manual else timeout_s)
+
+    async def _let_teardowns_end(self, deadline: float) -> None:
+        """Freeing waits for teardowns that are tried again, so wait here, where the loop goes on. A manual clock is moved by freeing itself."""
+        while not self.blocking._manual and self._loop.time() < deadline:
+            try:
+                pending = self.blocking.pending()
+            except (InvalidHandleError, WouldDeadlockError):
+                return
+            if not pending.transfers and not pending.queued and pending.next_timer_ms is None:
+                return
+            await asyncio.sleep(0.02)
+
+    def _pump(self) -> None:
+        try:
+            self.blocking.pump()
+        except InvalidHandleError:  # closed underneath: its descriptor is gone
+            self._loop.remove_reader(self._pump_fd)
+
+    def _told(self, told: _event.Event) -> None:
+        play = told.tag if isinstance(told.tag, Play) else None
+        player = None if told.player is None else self._players.get(told.player._handle.value or 0)
+        values = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
+        event = Event(**{**values, "playback": play and play.playback(), "player": player, "tag": play and play.tag})
+        if play is not None:
+            if told.type in (EventType.SESSION_STARTED, EventType.NO_SESSION):
+                play.set_up(None)
+            elif told.type is EventType.SETUP_ERROR:
+                play.set_up(told.error)
+            elif told.type in (EventType.HEARTBEAT_ERROR, EventType.RECOVERED):
+                play.failure = told.error
+            elif told.type is EventType.PLAYBACK_CLOSED:
+                self._ended(play, told.error)
+        for stream in list(self._streams):
+            stream._tell(event)
+        for observer in list(self._observers):
+            self._call("observer", observer, event)
+
+    def _ended(self, play: Play, error: UsherError | None) -> None:
+        self._open.discard(play)
+        play.set_up(error or ClosedError("the playback was closed", status=Status.CLOSED))
+        resolve(play.closed, None)
+
+    def _call(self, name: str, callback: Callable[..., object], *arguments: object) -> None:
+        """Runs a telling callback; a coroutine becomes a task."""
+        try:
+            outcome = callback(*arguments)
+            if inspect.isawaitable(outcome):
+                self._spawn(self._finish(name, outcome))
+        except Exception as error:
+            self.blocking._callback_failed(name, error)
+
+    def _ask(self, name: str, callback: Callable[[Any], Any], request: Question[Any]) -> Any:
+        """Runs a producing callback; a coroutine becomes a task that answers."""
+        outcome = callback(request)
+        if not inspect.isawaitable(outcome):
+            return LATER if request.answered else outcome
+        self._spawn(self._answer(name, request, outcome))
+        return LATER
+
+    async def _finish(self, name: str, outcome: Awaitable[object]) -> None:
+        try:
+            await outcome
+        except Exception as error:
+            self.blocking._callback_failed(name, error)
+
+    async def _answer(self, name: str, request: Question[Any], outcome: Awaitable[Any]) -> None:
+        try:
+            value = await outcome
+            if value is not LATER and not request.answered:
+                request._give(value)
+        except Exception as error:
+            self.blocking._callback_failed(name, error)
+            request._give_up(error)
+        except BaseException as error:
+            request._give_up(error)
+            raise
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class EventStream:
+    """The events of a context from the moment this was made; an asynchronous iterator. Made by Context.events()."""
+
+    def __init__(self, context: Context) -> None:
+        """For Context.events() only."""
+        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._ended = False
+        context._streams.add(self)
+        if context.blocking.closed:
+            self.close()
+
+    def close(self) -> None:
+        """No more events; those told before can still be read."""
+        if not self._ended:
+            self._ended = True
+            self._queue.put_nowait(None)
+
+    def _tell(self, event: Event) -> None:
+        if not self._ended:
+            self._queue.put_nowait(event)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._queue.get()
+        if event is None:
+            self._queue.put_nowait(None)  # whoever else reads ends too
+            raise StopAsyncIteration
+        return event

@@ -1,0 +1,251 @@
+"""Delegates whose callbacks and overridden methods may be coroutines."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .. import customer as _customer
+from .. import default as _default
+from .. import delegate as _delegate
+from .. import hooks as _hooks
+from .. import ssp as _ssp
+from .. import tokens as _tokens
+from .._enums import Status
+from .._errors import InvalidArgumentError
+from .._question import Answer, Question, Reply
+from ._play import TEARDOWN_MS
+from ._requests import (
+    CustomerCallback,
+    CustomerRequest,
+    HookCall,
+    SessionCall,
+    SessionCallback,
+    TokenCallback,
+    customer_question,
+    hook_call,
+    token_request,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._context import Context
+
+Made = Reply[Answer] | Awaitable[Answer | None]
+"""What a method of a delegate may return: as in the blocking form, or an awaitable: a method may be a coroutine function."""
+Blocking = TypeVar("Blocking", bound=_delegate.Delegate)
+
+
+class Delegate:
+    """As ``usher.Delegate``. Freed with close() or a ``with`` block: neither waits.
+
+    Attributes:
+        context: its playbacks belong to the same context.
+        blocking: the delegate underneath.
+    """
+
+    _has_sessions = False
+    _teardown_ms = TEARDOWN_MS
+    blocking: _delegate.Delegate
+
+    def __init__(self, context: Context) -> None:
+        """For subclasses."""
+        self.context = context
+
+    def close(self) -> None:
+        """Frees it; playbacks that use it go on. Again: does nothing."""
+        self.blocking.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class HTTPDelegate(Delegate):
+    """As ``usher.HTTPDelegate``: a subclass takes over steps of a licence request. The methods run on the loop's thread and may be coroutine
+    functions; what the superclass makes is awaited:
+
+        class Portal(usher.aio.SSPDelegate):
+            async def http_headers(self, call):
+                return {**await call.builtin(), "X-Device": await self.device()}
+    """
+
+    blocking: _hooks.HTTPDelegate
+
+    def scheme(self) -> str:
+        """As ``usher.HTTPDelegate.scheme``."""
+        return "skd"
+
+    def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
+        """As ``usher.HTTPDelegate.content_identifier``."""
+        return call.builtin()
+
+    def certificate(self, call: HookCall[bytes]) -> Made[bytes]:
+        """As ``usher.HTTPDelegate.certificate``."""
+        return call.builtin()
+
+    def http_headers(self, call: HookCall[dict[str, str]]) -> Made[dict[str, str]] | Made[_hooks.Headers]:
+        """As ``usher.HTTPDelegate.http_headers``."""
+        return call.builtin()
+
+    def license_url(self, call: HookCall[str]) -> Made[str]:
+        """As ``usher.HTTPDelegate.license_url``."""
+        return call.builtin()
+
+    def license_body(self, call: HookCall[bytes]) -> Made[bytes]:
+        """As ``usher.HTTPDelegate.license_body``."""
+        return call.builtin()
+
+    def license_from_reply(self, call: HookCall[bytes]) -> Made[bytes]:
+        """As ``usher.HTTPDelegate.license_from_reply``."""
+        return call.builtin()
+
+    def set_http_header(self, name: str, value: str | None) -> None:
+        """As ``usher.HTTPDelegate.set_http_header``. Raises InvalidHandleError, InvalidArgumentError."""
+        self.blocking.set_http_header(name, value)
+
+    def set_token_callback(self, callback: TokenCallback | None) -> None:
+        """Sets, replaces or (None) clears the token callback; it has `token_timeout_ms` to answer. Raises InvalidHandleError."""
+        if callback is None:
+            self.blocking.set_token_callback(None)
+            return
+        told, context = callback, self.context
+        self.blocking.set_token_callback(lambda request: context._ask("token", told, token_request(request)))
+
+    def _hooked(self) -> _hooks.Hooked:
+        context = self.context
+
+        def run(name: str, call: _hooks.HookCall[Any], method: Callable[..., Any]) -> Any:
+            return context._ask(name, method, hook_call(call))
+
+        return _hooks.Hooked(context.blocking, self, HTTPDelegate, run)
+
+    def _hooks(self) -> _hooks.Hooked | None:
+        hooked = self._hooked()
+        return None if hooked.is_empty else hooked
+
+
+class CommonDelegate(HTTPDelegate):
+    """As ``usher.CommonDelegate``."""
+
+    def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
+        """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        super().__init__(context)
+        blocking = _bare(_default.CommonDelegate)
+        blocking._open(context.blocking, options, self._hooked())
+        self.blocking = blocking
+
+
+class DefaultDelegate(HTTPDelegate):
+    """As ``usher.DefaultDelegate``."""
+
+    def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
+        """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        super().__init__(context)
+        blocking = _bare(_default.DefaultDelegate)
+        blocking._open(context.blocking, options, self._hooks())
+        self.blocking = blocking
+
+
+class _SSPDelegate(HTTPDelegate):
+    def _open_ssp(self, context: Context, blocking: _ssp._SSPDelegate, token_callback: TokenCallback | None, options: Any) -> None:
+        if options.get("sync_setup_teardown"):
+            raise InvalidArgumentError("sync_setup_teardown would block the event loop: await wait_session()", status=Status.INVALID_ARGUMENT)
+        self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
+        blocking._open(context.blocking, options, self._hooks(), None)
+        self.blocking = blocking
+        if token_callback is not None:
+            self.set_token_callback(token_callback)
+
+
+class SSPDelegate(_SSPDelegate):
+    """As ``usher.SSPDelegate``; `token_callback` may be a coroutine function."""
+
+    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPOptions]) -> None:
+        """Makes a delegate.
+
+        Args:
+            options: those of ``usher.SSPDelegate``, without `sync_setup_teardown`, which would block the loop: await Playback.wait_session() and
+                Playback.close() instead.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
+        super().__init__(context)
+        self._has_sessions = bool(options.get("ssm_url") or options.get("setup_url"))
+        self._open_ssp(context, _bare(_ssp.SSPDelegate), token_callback, options)
+
+
+class SSPV2Delegate(_SSPDelegate):
+    """As ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function. Playback.wait_session() waits for the first licence."""
+
+    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPV2Options]) -> None:
+        """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
+        super().__init__(context)
+        self._has_sessions = True
+        self._open_ssp(context, _bare(_ssp.SSPV2Delegate), token_callback, options)
+
+
+class MultiInstanceDelegate(_SSPDelegate):
+    """As ``usher.MultiInstanceDelegate``; `token_callback` may be a coroutine function."""
+
+    blocking: _tokens.MultiInstanceDelegate
+
+    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_tokens.MultiInstanceOptions]) -> None:
+        """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
+        super().__init__(context)
+        self._has_sessions = bool(options.get("ssm_url") or options.get("setup_url"))
+        self._open_ssp(context, _bare(_tokens.MultiInstanceDelegate), token_callback, options)
+
+    @property
+    def tokens(self) -> _tokens.TokenMap:
+        """Its map, as in the blocking form: nothing in it waits."""
+        return self.blocking.tokens
+
+
+class CustomerDelegate(Delegate):
+    """As ``usher.CustomerDelegate``; the callbacks run on the loop's thread and may be coroutine functions."""
+
+    _has_sessions = True
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        license: CustomerCallback | None = None,
+        heartbeat: SessionCallback | None = None,
+        teardown: SessionCallback | None = None,
+        certificate: bytes | None = None,
+        **options: Unpack[_customer.CustomerOptions],
+    ) -> None:
+        """Makes a delegate. Arguments and errors as ``usher.CustomerDelegate``."""
+        super().__init__(context)
+        self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
+
+        def run(name: str, question: Question[Any], function: Callable[..., Any]) -> Any:
+            return context._ask(name, function, customer_question(question))
+
+        given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}
+        blocking = _bare(_customer.CustomerDelegate)
+        blocking._open(context.blocking, _customer.Callbacks(context.blocking, self, CustomerDelegate, given, run), certificate, options)
+        self.blocking = blocking
+
+    def license(self, request: CustomerRequest) -> Made[_customer.LicenseResponse]:
+        """As ``usher.CustomerDelegate.license``."""
+        raise NotImplementedError
+
+    def heartbeat(self, call: SessionCall) -> Made[Status]:
+        """As ``usher.CustomerDelegate.heartbeat``."""
+        raise NotImplementedError
+
+    def teardown(self, call: SessionCall) -> Made[Status]:
+        """As ``usher.CustomerDelegate.teardown``."""
+        raise NotImplementedError
+
+
+def _bare(kind: type[Blocking]) -> Blocking:
+    """One without hooks of its own: those of the object here take their place."""
+    return kind.__new__(kind)

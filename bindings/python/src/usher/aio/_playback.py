@@ -1,0 +1,138 @@
+"""Playbacks: one play of one item each."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import TYPE_CHECKING
+
+from .. import playback as _playback
+from .._enums import CloseMode, KeySystem, LicenseType, SessionState
+from ..license import License
+from ._play import Play, again, pass_on
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._player import Player
+
+
+class Playback:
+    """One play of one item; made by Player.play(). ``async with`` closes and frees it.
+
+    Attributes:
+        context, player: where it plays.
+        tag: the `tag` given to Player.play().
+    """
+
+    def __init__(self, player: Player, blocking: _playback.Playback, play: Play) -> None:
+        """For Player.play() only."""
+        self.context = player.context
+        self.player = player
+        self.tag = play.tag
+        self._blocking = blocking
+        self._play = play
+        play.reference = weakref.ref(self)
+
+    @property
+    def session_state(self) -> SessionState:
+        """How its session stands. Raises InvalidHandleError."""
+        return self._blocking.session_state
+
+    async def wait_session(self) -> None:
+        """Waits until set-up has ended: returns when there is a session, or when there is none to set up. Of a session that failed later says why.
+
+        Raises:
+            Why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError, TLSError, ProtocolError,
+            TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError.
+        """
+        play = self._play
+        if not play.closed.done():
+            if not play.has_session:  # no event tells of it
+                return
+            state = self.session_state
+            if state is SessionState.PENDING or not play.is_set_up:
+                waiter: asyncio.Future[None] = self.context._loop.create_future()
+                play.waiters.add(waiter)
+                try:
+                    return await waiter
+                finally:
+                    play.waiters.discard(waiter)
+            if state is SessionState.FAILED and play.failure is not None:
+                raise again(play.failure)
+        if play.error is not None:
+            raise again(play.error)
+
+    async def get_license(
+        self,
+        key_system: KeySystem | str,
+        payload: bytes,
+        *,
+        type: LicenseType | int = LicenseType.REQUEST,
+        asset_id: bytes | str | None = None,
+        timeout_ms: int = 0,
+    ) -> License:
+        """Asks for a licence and waits for it. Arguments and errors as ``usher.Playback.get_license``."""
+        answer: asyncio.Future[License] = self.context._loop.create_future()
+        self._blocking.request_license(
+            key_system, payload, type=type, asset_id=asset_id, timeout_ms=timeout_ms, callback=lambda done: pass_on(done, answer)
+        )
+        return await answer
+
+    async def get_certificate(self) -> bytes:
+        """Gets the delegate's certificate (DER, as the server sent it): fetched once, then from memory.
+
+        Raises:
+            StateError without a certificate URL; the error; InvalidHandleError, ClosedError.
+        """
+        answer: asyncio.Future[bytes] = self.context._loop.create_future()
+        self._blocking.request_certificate(lambda done: pass_on(done, answer))
+        return await answer
+
+    async def get_content_id(self, url: str | bytes) -> bytes:
+        """The content identifier of a `skd:` URL or asset ID, as the delegate sees it. Arguments and errors as ``usher.Playback.get_content_id``."""
+        answer: asyncio.Future[bytes] = self.context._loop.create_future()
+        self._blocking.request_content_id(url, lambda done: pass_on(done, answer))
+        return await answer
+
+    def set_content_token(self, token: str) -> None:
+        """As ``usher.Playback.set_content_token``. Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError."""
+        self._blocking.set_content_token(token)
+
+    def suspend(self) -> None:
+        """As ``usher.Playback.suspend``. Raises InvalidHandleError."""
+        self._blocking.suspend()
+
+    def resume(self) -> None:
+        """As ``usher.Playback.resume``. Raises InvalidHandleError."""
+        self._blocking.resume()
+
+    async def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
+        """Closes it and waits until it is closed (the event PLAYBACK_CLOSED), at most the delegate's `teardown_timeout_ms` of real time; returns also
+        when that ran out, as a sync delegate does. What is not done by then goes on, as it does when the waiting is cancelled.
+
+        Raises:
+            InvalidArgumentError for a mode that is none.
+        """
+        self._blocking.close(mode)
+        await self._until_closed()
+
+    async def _until_closed(self) -> None:
+        await self.context._wait_closed([self._play.closed], self._play.teardown_ms / 1000)
+
+    async def wait_closed(self) -> None:
+        """Waits until it is closed, however long that takes; does not close it."""
+        await asyncio.shield(self._play.closed)
+
+    def free(self) -> None:
+        """Gives the handle back; closes it if it is not closed yet, without waiting. Again: does nothing."""
+        self._blocking.free()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        try:
+            await self.close()
+        finally:
+            self.free()

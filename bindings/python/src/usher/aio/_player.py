@@ -1,0 +1,96 @@
+"""Players: one screen each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import playback as _playback
+from .. import player as _player
+from .._enums import CloseMode
+from ..license import License
+from ._context import Context
+from ._play import Play
+from ._playback import Playback
+from ._requests import PayloadCallback, PayloadRequest, RenewedCallback
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._delegates import Delegate
+
+
+class Player:
+    """One screen. It plays one playback at a time; playing the next one is a zap."""
+
+    def __init__(self, context: Context) -> None:
+        """Makes a player. Raises InvalidHandleError, ClosedError."""
+        self.context = context
+        self._blocking = _player.Player(context.blocking)
+        self._playback: Playback | None = None
+        context._players[self._blocking._handle.value or 0] = self
+
+    async def play(
+        self,
+        content_token: str | None = None,
+        *,
+        delegate: Delegate | None = None,
+        content_id: bytes | str | None = None,
+        clear: bool = False,
+        tag: object = None,
+        payload: PayloadCallback | None = None,
+        renewed: RenewedCallback | None = None,
+    ) -> Playback:
+        """Starts the next item and returns without waiting: Playback.wait_session() waits for its session. Arguments as ``usher.Player.play``.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError.
+        """
+        context, play = self.context, Play(self.context._loop, tag)
+        used = play.delegate = delegate or context._delegate
+
+        def ask(request: _playback.PayloadRequest) -> Any:
+            ours = PayloadRequest(request._completion, play.playback(), tag, request.key_system, request._causes)  # type: ignore[arg-type]
+            return None if payload is None else context._ask("payload", payload, ours)
+
+        def tell(told: _playback.Playback, license: License) -> None:
+            playback = play.playback()
+            if playback is not None and renewed is not None:
+                context._call("renewed", renewed, playback, license)
+
+        inner = self._blocking.play(
+            content_token,
+            delegate=None if delegate is None else delegate.blocking,
+            content_id=content_id,
+            clear=clear,
+            tag=play,
+            payload=None if payload is None else ask,
+            renewed=None if renewed is None else tell,
+        )
+        if used is not None:
+            play.has_session, play.teardown_ms = used._has_sessions and not clear, used._teardown_ms
+        context._open.add(play)
+        playback = self._playback = Playback(self, inner, play)
+        return playback
+
+    async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
+        """Closes what it plays and waits for that as Playback.close(). Nothing playing: does nothing.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError.
+        """
+        self._blocking.stop(mode)
+        if self._playback is not None:
+            await self._playback._until_closed()
+
+    async def close(self) -> None:
+        """Stops and frees it, and waits for what it played as Playback.close(). Again: does nothing."""
+        self._blocking.close()
+        playback, self._playback = self._playback, None
+        if playback is not None:
+            await playback._until_closed()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()

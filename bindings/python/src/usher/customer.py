@@ -1,0 +1,289 @@
+"""Customer SSM: the operator's own session management. The host talks to its servers; the library says when."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from . import _abi, _ffi, _registry
+from ._enums import LicenseType, Operation, RenewType, Status, Suspend
+from ._errors import InvalidCompletionError, LimitError, RefusedError, SessionError
+from ._question import Question, Reply, ask
+from .context import Context, report_to
+from .delegate import Delegate
+from .playback import Item, Playback
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@dataclass(frozen=True)
+class LicenseResponse:
+    """What the host's servers gave (OTVSSMLicenseResponse), or why they gave nothing.
+
+    Attributes:
+        license: the licence for the CDM, up to 1 MiB; None: there is none, for the reason below. Never printed.
+        heartbeat_s: period of heartbeats or renewals in seconds, 0 to 1e9; 0: none. A later answer changes it.
+        renew_type: ENFORCED: the library asks for a renewal each period; HEARTBEAT: it calls heartbeat(). The first answer decides.
+        http_status: HTTP status of the server, for the error; 0: none.
+        service_code: the server's code, for the error; 1007 means too many sessions. 0: none.
+        message: one line for the error.
+    """
+
+    license: bytes | None = field(default=None, repr=False)
+    heartbeat_s: float = 0
+    renew_type: RenewType = RenewType.ENFORCED
+    http_status: int = 0
+    service_code: int = 0
+    message: str = ""
+
+
+class CustomerRequest(Question[LicenseResponse]):
+    """A licence the host is to get.
+
+    Attributes:
+        tag: the `tag` given to Player.play().
+        key_system: a ``KeySystem`` value.
+        payload: the CDM's message: SPC, challenge.
+        type: REQUEST or RENEWAL.
+        asset_id: of the licence request; None: there is none.
+    """
+
+    _fails_as = Status.CALLBACK
+
+    def __init__(
+        self,
+        completion: int,
+        playback: Playback | None,
+        tag: object,
+        causes: Any = None,
+        *,
+        key_system: str,
+        payload: bytes,
+        type: LicenseType,
+        asset_id: bytes | None,
+    ) -> None:
+        super().__init__(completion, playback, tag, causes)
+        self.key_system = key_system
+        self.payload = payload
+        self.type = type
+        self.asset_id = asset_id
+
+    def _complete(self, value: LicenseResponse | None) -> None:
+        if value is None:
+            _ffi.lib.usher_complete_license(self._completion, None)
+            return
+        license = _abi.CustomerLicense(
+            struct_size=ctypes.sizeof(_abi.CustomerLicense),
+            license=_ffi.c_bytes(value.license),
+            license_size=0 if value.license is None else len(value.license),
+            heartbeat_s=value.heartbeat_s,
+            renew_type=value.renew_type,
+            http_status=value.http_status,
+            service_code=value.service_code,
+            message=_ffi.c_string(value.message or None, "message"),
+        )
+        _ffi.lib.usher_complete_license(self._completion, ctypes.byref(license))
+
+
+class SessionCall(Question[Status]):
+    """A heartbeat or teardown the host is to make. Done when the callback returns, unless it returns LATER: then by answer() or fail().
+
+    Attributes:
+        tag: the `tag` given to Player.play().
+        operation: HEARTBEAT or TEARDOWN.
+    """
+
+    _fails_as = Status.CALLBACK
+
+    def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Any = None, *, operation: Operation) -> None:
+        super().__init__(completion, playback, tag, causes)
+        self.operation = operation
+
+    def answer(self, value: Status = Status.OK) -> None:
+        """Says how it went.
+
+        Args:
+            value: OK: done. SESSION, REFUSED, LIMIT: the server ended the session, playback must stop. Any other: it failed; a heartbeat is tried
+                again inside its period.
+
+        Raises:
+            InvalidCompletionError: answered before, or too late. InvalidArgumentError: no status; the question stays open.
+        """
+        super().answer(value)
+
+    def fail(self, cause: BaseException | None = None) -> None:
+        """Says that it failed; with a SessionError, RefusedError or LimitError as cause that the server ended the session.
+
+        Raises:
+            InvalidCompletionError: as answer() does.
+        """
+        self._fails_as = next((status for kind, status in _ENDS.items() if isinstance(cause, kind)), Status.CALLBACK)
+        super().fail(cause)
+
+    def _give(self, value: Status | None) -> None:
+        with contextlib.suppress(InvalidCompletionError):
+            self.answer(Status.OK if value is None else value)
+
+    def _complete(self, value: Status | None) -> None:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"not a Status: {type(value).__name__}")
+        _ffi.lib.usher_complete_call(self._completion, self._fails_as if value is None else value)
+
+
+_ENDS: dict[type[BaseException], Status] = {LimitError: Status.LIMIT, RefusedError: Status.REFUSED, SessionError: Status.SESSION}
+
+LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
+"""``lambda request: LicenseResponse(…)``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
+SessionCallback = Callable[[SessionCall], Reply[Status]]
+"""``callback(call)``; done when it returns. May also return a Status, a concurrent.futures.Future, or LATER after keeping the call."""
+
+
+class CustomerOptions(TypedDict, total=False):
+    """How a customer SSM delegate works; see usher_customer_options. 0 and None mean the default written there.
+
+    license_timeout_ms: how long license() may take, milliseconds. Default 10000; a renewal has no longer than a heartbeat.
+    heartbeat_timeout_ms: how long a heartbeat or renewal may take. Default: three eighths of the period, at least 1000.
+    teardown_timeout_ms: how long teardown() may take. Default 3000.
+    payload_timeout_ms: how long the payload callback may take. Default 5000.
+    """
+
+    license_timeout_ms: int
+    heartbeat_timeout_ms: int
+    teardown_timeout_ms: int
+    payload_timeout_ms: int
+    jitter_permille: int
+    retry_permille: int
+    keep_alive_failures_max: int
+    suspend: Suspend | int
+
+
+class CustomerDelegate(Delegate):
+    """Customer SSM (OTVCustomerSSMDelegate): three callbacks instead of requests, given as functions or overridden in a subclass. They run on library
+    threads, in the order of the playback. The first licence opens the playback's session; SESSION_STARTED tells its period.
+
+    An exception in one counts as "failed", and becomes the ``__cause__`` of the errors that come of it; see Context.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        license: LicenseCallback | None = None,
+        heartbeat: SessionCallback | None = None,
+        teardown: SessionCallback | None = None,
+        certificate: bytes | None = None,
+        **options: Unpack[CustomerOptions],
+    ) -> None:
+        """Makes a delegate.
+
+        Args:
+            context: its playbacks belong to the same context.
+            license, heartbeat, teardown: in place of the methods of these names.
+            certificate: the application certificate, up to 1 MiB.
+            options: ``CustomerOptions``.
+
+        Raises:
+            InvalidArgumentError without a licence callback; InvalidHandleError, ClosedError.
+        """
+        callbacks = Callbacks(context, self, CustomerDelegate, {"license": license, "heartbeat": heartbeat, "teardown": teardown})
+        self._open(context, callbacks, certificate, options)
+
+    def _open(self, context: Context, callbacks: Callbacks, certificate: bytes | None, options: Any) -> None:
+        super().__init__(context)
+        given = _ffi.filled(_abi.CustomerOptions, options)
+        given.certificate = _ffi.c_bytes(certificate)
+        given.certificate_size = 0 if certificate is None else len(certificate)
+        if callbacks.has("license"):
+            given.license = _on_license
+        if callbacks.has("heartbeat"):
+            given.heartbeat = _on_heartbeat
+        if callbacks.has("teardown"):
+            given.teardown = _on_teardown
+        given.user_data = _registry.add(callbacks)
+        given.destroy = _registry.destroy
+        _ffi.lib.usher_customer_delegate_new(context._handle, ctypes.byref(given), self._result)
+        self._freed = False
+
+    def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
+        """To override: gets a licence from the host's servers, setting its session up before the first. Now or later, within `license_timeout_ms`."""
+        raise NotImplementedError
+
+    def heartbeat(self, call: SessionCall) -> Reply[Status]:
+        """To override: a heartbeat, within its part of the period. Where it is not, periods pass in silence."""
+        raise NotImplementedError
+
+    def teardown(self, call: SessionCall) -> Reply[Status]:
+        """To override: called once when a playback that had a licence closes, with `teardown_timeout_ms` to do it."""
+        raise NotImplementedError
+
+
+Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
+
+
+class Callbacks:
+    """What C's user_data means for a customer SSM delegate: functions, or methods of an object that is kept by who keeps the delegate."""
+
+    def __init__(self, context: Context, target: Any, base: type, given: dict[str, Any], run: Run | None = None) -> None:
+        self.context = weakref.ref(context)
+        self._run = run
+        self._target = weakref.ref(target)
+        self._given = {name: function for name, function in given.items() if function is not None}
+        self._overridden = {name for name in given if getattr(type(target), name) is not getattr(base, name)}
+
+    def has(self, name: str) -> bool:
+        return name in self._given or name in self._overridden
+
+    def ask(self, name: str, question: Question[Any]) -> None:
+        ask(question, lambda question: self._answer(name, question), lambda error: report_to(self.context(), name, error))
+
+    def _answer(self, name: str, question: Question[Any]) -> Any:
+        function = self._given.get(name)
+        if function is None:
+            target = self._target()
+            if target is None:
+                raise RuntimeError("the delegate is gone")
+            function = getattr(target, name)
+        return function(question) if self._run is None else self._run(name, question, function)
+
+
+def _subject(handle: _abi.PlaybackHandle, tag: int) -> tuple[Playback | None, object]:
+    item: Item | None = _registry.get(tag)
+    return (None, None) if item is None else (item.playback(handle), item.tag)
+
+
+def _asked_license(pointer: Any, number: int | None) -> None:
+    callbacks = _registry.get(number)
+    if callbacks is None:
+        return
+    raw = pointer.contents
+    request = CustomerRequest(
+        raw.completion,
+        *_subject(raw.playback, raw.tag),
+        key_system=_ffi.text(raw.key_system),
+        payload=_ffi.copied(raw.payload, raw.payload_size) or b"",
+        type=LicenseType(raw.type),
+        asset_id=_ffi.copied(raw.asset_id, raw.asset_id_size),
+    )
+    callbacks.ask("license", request)
+
+
+def _asked_heartbeat(completion: int, handle: _abi.PlaybackHandle, tag: int, number: int | None) -> None:
+    callbacks = _registry.get(number)
+    if callbacks is not None:
+        callbacks.ask("heartbeat", SessionCall(completion, *_subject(handle, tag), operation=Operation.HEARTBEAT))
+
+
+def _asked_teardown(completion: int, handle: _abi.PlaybackHandle, tag: int, number: int | None) -> None:
+    callbacks = _registry.get(number)
+    if callbacks is not None:
+        callbacks.ask("teardown", SessionCall(completion, *_subject(handle, tag), operation=Operation.TEARDOWN))
+
+
+_on_license = _abi.CustomerLicenseFn(_asked_license)
+_on_heartbeat = _abi.CustomerCallFn(_asked_heartbeat)
+_on_teardown = _abi.CustomerCallFn(_asked_teardown)

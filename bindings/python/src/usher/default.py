@@ -1,0 +1,71 @@
+"""Default and common delegate: licences without sessions."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from . import _abi, _ffi, _registry
+from ._enums import WireFormat
+from .context import Context
+from .hooks import Hooked, HTTPDelegate, hooks_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class DefaultOptions(TypedDict, total=False):
+    """How a default or common delegate works; see usher_default_options. 0 and None mean the default written there.
+
+    license_url: licence server. Required, but for a common delegate that overrides license_url().
+    certificate_url: server of the application certificate.
+    extra_headers: "Name: value" lines separated by newlines, for every request.
+    token_header: name of the header that carries a playback's content token, where it has one. Default "nv-authorizations".
+    wire_format: Widevine's form.
+    hook_timeout_ms: how long an overridden method may take, milliseconds. Default 5000.
+    """
+
+    license_url: str | None
+    certificate_url: str | None
+    extra_headers: str | None
+    token_header: str | None
+    wire_format: WireFormat | int
+    hook_timeout_ms: int
+
+
+class CommonDelegate(HTTPDelegate):
+    """A certificate URL, a licence URL, the headers of set_http_header(), and in place of each the subclass's own (OTVCommonLicenseDelegate).
+
+    No session, and no token is needed.
+    """
+
+    def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
+        """Makes a delegate. Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        self._open(context, options, Hooked(context, self, HTTPDelegate))
+
+    def _open(self, context: Context, options: Any, hooks: Hooked) -> None:
+        super().__init__(context)
+        given = _ffi.filled(_abi.DefaultOptions, options)
+        entry = _registry.add(hooks)
+        _ffi.lib.usher_common_delegate_new(
+            context._handle, ctypes.byref(given), ctypes.byref(hooks.structure), entry, _registry.destroy, self._result
+        )
+        self._freed = False
+
+
+class DefaultDelegate(HTTPDelegate):
+    """A certificate URL, a licence URL, and the headers of set_http_header() (OTVDefaultLicenseDelegate): one stream after the other.
+
+    No session, and no token is needed. A subclass may override steps here too.
+    """
+
+    def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
+        """Makes a delegate. Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        self._open(context, options, hooks_of(context, self))
+
+    def _open(self, context: Context, options: Any, hooks: Hooked | None) -> None:
+        super().__init__(context)
+        given = _ffi.filled(_abi.DefaultOptions, options)
+        _ffi.lib.usher_default_delegate_new(context._handle, ctypes.byref(given), self._result)
+        self._freed = False
+        self._set_hooks(hooks)

@@ -1,0 +1,277 @@
+"""Delegates that send requests, and the steps of a licence request that a subclass may take over."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Generic
+
+from . import _abi, _ffi, _registry
+from ._enums import Hook, LicenseType, Status
+from ._errors import InvalidArgumentError
+from ._question import Answer, Question, Reply, ask
+from .context import Context, report_to
+from .delegate import Delegate, TokenCallback, set_token_callback
+from .playback import Playback, take
+
+METHODS = {
+    Hook.CONTENT_ID: "content_identifier",
+    Hook.CERTIFICATE: "certificate",
+    Hook.HEADERS: "http_headers",
+    Hook.LICENSE_URL: "license_url",
+    Hook.LICENSE_BODY: "license_body",
+    Hook.LICENSE: "license_from_reply",
+}
+"""Which method stands for which hook."""
+
+Headers = Mapping[str, str]
+"""HTTP headers by name."""
+
+
+class HookCall(Question[Answer], Generic[Answer]):
+    """One step of a licence request, put to a method of a delegate. Answered by what the method returns, or later by answer() or fail().
+
+    Attributes:
+        tag: the `tag` given to Player.play().
+        hook: which step.
+        type: REQUEST or RENEWAL.
+        key_system: a ``KeySystem`` value; "" for content identifier and certificate.
+        asset_id: asset ID of the licence request, or the URL a content identifier is wanted of; None: there is none.
+        data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and certificate.
+        http_status: HTTP status of the reply; 0 for the others.
+    """
+
+    def __init__(
+        self,
+        completion: int,
+        playback: Playback | None,
+        tag: object,
+        causes: Any = None,
+        *,
+        hook: Hook,
+        type: LicenseType,
+        key_system: str,
+        asset_id: bytes | None,
+        data: bytes | None,
+        http_status: int,
+    ) -> None:
+        super().__init__(completion, playback, tag, causes)
+        self._fails_as = Status.DECLINED if hook is Hook.HEADERS else Status.CALLBACK
+        self.hook = hook
+        self.type = type
+        self.key_system = key_system
+        self.asset_id = asset_id
+        self.data = data
+        self.http_status = http_status
+
+    def builtin(self) -> Answer:
+        """What the built-in behaviour makes of it; the question stays open. For a certificate it may wait for the server.
+
+        Raises:
+            The built-in behaviour's error; InvalidCompletionError when answered before, or too late.
+        """
+        out = _abi.ResponseHandle()
+        status = _ffi.lib.usher_hook_builtin(self._completion, ctypes.byref(out))
+        made: Any = take(out, status, "usher_hook_builtin").data
+        if self.hook is Hook.HEADERS:
+            made = _read_headers(made)
+        elif self.hook is Hook.LICENSE_URL:
+            made = _ffi.text(made)
+        return made  # type: ignore[no-any-return]
+
+    def answer_builtin(self) -> None:
+        """Answers with what the built-in behaviour makes of it. Raises InvalidCompletionError as answer() does."""
+        _ffi.lib.usher_complete_builtin(self._completion)
+        self._answered = True
+
+    def _complete(self, value: Any) -> None:
+        if self.hook is Hook.HEADERS:
+            _ffi.lib.usher_complete_headers(self._completion, None if value is None else _header_lines(value))
+            return
+        made = None if value is None else _made(self.hook, value)
+        _ffi.lib.usher_complete_hook(self._completion, _ffi.c_bytes(made), 0 if made is None else len(made))
+
+
+def _made(hook: Hook, value: Any) -> bytes:
+    """What a method returned, as the bytes that C takes; of another type it is refused."""
+    if hook is Hook.LICENSE_URL and isinstance(value, str):
+        return _ffi.c_string(value, "the URL") or b""
+    if hook is Hook.LICENSE_URL or not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{METHODS[hook]}() returned {type(value).__name__}")
+    return bytes(value)
+
+
+def _header_lines(headers: Headers) -> bytes:
+    for name, value in headers.items():
+        if ":" in name or "\n" in name + value:
+            raise InvalidArgumentError("a header has a line break or a colon where none may be", status=Status.INVALID_ARGUMENT)
+    return _ffi.c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
+
+
+def _read_headers(lines: bytes) -> dict[str, str]:
+    pairs = (line.partition(":") for line in _ffi.text(lines).split("\n") if line)
+    return {name: value.strip() for name, _, value in pairs}
+
+
+Made = Reply[Answer]
+"""What a method of a delegate may return: the answer, None (there is none), a concurrent.futures.Future, or LATER after keeping the call."""
+
+
+class HTTPDelegate(Delegate):
+    """A delegate that sends requests. Not made itself: its subclasses are.
+
+    A subclass takes over a step of a licence request by overriding its method; the others stay built in. Each is asked on a library thread, in the
+    order of the playback, and has `hook_timeout_ms` to answer: it returns the value, or a ``concurrent.futures.Future``, or keeps `call`, returns
+    ``usher.LATER``, and answers from any thread. None means that there is none (the request fails with CallbackError). An exception counts as None,
+    and becomes the ``__cause__`` of that error; see Context. ``call.builtin()``, or the method of the superclass, says what would be made otherwise:
+
+        class Portal(usher.SSPDelegate):
+            def http_headers(self, call):
+                return {**super().http_headers(call), "X-Device": self.device}
+
+    The object lives at least as long as a playback uses it.
+    """
+
+    # ---- steps to override -------------------------------------------------------------------------------------------
+
+    def scheme(self) -> str:
+        """Of the URLs it is for; stripped from content identifiers. Asked once, when the delegate is made."""
+        return "skd"
+
+    def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
+        """The bytes that go into the SPC, of the URL or asset ID ``call.asset_id`` (Apple: contentIdentifier(url:))."""
+        return call.builtin()
+
+    def certificate(self, call: HookCall[bytes]) -> Made[bytes]:
+        """The application certificate (Apple: certificate())."""
+        return call.builtin()
+
+    def http_headers(self, call: HookCall[dict[str, str]]) -> Made[dict[str, str]] | Made[Headers]:
+        """The headers of a licence request, in place of the token header and those of set_http_header(). {}: it is sent without. None: it is not
+        sent, and fails with DeclinedError (Apple: generateHTTPHeaders(assetID:))."""
+        return call.builtin()
+
+    def license_url(self, call: HookCall[str]) -> Made[str]:
+        """Where a licence request goes, with ``renew=true`` for renewals where the server wants it (Apple: getLicenseRequestUrl())."""
+        return call.builtin()
+
+    def license_body(self, call: HookCall[bytes]) -> Made[bytes]:
+        """The body of a licence request; ``call.data`` is the CDM's payload."""
+        return call.builtin()
+
+    def license_from_reply(self, call: HookCall[bytes]) -> Made[bytes]:
+        """The licence in the reply ``call.data`` (Apple: getCkcFromLicenseResponse()). Not asked for replies with an HTTP error. What the reply says
+        about the session is read all the same."""
+        return call.builtin()
+
+    # ---- headers and tokens ------------------------------------------------------------------------------------------
+
+    def set_http_header(self, name: str, value: str | None) -> None:
+        """Sets a header of the licence requests to come, or (None) takes it away; e.g. the token of the next stream. Where a playback has a token of
+        its own for the same header, that one is sent. Kept secret like a token.
+
+        Raises:
+            InvalidHandleError; InvalidArgumentError for a value with CR, LF or NUL, or over 64 kB.
+        """
+        _ffi.lib.usher_delegate_set_http_header(self._handle, _ffi.c_string(name, "name"), _ffi.c_string(value, "value"))
+
+    def set_token_callback(self, callback: TokenCallback | None) -> None:
+        """Sets, replaces or (None) clears the token callback: asked for a fresh content token when a further licence request comes, where
+        Player.play() gave none, or where a server answered 401 or 403 to the one there is.
+
+        The callback runs on a library thread and has `token_timeout_ms` to answer: ``lambda request: "token"``. Returning None means that there is
+        none (the licence fails with NoTokenError). To answer later, return a ``concurrent.futures.Future``, or keep the request, return
+        ``usher.LATER``, and call ``request.answer(token)`` or ``request.fail()`` from any thread. An exception counts as None, and becomes the
+        ``__cause__`` of that NoTokenError; see Context.
+
+        Raises:
+            InvalidHandleError.
+        """
+        set_token_callback(self, callback)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _set_hooks(self, hooks: Hooked | None) -> None:
+        """usher_delegate_set_hooks(), for a delegate that was made without."""
+        if hooks is None:
+            return
+        try:
+            entry = _registry.add(hooks)
+            _ffi.lib.usher_delegate_set_hooks(self._handle, ctypes.byref(hooks.structure), entry, _registry.destroy)
+        except BaseException:
+            self.close()
+            raise
+
+
+Run = Callable[[str, HookCall[Any], Callable[..., Any]], Any]
+
+
+class Hooked:
+    """What C's user_data means for hooks. The object with the methods is kept by who keeps the delegate: the host, playbacks, the context."""
+
+    def __init__(self, context: Context, target: Any, base: type, run: Run | None = None) -> None:
+        """`target` has the methods, those of `base` are built in, `run` calls one."""
+        self.context = weakref.ref(context)
+        self.run = run
+        self._target = weakref.ref(target)
+        self.structure = _abi.DelegateHooks(struct_size=ctypes.sizeof(_abi.DelegateHooks))
+        self.is_empty = True
+        if _is_overridden(target, base, "scheme"):
+            self.structure.scheme = _ffi.c_string(target.scheme(), "scheme")
+            self.is_empty = False
+        for hook, field in _FIELDS.items():
+            if _is_overridden(target, base, METHODS[hook]):
+                setattr(self.structure, field, _on_hook)
+                self.is_empty = False
+
+    def answer(self, call: HookCall[Any]) -> Any:
+        target = self._target()
+        if target is None:
+            raise RuntimeError("the delegate is gone")
+        method = getattr(target, METHODS[call.hook])
+        return method(call) if self.run is None else self.run(METHODS[call.hook], call, method)
+
+
+_FIELDS = {
+    Hook.CONTENT_ID: "content_id",
+    Hook.CERTIFICATE: "certificate",
+    Hook.HEADERS: "http_headers",
+    Hook.LICENSE_URL: "license_url",
+    Hook.LICENSE_BODY: "license_body",
+    Hook.LICENSE: "license",
+}
+
+
+def hooks_of(context: Context, target: Any, base: type = HTTPDelegate) -> Hooked | None:
+    """The hooks that an object overrides; None: none."""
+    hooks = Hooked(context, target, base)
+    return None if hooks.is_empty else hooks
+
+
+def _is_overridden(target: Any, base: type, name: str) -> bool:
+    return getattr(type(target), name) is not getattr(base, name)
+
+
+def _asked_hook(pointer: Any, number: int | None) -> None:
+    hooks = _registry.get(number)
+    if hooks is None:
+        return
+    raw = pointer.contents
+    item = _registry.get(raw.tag)
+    hook = Hook(raw.hook)
+    call: HookCall[Any] = HookCall(
+        raw.completion,
+        None if item is None else item.playback(raw.playback),
+        None if item is None else item.tag,
+        hook=hook,
+        type=LicenseType(raw.type),
+        key_system=_ffi.text(raw.key_system),
+        asset_id=_ffi.copied(raw.asset_id, raw.asset_id_size),
+        data=_ffi.copied(raw.data, raw.data_size),
+        http_status=raw.http_status,
+    )
+    ask(call, hooks.answer, lambda error: report_to(hooks.context(), METHODS[hook], error))
+
+
+_on_hook = _abi.HookFn(_asked_hook)

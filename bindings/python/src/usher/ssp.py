@@ -1,0 +1,131 @@
+"""SSP delegates: an SSP licence server, and a session manager (SSM)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from . import _abi, _ffi
+from ._enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, Suspend, WireFormat
+from .context import Context
+from .delegate import TokenCallback
+from .hooks import Hooked, HTTPDelegate, hooks_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Required, Unpack
+
+
+class SSPOptions(TypedDict, total=False):
+    """How an SSP delegate works. 0 and None mean the default that usher_ssp_options names beside each option; ``usher.OFF`` means "none".
+
+    license_url: licence server. Required.
+    certificate_url: server of the FairPlay application certificate.
+    ssm_url: Secure Session Manager, with or without trailing "/" and "/v1". Default: none; playbacks then have no session.
+    sync_setup_teardown: play() waits for set-up and Playback.close() for teardown, at most `setup_timeout_ms` / `teardown_timeout_ms`.
+    extra_headers: "Name: value" lines separated by newlines.
+    setup_body: JSON object sent as the body of set-up; "" for an empty body.
+    """
+
+    license_url: Required[str]
+    certificate_url: str | None
+    ssm_url: str | None
+    sync_setup_teardown: bool
+    ssm_append_version: AppendVersion | int
+    ssm_api_version: str | None
+    setup_url: str | None
+    heartbeat_url: str | None
+    teardown_url: str | None
+    renewal_url: str | None
+    token_header: str | None
+    extra_headers: str | None
+    setup_body: str | None
+    keep_alive_body: str | None
+    setup_timeout_ms: int
+    teardown_timeout_ms: int
+    token_timeout_ms: int
+    payload_timeout_ms: int
+    heartbeat_missing: HeartbeatMissing | int
+    heartbeat_start: HeartbeatStart | int
+    lenient_numbers: bool
+    period_min_ms: int
+    period_max_ms: int
+    period_updates: bool
+    jitter_permille: int
+    retry_permille: int
+    keep_alive_failures_max: int
+    keep_alive: KeepAlive | int
+    resetup_on_extra_license: Resetup | int
+    wire_format: WireFormat | int
+    teardown_retries: int
+    token_wait_ms: int
+    hook_timeout_ms: int
+    suspend: Suspend | int
+    keep_alive_timeout_ms: int
+
+
+class SSPV2Options(SSPOptions, total=False):
+    """How an SSP V2 delegate works; see usher_ssp_v2_options. `setup_url`, `setup_body` and `heartbeat_start` are not used.
+
+    teardown_on_close: closing tears down. Default: the session is left to expire at the head-end.
+    leave_on_zap: a zap leaves the session to expire. Default: it tears down, and the next item waits for that.
+    token_field, period_field, enforced_field: JSON paths ("a.b") in the licence reply.
+    token_reply_header: a header of the reply that carries the session token where the body has none.
+    period_default_ms: period where the reply names none, milliseconds. Default 60000; OFF: no keep-alives then.
+    """
+
+    teardown_on_close: bool
+    leave_on_zap: bool
+    token_field: str | None
+    period_field: str | None
+    enforced_field: str | None
+    token_reply_header: str | None
+    period_default_ms: int
+
+
+class _SSPDelegate(HTTPDelegate):
+    def _open(self, context: Context, options: Any, hooks: Hooked | None, token_callback: TokenCallback | None) -> None:
+        super().__init__(context)
+        self._make(options)
+        self._freed = False
+        self._set_hooks(hooks)
+        if token_callback is not None:
+            self.set_token_callback(token_callback)
+
+    def _make(self, options: Any) -> None:
+        given = _ffi.filled(_abi.SSPOptions, options)
+        _ffi.lib.usher_ssp_delegate_new(self.context._handle, ctypes.byref(given), self._result)
+
+
+class SSPDelegate(_SSPDelegate):
+    """Asks an SSP licence server for licences, with an SSM v1 session per playback where `ssm_url` is given (OTVSSPLicenseDelegate)."""
+
+    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPOptions]) -> None:
+        """Makes a delegate.
+
+        Args:
+            context: its playbacks belong to the same context.
+            token_callback: see set_token_callback().
+            options: ``SSPOptions``.
+
+        Raises:
+            InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
+        self._open(context, options, hooks_of(context, self), token_callback)
+
+
+class SSPV2Delegate(_SSPDelegate):
+    """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up.
+
+    A refusal for too many sessions is told as SETUP_ERROR. A reply without session token plays without a session (NO_SESSION).
+    """
+
+    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPV2Options]) -> None:
+        """Makes a delegate. Arguments and errors as ``SSPDelegate``; options: ``SSPV2Options``."""
+        self._open(context, options, hooks_of(context, self), token_callback)
+
+    def _make(self, options: Any) -> None:
+        own = {name for name, *_ in _abi.SSPV2Options._fields_} - {"struct_size", "ssp"}
+        ssp = _ffi.filled(_abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
+        given = _ffi.filled(_abi.SSPV2Options, {name: value for name, value in options.items() if name in own})
+        given.ssp = ctypes.pointer(ssp)
+        _ffi.lib.usher_ssp_v2_delegate_new(self.context._handle, ctypes.byref(given), self._result)

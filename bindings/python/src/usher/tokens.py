@@ -1,0 +1,131 @@
+"""The multi-instance delegate: several streams at once, each with the content token of its own content identifier."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from . import _abi, _ffi
+from ._errors import NoTokenError
+from .context import Context
+from .delegate import TokenCallback
+from .hooks import hooks_of
+from .playback import take
+from .ssp import SSPOptions, _SSPDelegate
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Default = TypeVar("Default")
+
+
+class MultiInstanceOptions(SSPOptions, total=False):
+    """How a multi-instance delegate works: as an SSP delegate, and how its token map is kept small; see usher_token_map_options.
+
+    tokens_max: most tokens; one more pushes out the one set longest ago that no playback holds. Default 0: no bound.
+    time_to_live_ms: a token that no playback holds is forgotten this long after it was set, milliseconds on the context's clock. Default 0: never.
+    """
+
+    tokens_max: int
+    time_to_live_ms: int
+
+
+class TokenMap:
+    """Content tokens by content identifier: ``delegate.tokens[content_id] = token``. Threads: any.
+
+    Content identifiers are bytes, compared as such, 1 byte to 64 kB; text stands for its UTF-8. The map can be looked into, not gone through.
+    All raise InvalidHandleError when the delegate was freed, InvalidArgumentError for a content identifier or token that is none.
+    """
+
+    def __init__(self, delegate: MultiInstanceDelegate) -> None:
+        """For MultiInstanceDelegate only."""
+        self._delegate = delegate
+        self._handle = delegate._handle
+
+    def __setitem__(self, content_id: bytes | str, token: str) -> None:
+        """Sets or replaces one (setStreamToken). Playbacks that wait for it go on; those that play ask for further licences with it.
+
+        Raises:
+            FullError: the map is at its bound, and a playback holds every token.
+        """
+        _ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), _ffi.c_string(token, "token"))
+
+    def __getitem__(self, content_id: bytes | str) -> str:
+        """The token. Raises KeyError where there is none."""
+        out = _abi.ResponseHandle()
+        try:
+            _ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), ctypes.byref(out))
+        except NoTokenError:
+            raise KeyError(content_id) from None
+        return _ffi.text(take(out, 0, "usher_delegate_get_stream_token").data)
+
+    def __delitem__(self, content_id: bytes | str) -> None:
+        """Takes one out; playbacks that hold it go on with it. Raises KeyError where there is none."""
+        try:
+            _ffi.lib.usher_delegate_remove_stream_token(self._handle, *_key(content_id))
+        except NoTokenError:
+            raise KeyError(content_id) from None
+
+    def __contains__(self, content_id: object) -> bool:
+        if not isinstance(content_id, (bytes, str)):
+            return False
+        try:
+            _ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), None)
+        except NoTokenError:
+            return False
+        return True
+
+    def __len__(self) -> int:
+        out = ctypes.c_size_t()
+        _ffi.lib.usher_delegate_count_stream_tokens(self._handle, ctypes.byref(out))
+        return out.value
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    __iter__ = None  # or Python would try 0, 1, 2 ...
+
+    @overload
+    def get(self, content_id: bytes | str) -> str | None: ...
+    @overload
+    def get(self, content_id: bytes | str, default: Default) -> str | Default: ...
+    def get(self, content_id: bytes | str, default: Any = None) -> Any:
+        """The token, or `default` where there is none."""
+        try:
+            return self[content_id]
+        except KeyError:
+            return default
+
+    def clear(self) -> None:
+        """Takes all out."""
+        _ffi.lib.usher_delegate_clear_stream_tokens(self._handle)
+
+
+def _key(content_id: bytes | str) -> tuple[Any, int]:
+    content = _ffi.as_bytes(content_id)
+    if not isinstance(content, bytes):
+        raise TypeError(f"a content identifier is bytes or str, not {type(content_id).__name__}")
+    return _ffi.c_bytes(content), len(content)
+
+
+class MultiInstanceDelegate(_SSPDelegate):
+    """An SSP delegate whose playbacks find their content token in a map, by the `content_id` given to Player.play() or the `asset_id` of their
+    licence requests (MultiInstanceDelegate of the SDK's examples). Each playback has a session of its own.
+
+    A playback that names no content begins its session with the first licence request; a clear stream asks for none and needs no token.
+    """
+
+    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[MultiInstanceOptions]) -> None:
+        """Makes a delegate. Arguments and errors as ``SSPDelegate``; options: ``MultiInstanceOptions``."""
+        self._open(context, options, hooks_of(context, self), token_callback)
+
+    def _make(self, options: Any) -> None:
+        own = ("tokens_max", "time_to_live_ms")
+        given = _ffi.filled(_abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
+        map = _ffi.filled(_abi.TokenMapOptions, {name: value for name, value in options.items() if name in own})
+        _ffi.lib.usher_multi_instance_delegate_new(self.context._handle, ctypes.byref(given), ctypes.byref(map), self._result)
+
+    @property
+    def tokens(self) -> TokenMap:
+        """Its map."""
+        return TokenMap(self)

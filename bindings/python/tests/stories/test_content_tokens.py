@@ -1,0 +1,339 @@
+"""Content tokens of SSP playbacks: the callback for further licences, what these do to the session, and tokens that come late."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+S = usher.Status
+R = usher.Resetup
+KID = bytes.fromhex("00112233445566778899aabbccddeeff")
+KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
+CLEARKEY = usher.KeySystem.CLEARKEY
+CHALLENGE = usher.clear_key_request([KID])
+HEADER = "nv-authorizations"
+
+
+class Tokens:
+    """A token callback that hands out a fresh token each time, and notes when it was asked."""
+
+    def __init__(self, stage: Stage, *answers: Any) -> None:
+        self.stage, self.answers = stage, list(answers)
+        self.given: list[str] = []
+        self.requests: list[usher.TokenRequest] = []
+
+    def __call__(self, request: usher.TokenRequest) -> Any:
+        self.requests.append(request)
+        if self.answers:
+            return self.answers.pop(0)
+        self.given.append(self.stage.headend.content_token(jti=f"token-{len(self.requests)}"))
+        return self.given[-1]
+
+
+def played(stage: Stage, tokens: Any, token: str | None = None, **options: Any) -> usher.Playback:
+    """A playback with this callback, set up."""
+    playback = stage.player.play(token, delegate=stage.delegate(token_callback=tokens, **options))
+    stage._playbacks.append(playback)
+    stage.settle()
+    return playback
+
+
+def sent_tokens(stage: Stage, route: str) -> list[str]:
+    return [(entry.header(HEADER) or "").split(",")[0] for entry in stage.sent(route)]
+
+
+# ---- the token callback ----------------------------------------------------------------------------------------------
+
+
+def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
+    """The first licence uses the token given with the stream (protocol 5.3)."""
+    tokens = Tokens(stage)
+    initial = stage.headend.content_token()
+    assert stage.clear_keys(played(stage, tokens, initial)) == {KID: KEY}
+    assert tokens.requests == []
+    assert sent_tokens(stage, "setup") == sent_tokens(stage, "license") == [initial]
+
+
+def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> None:
+    """Without an initial token even the first licence calls back; set-up and licence share the answer (protocol 5.3)."""
+    tokens = Tokens(stage)
+    assert stage.clear_keys(played(stage, tokens)) == {KID: KEY}
+    assert len(tokens.requests) == 1
+    assert sent_tokens(stage, "setup") == sent_tokens(stage, "license") == tokens.given
+
+
+@pytest.mark.parametrize("policy", [R.CALLBACK_ONLY, R.ALWAYS])
+def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.Resetup) -> None:
+    """From device to AirPlay: a new token, the old session torn down, a new set-up with the new token, the licence with both (S0; protocol 5.3)."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
+    stage.clear_keys(playback)
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["setup", "license", "teardown", "setup", "license"]
+    assert sent_tokens(stage, "setup")[1:] == sent_tokens(stage, "license")[1:] == tokens.given
+    first, second = (entry.session for entry in stage.sent("setup"))
+    assert [entry.session for entry in stage.sent("license")] == [first, second]
+    assert stage.sent("teardown")[0].session == first
+    stage.advance(60_000)
+    assert [entry.session for entry in stage.sent("heartbeat")] == [second]
+    assert stage.events.types().count("SESSION_STARTED") == 2
+    assert "PLAYBACK_CLOSED" not in stage.events.types()
+
+
+def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stage) -> None:
+    """Key rotation under one session: the callback is asked, the session is used again (protocol 5.3)."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=R.NEVER)
+    stage.clear_keys(playback)
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["setup", "license", "license"]
+    assert sent_tokens(stage, "license")[1:] == tokens.given
+
+
+def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactory) -> None:
+    """Callback absent: the original token is reused; whether the session is set up again is a policy (protocol 5.3)."""
+    for policy, routes in [
+        (R.CALLBACK_ONLY, ["setup", "license", "license"]),
+        (R.NEVER, ["setup", "license", "license"]),
+        (R.ALWAYS, ["setup", "license", "teardown", "setup", "license"]),
+    ]:
+        stage = stage_factory()
+        token = stage.headend.content_token()
+        playback = played(stage, None, token, resetup_on_extra_license=policy)
+        stage.clear_keys(playback)
+        assert stage.clear_keys(playback) == {KID: KEY}
+        assert stage.routes() == routes
+        assert set(sent_tokens(stage, "license")) == {token}
+
+
+@pytest.mark.parametrize("policy", list(R))
+def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher.Resetup) -> None:
+    """Two licence requests before the first is answered are one start: one session, and the callback is not asked (protocol 5.3)."""
+    tokens = Tokens(stage)
+    stage.headend.faults.add("license", Fault.stall("before"), times=2)
+    playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
+    video, audio = (playback.request_license(CLEARKEY, CHALLENGE) for _ in range(2))
+    stage.settle()
+    assert stage.routes() == ["setup", "license", "license"]
+    stage.headend.release()
+    assert video.result(10).clear_keys() == audio.result(10).clear_keys() == {KID: KEY}
+    stage.settle()
+    assert len({entry.session for entry in stage.headend.journal}) == 1
+    assert (tokens.requests, stage.routes()) == ([], ["setup", "license", "license"])
+
+
+def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
+    """Only non-renewal licence requests call back; renewals carry the session token alone (protocol 5.3)."""
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    tokens = Tokens(stage)
+    playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.advance(120_000)
+    playback.get_license(CLEARKEY, CHALLENGE, type=usher.LicenseType.RENEWAL)
+    assert tokens.requests == []
+    assert [entry.header(HEADER).count(",") for entry in stage.sent("license-renewal")] == [0, 0, 0]
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) -> None:
+    """The renewal flag is reset in all cases: after a renewal that failed, a licence request is one again (protocol 5.3)."""
+    stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
+    playback = stage.player.play(
+        stage.headend.content_token(), delegate=stage.delegate(retry_permille=usher.OFF), payload=lambda request: CHALLENGE
+    )
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.headend.faults.add("license-renewal", Fault.status(503))
+    stage.advance(60_000)
+    assert stage.clear_keys(playback) == {KID: KEY}
+    entry = stage.headend.journal.last()
+    assert (entry.route, entry.query_value("renew"), entry.header(HEADER).count(",")) == ("license", None, 1)
+
+
+def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> None:
+    """While a callback is pending, further requests wait for it instead of being refused; it is asked once for all (protocol 5.3)."""
+    tokens = Tokens(stage, usher.LATER)
+    playback = played(stage, tokens, stage.headend.content_token())
+    stage.clear_keys(playback)
+    futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(3)]
+    stage.settle()
+    assert (len(tokens.requests), stage.routes()) == (1, ["setup", "license"])
+    fresh = stage.headend.content_token()
+    tokens.requests[0].answer(fresh)
+    assert [future.result(10).clear_keys() for future in futures] == [{KID: KEY}] * 3
+    assert stage.routes() == ["setup", "license", "teardown", "setup"] + ["license"] * 3
+    assert sent_tokens(stage, "license")[1:] == [fresh] * 3
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, late: bool) -> None:
+    """null, or no answer in 5 s: the licence fails with "content token unavailable" (5022); what plays goes on (protocol 5.3, 5.13)."""
+    tokens = Tokens(stage, usher.LATER if late else None)
+    playback = played(stage, tokens, stage.headend.content_token())
+    stage.clear_keys(playback)
+    future = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.advance(5_000 if late else 0)
+    error = future.exception(10)
+    assert type(error) is usher.NoTokenError
+    assert error.legacy_codes.react_native == 5022
+    if late:
+        with pytest.raises(usher.InvalidCompletionError):
+            tokens.requests[0].answer(stage.headend.content_token())
+    stage.advance(60_000)
+    assert stage.routes() == ["setup", "license", "heartbeat"]
+    assert stage.clear_keys(playback) == {KID: KEY}, "and the next request asks again"
+    assert len(tokens.requests) == 2
+
+
+def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage) -> None:
+    """The new set-up may be refused: the request fails with that, and playback must stop (protocol 5.3)."""
+    playback = played(stage, Tokens(stage), stage.headend.content_token())
+    stage.clear_keys(playback)
+    stage.headend.faults.add("setup", Fault.error(1007))
+    with pytest.raises(usher.LimitError):
+        stage.clear_keys(playback)
+    stage.settle()
+    assert stage.events.error(E.SETUP_ERROR).must_stop
+    assert playback.session_state is usher.SessionState.FAILED
+
+
+def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory) -> None:
+    """Without SSM a further licence goes out with a fresh token (protocol 5.3, 4.2: anti-replay)."""
+    stage = stage_factory(headend={"ssm_required": "never"})
+    tokens = Tokens(stage)
+    playback = played(stage, tokens, stage.headend.content_token(jti="first"), ssm_url=None)
+    for _ in range(3):
+        assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["license"] * 3
+    assert sent_tokens(stage, "license")[1:] == tokens.given, "each token is good for one licence"
+
+
+# ---- tokens that come late -------------------------------------------------------------------------------------------
+
+
+def wait_for_token(stage: Stage, **options: Any) -> usher.Playback:
+    playback = stage.player.play(delegate=stage.delegate(**options))
+    stage._playbacks.append(playback)
+    stage.settle()
+    return playback
+
+
+@pytest.mark.parametrize("after_ms", [0, 1, 4_999])
+def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
+    """A token may be added once to the current source; 5 s are waited for it (protocol 5.4)."""
+    playback = wait_for_token(stage)
+    future = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.advance(after_ms)
+    assert (playback.session_state, stage.routes()) == (usher.SessionState.PENDING, [])
+    playback.set_content_token(stage.headend.content_token())
+    assert future.result(10).clear_keys() == {KID: KEY}
+    assert stage.routes() == ["setup", "license"]
+
+
+def test_lateToken_neverGiven_failsAfter5s(stage: Stage) -> None:
+    """Then "content token not available", 5022, as set-up error and for the licences that wait (protocol 5.4)."""
+    playback = wait_for_token(stage)
+    future = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.advance(4_999)
+    assert not stage.events.types()
+    stage.advance(1)
+    assert type(future.exception(10)) is usher.NoTokenError
+    error = stage.events.error(E.SETUP_ERROR)
+    assert (error.status, error.legacy_codes.react_native, error.must_stop) == (S.NO_TOKEN, 5022, True)
+    with pytest.raises(usher.StateError):
+        playback.set_content_token(stage.headend.content_token())
+    assert stage.routes() == []
+
+
+@pytest.mark.parametrize(("wait_ms", "wanted_ms"), [(200, 200), (usher.OFF, 0), (60_000, 60_000)])
+def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms: int) -> None:
+    """`token_wait_ms` says how long; OFF: not at all (protocol 5.4)."""
+    wait_for_token(stage, token_wait_ms=wait_ms)
+    if wanted_ms:
+        stage.advance(wanted_ms - 1)
+        assert not stage.events.types()
+        stage.advance(1)
+    assert stage.events.error(E.SETUP_ERROR).status is S.NO_TOKEN
+
+
+def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
+    """Later changes for the same source are refused: a token that is known is not replaced (protocol 5.4)."""
+    playback = wait_for_token(stage)
+    first = stage.headend.content_token("first")
+    playback.set_content_token(first)
+    for _ in range(2):
+        with pytest.raises(usher.StateError):
+            playback.set_content_token(stage.headend.content_token("second"))
+    with_one = stage.play(player=usher.Player(stage.context))
+    with pytest.raises(usher.StateError):
+        with_one.set_content_token(first)
+    stage.settle()
+    assert sent_tokens(stage, "setup")[0] == first
+
+
+@pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
+def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
+    """An empty token is refused: the web SDK's empty string is not followed (protocol 5.13)."""
+    playback = wait_for_token(stage)
+    with pytest.raises(usher.InvalidArgumentError):
+        playback.set_content_token(token)
+    playback.set_content_token(stage.headend.content_token())
+    stage.settle()
+    assert stage.routes() == ["setup"]
+
+
+def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
+    """Closed, replaced or freed: there is nothing to give a token to (protocol 5.4)."""
+    token = stage.headend.content_token()
+    closed = wait_for_token(stage)
+    closed.close()
+    stage.settle()
+    replaced = wait_for_token(stage)
+    current = wait_for_token(stage)
+    for playback in (closed, replaced):
+        with pytest.raises((usher.StateError, usher.ClosedError)):
+            playback.set_content_token(token)
+    replaced.free()
+    with pytest.raises(usher.InvalidHandleError):
+        replaced.set_content_token(token)
+    current.set_content_token(token)
+    stage.settle()
+    assert stage.routes() == ["setup"]
+
+
+def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
+    """Whoever has the token first: a token given by the host ends the question (protocol 5.3, 5.4)."""
+    tokens = Tokens(stage, usher.LATER)
+    playback = played(stage, tokens)
+    mine = stage.headend.content_token("mine")
+    playback.set_content_token(mine)
+    stage.settle()
+    assert sent_tokens(stage, "setup") == [mine]
+    with contextlib.suppress(usher.InvalidCompletionError):
+        tokens.requests[0].answer(stage.headend.content_token("the callback's"))
+    stage.settle()
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert sent_tokens(stage, "license") == [mine]
+    assert stage.routes() == ["setup", "license"]
+
+
+def test_lateToken_withSync_isGivenByAnotherThread(stage: Stage) -> None:
+    """A sync play() waits for token and set-up, at most its cap; another thread gives the token (protocol 5.2, 5.6)."""
+    delegate = stage.delegate(sync_setup_teardown=True)
+    told: list[usher.Playback] = []
+    stage.context.add_observer(lambda event: told.append(event.playback) if event.playback else None)  # type: ignore[arg-type]
+    playing = stage.call(lambda: stage.player.play(delegate=delegate))
+    stage.wait_timer(5_000)
+    assert stage.still_waiting(playing)
+    stage.advance(5_000)
+    playback = playing.result(10)
+    assert stage.events.error(E.SETUP_ERROR).status is S.NO_TOKEN
+    assert playback.session_state is usher.SessionState.FAILED

@@ -1,0 +1,616 @@
+"""Customer SSM: the host talks to its servers, the library says when. The host's server here is a list of what it was asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from conftest_types import Stage
+
+import usher
+
+E = usher.EventType
+S = usher.Status
+FAIRPLAY = usher.KeySystem.FAIRPLAY
+Response = usher.LicenseResponse
+
+
+class Portal(usher.CustomerDelegate):
+    """An operator's own session management: notes what it is asked, and answers as the story says."""
+
+    def __init__(self, stage: Stage, *answers: Any, **options: Any) -> None:
+        self.headend, self.start_ms = stage.headend, stage.headend.now_ms
+        self.asked: list[tuple[str, int]] = []
+        self.answers = list(answers)
+        self.heartbeats: list[Any] = []
+        self.ends: Callable[[usher.SessionCall], Any] = lambda call: None
+        self.license_requests: list[usher.CustomerRequest] = []
+        options.setdefault("jitter_permille", usher.OFF)
+        super().__init__(stage.context, **options)
+
+    def license(self, request: usher.CustomerRequest) -> Any:
+        self.note("license" if request.type is usher.LicenseType.REQUEST else "renewal")
+        self.license_requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer(request) if callable(answer) else answer
+
+    def heartbeat(self, call: usher.SessionCall) -> Any:
+        self.note("heartbeat")
+        answer = self.heartbeats.pop(0) if self.heartbeats else None
+        return answer(call) if callable(answer) else answer
+
+    def teardown(self, call: usher.SessionCall) -> Any:
+        self.note("teardown")
+        return self.ends(call)
+
+    def note(self, name: str) -> None:
+        self.asked.append((name, self.headend.now_ms - self.start_ms))
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.asked]
+
+
+BEATS = Response(b"licence", heartbeat_s=60, renew_type=usher.RenewType.HEARTBEAT)
+RENEWALS = Response(b"licence", heartbeat_s=60)
+
+
+def play(stage: Stage, delegate: usher.Delegate, **options: Any) -> usher.Playback:
+    playback = stage.player.play(delegate=delegate, **options)
+    stage._playbacks.append(playback)
+    return playback
+
+
+# ---- licences --------------------------------------------------------------------------------------------------------
+
+
+def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
+    """license() is called when a licence is first required; it sets the session up itself, and answers with CKC and period (S3; protocol 5.9)."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal, tag="mine")
+    stage.settle()
+    assert (portal.names, playback.session_state) == ([], usher.SessionState.PENDING)
+    license = playback.get_license(FAIRPLAY, b"spc", asset_id="asset")
+    assert (license.data, license.period_ms, license.renew_type) == (b"licence", 60_000, usher.RenewType.HEARTBEAT)
+    stage.settle()
+    assert stage.events.only(E.SESSION_STARTED).period_ms == 60_000
+    assert playback.session_state is usher.SessionState.ACTIVE
+    (request,) = portal.license_requests
+    assert (request.key_system, request.payload, request.type, request.asset_id) == (FAIRPLAY.value, b"spc", usher.LicenseType.REQUEST, b"asset")
+    assert (request.playback, request.tag) == (playback, "mine")
+    assert stage.routes() == [], "the library itself asks nobody"
+
+
+@pytest.mark.parametrize("key_system", list(usher.KeySystem))
+def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, key_system: usher.KeySystem) -> None:
+    """keySystem is the DASH ContentProtection scheme identifier (S3; protocol 5.9)."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal)
+    playback.get_license(f"urn:uuid:{key_system.value.upper()}", b"message")
+    assert portal.license_requests[0].key_system == key_system.value
+    if key_system is FAIRPLAY:
+        assert portal.license_requests[0].key_system.upper() == "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
+
+
+def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
+    """renewType enforced, the default: the library asks for a renewal each period, with a fresh payload (S3; protocol 5.9)."""
+    portal = Portal(stage, RENEWALS)
+    renewed: list[usher.License] = []
+    playback = play(stage, portal, payload=lambda request: b"fresh", renewed=lambda p, license: renewed.append(license))
+    assert playback.get_license(FAIRPLAY, b"first").renew_type is usher.RenewType.ENFORCED
+    stage.advance(120_000)
+    playback.close()
+    stage.settle()
+    assert portal.asked == [("license", 0), ("renewal", 60_000), ("renewal", 120_000), ("teardown", 120_000)]
+    assert [request.payload for request in portal.license_requests] == [b"first", b"fresh", b"fresh"]
+    assert [request.type.name for request in portal.license_requests] == ["REQUEST", "RENEWAL", "RENEWAL"]
+    assert [(one.data, one.type) for one in renewed] == [(b"licence", usher.LicenseType.RENEWAL)] * 2
+    assert stage.events.types().count("KEPT_ALIVE") == 2
+
+
+def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
+    """renewType heartbeat: heartbeat() is called each period, and no renewal (S3; protocol 5.9)."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(180_000)
+    assert portal.asked == [("license", 0), ("heartbeat", 60_000), ("heartbeat", 120_000), ("heartbeat", 180_000)]
+    assert stage.events.types().count("KEPT_ALIVE") == 3
+
+
+@pytest.mark.parametrize("heartbeat_s", [0, 0.0])
+def test_customer_withoutAPeriod_callsNothing(stage: Stage, heartbeat_s: float) -> None:
+    """heartbeat 0 means none (S3; protocol 5.9)."""
+    portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s))
+    playback = play(stage, portal)
+    assert playback.get_license(FAIRPLAY, b"spc").period_ms == 0
+    stage.advance(3_600_000)
+    assert portal.names == ["license"]
+    assert stage.events.only(E.SESSION_STARTED).period_ms == 0
+
+
+def test_customer_fractionalPeriod_isKept(stage: Stage) -> None:
+    """The period is in seconds, and may be a fraction (protocol 1.3)."""
+    portal = Portal(stage, Response(b"licence", heartbeat_s=2.5, renew_type=usher.RenewType.HEARTBEAT))
+    playback = play(stage, portal)
+    assert playback.get_license(FAIRPLAY, b"spc").period_ms == 2500
+    stage.advance(10_000)
+    assert portal.names == ["license"] + ["heartbeat"] * 4
+
+
+def test_customer_renewalWithAnotherPeriod_changesIt(stage: Stage) -> None:
+    """Each licence response carries a heartbeat period; a later one changes it (S3)."""
+    portal = Portal(stage, RENEWALS, Response(b"licence", heartbeat_s=30))
+    playback = play(stage, portal, payload=lambda request: b"fresh")
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(120_000)
+    assert portal.asked == [("license", 0), ("renewal", 60_000), ("renewal", 90_000), ("renewal", 120_000)]
+
+
+def test_customer_renewalWithoutPeriod_endsThem(stage: Stage) -> None:
+    """A later answer with period 0 ends the renewals (protocol 5.9: 0 = none)."""
+    portal = Portal(stage, RENEWALS, Response(b"licence"))
+    playback = play(stage, portal, payload=lambda request: b"fresh")
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(600_000)
+    assert portal.names == ["license", "renewal"]
+
+
+def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
+    """Without a heartbeat callback the periods pass; the session is the host's affair (protocol 5.9)."""
+    asked: list[str] = []
+    delegate = usher.CustomerDelegate(stage.context, license=lambda request: asked.append("license") or BEATS)  # type: ignore[func-returns-value]
+    playback = play(stage, delegate)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(300_000)
+    assert (asked, playback.session_state) == (["license"], usher.SessionState.ACTIVE)
+    playback.close()
+    stage.settle()
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+
+
+def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> None:
+    """licenseType renewal is for periodic renewals, also those the player makes itself (S3)."""
+    portal = Portal(stage, RENEWALS)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(60_000)
+    stage.events.only(E.RENEWAL_DUE)
+    playback.get_license(FAIRPLAY, b"again", type=usher.LicenseType.RENEWAL)
+    stage.settle()
+    assert portal.names == ["license", "renewal"]
+    assert stage.events.types().count("KEPT_ALIVE") == 1
+
+
+def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
+    """One session per playback: a further licence (another track) opens no other, and is torn down once (protocol 5.10)."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"video")
+    playback.get_license(FAIRPLAY, b"audio")
+    playback.close()
+    stage.settle()
+    assert portal.names == ["license", "license", "teardown"]
+    assert stage.events.types().count("SESSION_STARTED") == 1
+
+
+def test_customer_renewalBeforeALicence_isRefused(stage: Stage) -> None:
+    """There is nothing to renew before the first licence."""
+    portal = Portal(stage, BEATS)
+    playback = play(stage, portal)
+    with pytest.raises(usher.StateError):
+        playback.get_license(FAIRPLAY, b"spc", type=usher.LicenseType.RENEWAL)
+    assert portal.names == []
+
+
+def test_customer_certificate_isTheOneGiven(stage: Stage) -> None:
+    """OTVCustomerSSMDelegate(certificate:): the host gives the certificate as data (S3)."""
+    playback = play(stage, Portal(stage, BEATS, certificate=b"\x30\x82 of the host"))
+    assert playback.get_certificate() == b"\x30\x82 of the host"
+    without = play(stage, Portal(stage, BEATS))
+    with pytest.raises(usher.StateError):
+        without.get_certificate()
+
+
+def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
+    """Payload and licence go through as they are, up to 1 MiB."""
+    payload, ckc = bytes(range(256)) * 4096, bytes(reversed(range(256))) * 4096
+    portal = Portal(stage, Response(ckc))
+    playback = play(stage, portal)
+    assert playback.get_license(FAIRPLAY, payload).data == ckc
+    assert portal.license_requests[0].payload == payload
+
+
+# ---- no licence ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "http_status", "code", "message"),
+    [
+        (None, usher.CallbackError, -1, 0, ""),
+        (Response(), usher.CallbackError, -1, 0, ""),
+        (Response(http_status=503, message="down"), usher.HTTPStatusError, 503, 0, "down"),
+        (Response(http_status=400, service_code=4711, message="not you"), usher.RefusedError, 400, 4711, "not you"),
+    ],
+)
+def test_customer_withoutALicence_saysWhy(stage: Stage, answer: Any, kind: type[usher.UsherError], http_status: int, code: int, message: str) -> None:
+    """OTVSSMLicenseResponse without a licence fails the request; status, code and message of the host's server are told (S3; protocol 5.7)."""
+    playback = play(stage, Portal(stage, answer))
+    with pytest.raises(kind) as caught:
+        playback.get_license(FAIRPLAY, b"spc")
+    error = caught.value
+    assert (type(error), error.http_status, error.service_code) == (kind, http_status, code)
+    assert message in error.message
+    stage.settle()
+    assert stage.events.error(E.LICENSE_ERROR).status is error.status
+    assert error.must_stop
+
+
+def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
+    """The host's set-up is part of its licence callback: its 1007 is told as set-up error and LIMIT (S3; protocol 1.8)."""
+    playback = play(stage, Portal(stage, Response(http_status=400, service_code=1007, message="two screens already")))
+    with pytest.raises(usher.LimitError) as caught:
+        playback.get_license(FAIRPLAY, b"spc")
+    stage.settle()
+    assert "two screens" in caught.value.message
+    told = stage.events.error(E.SETUP_ERROR)
+    assert (told.status, told.service_code, told.must_stop) == (S.LIMIT, 1007, True)
+    assert playback.session_state is usher.SessionState.FAILED
+
+
+def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
+    """A licence that failed for another reason leaves the session unopened; the next request opens it (protocol 5.9)."""
+    portal = Portal(stage, Response(http_status=503), BEATS)
+    playback = play(stage, portal)
+    with pytest.raises(usher.HTTPStatusError):
+        playback.get_license(FAIRPLAY, b"spc")
+    assert playback.get_license(FAIRPLAY, b"spc").data == b"licence"
+    stage.advance(60_000)
+    assert portal.names == ["license", "license", "heartbeat"]
+
+
+def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
+    """Without a licence there is no session of the host's to end (protocol 1.6)."""
+    portal = Portal(stage, Response(http_status=503))
+    playback = play(stage, portal)
+    with pytest.raises(usher.HTTPStatusError):
+        playback.get_license(FAIRPLAY, b"spc")
+    playback.close()
+    stage.settle()
+    assert portal.names == ["license"]
+    assert stage.events.types() == ["LICENSE_ERROR", "PLAYBACK_CLOSED"]
+
+
+@pytest.mark.callback_errors
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Response(b"x", heartbeat_s=-1),
+        Response(b"x", heartbeat_s=math.nan),
+        Response(b"x", heartbeat_s=math.inf),
+        Response(b"x", heartbeat_s=2e9),
+        Response(b""),
+        Response(b"x" * (2**20 + 1)),
+        Response(b"x", renew_type=usher.RenewType.CDM),
+        Response(message="a\0b"),
+        b"bare bytes",
+        7,
+    ],
+    ids=lambda answer: repr(answer)[:60],
+)
+def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer: Any) -> None:
+    """An answer out of range is refused, and the request fails with the reason as its cause (S3)."""
+    playback = play(stage, Portal(stage, answer))
+    with pytest.raises(usher.CallbackError) as caught:
+        playback.get_license(FAIRPLAY, b"spc")
+    assert isinstance(caught.value.__cause__, (usher.InvalidArgumentError, TypeError, AttributeError))
+    assert [name for name, _ in stage.callback_failures] == ["license"]
+
+
+@pytest.mark.callback_errors
+def test_customer_callbackThatRaises_isTheCauseOfTheFailure(stage: Stage) -> None:
+    """If the callback fails, the application must know why (S3)."""
+
+    def broken(request: Any) -> Any:
+        raise ConnectionError("the portal is down")
+
+    playback = play(stage, Portal(stage, broken, BEATS))
+    with pytest.raises(usher.CallbackError) as caught:
+        playback.get_license(FAIRPLAY, b"spc")
+    assert type(caught.value.__cause__) is ConnectionError
+    assert playback.get_license(FAIRPLAY, b"spc").data == b"licence"
+
+
+# ---- later -----------------------------------------------------------------------------------------------------------
+
+
+def test_customer_answersLater_fromAnotherThread(stage: Stage) -> None:
+    """The host may answer when its server has, from any thread (protocol 5.9)."""
+    portal = Portal(stage, lambda request: usher.LATER)
+    playback = play(stage, portal)
+    future = playback.request_license(FAIRPLAY, b"spc")
+    stage.settle()
+    assert not future.done()
+    stage.call(portal.license_requests[0].answer, BEATS).result(10)
+    assert future.result(10).data == b"licence"
+    with pytest.raises(usher.InvalidCompletionError):
+        portal.license_requests[0].answer(BEATS)
+
+
+def test_customer_answersWithAFuture_whenItIsDone(stage: Stage) -> None:
+    """A concurrent.futures.Future is waited for."""
+    answer: Future[usher.LicenseResponse] = Future()
+    playback = play(stage, Portal(stage, lambda request: answer))
+    future = playback.request_license(FAIRPLAY, b"spc")
+    stage.settle()
+    assert not future.done()
+    answer.set_result(BEATS)
+    assert future.result(10).data == b"licence"
+
+
+def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
+    """A licence callback has `license_timeout_ms`, 10 s by default; what comes later does nothing (protocol 5.13)."""
+    portal = Portal(stage, lambda request: usher.LATER)
+    playback = play(stage, portal)
+    future = playback.request_license(FAIRPLAY, b"spc")
+    stage.advance(9_999)
+    assert not future.done()
+    stage.advance(1)
+    assert type(future.exception(10)) is usher.UsherTimeoutError
+    with pytest.raises(usher.InvalidCompletionError):
+        portal.license_requests[0].answer(BEATS)
+    assert playback.session_state is usher.SessionState.PENDING
+
+
+def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
+    """A close during the licence callback waits for its answer, since the host has set its session up: then teardown (protocol 5.13)."""
+    portal = Portal(stage, lambda request: usher.LATER)
+    playback = play(stage, portal)
+    future = playback.request_license(FAIRPLAY, b"spc")
+    stage.settle()
+    playback.close()
+    assert type(future.exception(10)) is usher.ClosedError
+    stage.settle()
+    assert portal.names == ["license"]
+    portal.license_requests[0].answer(BEATS)
+    stage.settle()
+    assert portal.names == ["license", "teardown"]
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+
+
+def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
+    """The wait for the answer is at most the teardown cap (protocol 5.13)."""
+    portal = Portal(stage, lambda request: usher.LATER)
+    playback = play(stage, portal)
+    playback.request_license(FAIRPLAY, b"spc")
+    stage.settle()
+    playback.close()
+    stage.advance(2_999)
+    assert "PLAYBACK_CLOSED" not in stage.events.types()
+    stage.advance(1)
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+    assert portal.names == ["license"]
+
+
+@pytest.mark.parametrize("what", ["license", "heartbeat", "teardown"])
+def test_customer_neverAnswered_isLetGoOfWithTheContext(stage: Stage, what: str) -> None:
+    """A question that nobody answers keeps nothing: when the context has closed, the last call for its callbacks has come."""
+    portal = Portal(stage, (lambda request: usher.LATER) if what == "license" else BEATS)
+    portal.heartbeats = [lambda call: usher.LATER]
+    if what == "teardown":
+        portal.ends = lambda call: usher.LATER
+    playback = play(stage, portal)
+    playback.request_license(FAIRPLAY, b"spc")
+    stage.advance(60_000 if what == "heartbeat" else 0)
+    playback.close()
+    stage.settle()
+    stage.advance(600 if what == "teardown" else 0)
+    assert portal.names[-1] == what
+    stage.close()
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+
+
+# ---- heartbeats that fail --------------------------------------------------------------------------------------------
+
+
+def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
+    def heartbeat(call: usher.SessionCall) -> Any:
+        if isinstance(error, BaseException):
+            raise error
+        return error
+
+    return heartbeat
+
+
+@pytest.mark.callback_errors
+@pytest.mark.parametrize(
+    "answer", [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")]
+)
+def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
+    """The host's server ended the session: heartbeat error at once, no more calls (protocol 5.13)."""
+    portal = Portal(stage, BEATS)
+    portal.heartbeats = [ends(answer)]
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(600_000)
+    assert portal.names == ["license", "heartbeat"]
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert error.must_stop
+    assert error.status is (
+        answer if isinstance(answer, S) else {usher.SessionError: S.SESSION, usher.LimitError: S.LIMIT}.get(type(answer), S.REFUSED)
+    )
+    assert error.__cause__ is (None if isinstance(answer, S) else answer)
+    assert playback.session_state is usher.SessionState.FAILED
+
+
+@pytest.mark.callback_errors
+@pytest.mark.parametrize("answer", [S.TRANSPORT, S.HTTP, OSError("unreachable")])
+def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: Any) -> None:
+    """A heartbeat that failed otherwise is tried again inside its period, and nobody is alarmed (protocol 5.13)."""
+    portal = Portal(stage, BEATS)
+    portal.heartbeats = [ends(answer), ends(answer), None]
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(120_000)
+    assert portal.asked == [("license", 0), ("heartbeat", 60_000), ("heartbeat", 61_000), ("heartbeat", 63_000), ("heartbeat", 120_000)]
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+
+
+@pytest.mark.callback_errors
+def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
+    """Heartbeat error once per outage, with the exception as its cause; a later success is told as recovery (protocol 5.13)."""
+    portal = Portal(stage, BEATS)
+    failing = [True]
+
+    def heartbeat(call: usher.SessionCall) -> Any:
+        if failing[0]:
+            raise OSError("unreachable")
+
+    portal.heartbeats = [heartbeat] * 1000
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(200_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.status, error.must_stop) == (S.CALLBACK, True)
+    assert type(error.__cause__) is OSError
+    failing[0] = False
+    stage.advance(60_000)
+    assert stage.events.types().count("RECOVERED") == 1
+    assert playback.session_state is usher.SessionState.ACTIVE
+
+
+@pytest.mark.callback_errors
+def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None:
+    """False is no status: it must not pass for 0, which is OK."""
+    portal = Portal(stage, BEATS, retry_permille=usher.OFF)
+    portal.heartbeats = [ends(False)]
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(60_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert error.status is S.CALLBACK
+    assert type(error.__cause__) is TypeError
+
+
+def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
+    """A heartbeat has three eighths of its period: one that hangs can still be tried again inside it (protocol 5.13)."""
+    portal = Portal(stage, BEATS)
+    calls: list[usher.SessionCall] = []
+    portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(60_000 + 22_500 + 1_000)
+    assert portal.asked[1:] == [("heartbeat", 60_000), ("heartbeat", 83_500)]
+    with pytest.raises(usher.InvalidCompletionError):
+        calls[0].answer()
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+
+
+def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
+    """heartbeat() may go on after it returned; the next one waits for its period (S3)."""
+    portal = Portal(stage, BEATS)
+    calls: list[usher.SessionCall] = []
+    portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
+    playback = play(stage, portal, tag=7)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(65_000)
+    assert (calls[0].operation, calls[0].tag, calls[0].playback) == (usher.Operation.HEARTBEAT, 7, playback)
+    assert "KEPT_ALIVE" not in stage.events.types()
+    calls[0].answer()
+    stage.advance(55_000)
+    assert portal.asked[1:] == [("heartbeat", 60_000), ("heartbeat", 120_000)]
+    assert stage.events.types().count("KEPT_ALIVE") == 2
+
+
+@pytest.mark.callback_errors
+def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> None:
+    """In enforced mode a renewal the host could not get counts like a heartbeat that failed (protocol 5.13)."""
+
+    def broken(request: Any) -> Any:
+        raise OSError("unreachable")
+
+    portal = Portal(stage, RENEWALS, broken)
+    playback = play(stage, portal, payload=lambda request: b"fresh")
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(100_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.operation, error.status, type(error.__cause__)) == (usher.Operation.RENEWAL, S.CALLBACK, OSError)
+    assert portal.asked[:5] == [("license", 0), ("renewal", 60_000), ("renewal", 61_000), ("renewal", 63_000), ("renewal", 67_000)]
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
+    """A zap ends the old session before the new item gets its licence (protocol 5.6)."""
+    portal = Portal(stage, BEATS)
+    play(stage, portal).get_license(FAIRPLAY, b"one")
+    play(stage, portal).get_license(FAIRPLAY, b"two")
+    stage.settle()
+    assert portal.names == ["license", "teardown", "license"]
+
+
+def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> None:
+    """The wait for the old session's end is bounded (protocol 5.2, 5.13)."""
+    calls: list[usher.SessionCall] = []
+    portal = Portal(stage, BEATS)
+    portal.ends = lambda call: calls.append(call) or usher.LATER  # type: ignore[func-returns-value]
+    play(stage, portal).get_license(FAIRPLAY, b"one")
+    second = play(stage, portal)
+    future = second.request_license(FAIRPLAY, b"two")
+    stage.advance(2_000)
+    assert portal.names == ["license", "teardown"]
+    stage.advance(1_000)
+    assert future.result(10).data == b"licence"
+    assert calls[0].operation is usher.Operation.TEARDOWN
+    with pytest.raises(usher.InvalidCompletionError):
+        calls[0].answer()
+    second.close()
+    stage.settle()
+    calls[1].answer()
+    stage.settle()
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+
+
+@pytest.mark.callback_errors
+def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
+    """A session the host could not end is told as teardown error (protocol 5.7)."""
+    portal = Portal(stage, BEATS)
+    portal.ends = ends(OSError("unreachable"))
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    playback.close()
+    stage.advance(60_000)
+    error = stage.events.error(E.TEARDOWN_ERROR)
+    assert (error.operation, type(error.__cause__)) == (usher.Operation.TEARDOWN, OSError)
+    assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
+
+
+def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
+    """The delegate lives as long as a playback uses it (protocol 5.8)."""
+    asked: list[str] = []
+
+    class Own(usher.CustomerDelegate):
+        def license(self, request: usher.CustomerRequest) -> usher.LicenseResponse:
+            asked.append("license")
+            return BEATS
+
+        def heartbeat(self, call: usher.SessionCall) -> None:
+            asked.append("heartbeat")
+
+    playback = play(stage, Own(stage.context, jitter_permille=usher.OFF))
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(60_000)
+    assert asked == ["license", "heartbeat"]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"license": None}, {"license": lambda r: BEATS, "certificate": b""}, {"license": lambda r: BEATS, "jitter_permille": 501}]
+)
+def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, Any]) -> None:
+    """Without a licence callback there is nothing to ask (S3)."""
+    with pytest.raises(usher.InvalidArgumentError):
+        usher.CustomerDelegate(stage.context, **options)

@@ -1,0 +1,303 @@
+"""What happens to a host while it plays: background, suspension with the clock jumping, a network that goes and comes back."""
+
+from __future__ import annotations
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+S = usher.SessionState
+CLEARKEY = usher.KeySystem.CLEARKEY
+CHALLENGE = usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")])
+PAUSE = usher.Suspend.PAUSE
+
+
+def paused(stage: Stage) -> usher.Playback:
+    """A playback whose session is paused while it is suspended."""
+    playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
+    stage.settle()
+    return playback
+
+
+# ---- background ------------------------------------------------------------------------------------------------------
+
+
+def test_background_normal_beatsGoOn(stage: Stage) -> None:
+    """Normal background mode and picture-in-picture: the SSM service works as normal (S0; protocol 5.8)."""
+    playback = stage.play()
+    stage.settle()
+    playback.suspend()
+    stage.advance(180_000)
+    playback.resume()
+    stage.advance(60_000)
+    assert stage.routes() == ["setup"] + ["heartbeat"] * 4
+    assert playback.session_state is S.ACTIVE
+
+
+def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage: Stage) -> None:
+    """Playback can resume in the foreground if no error notification is received (S0)."""
+    playback = stage.play()
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.context.suspend()
+    stage.advance(90_000)
+    stage.context.resume()
+    stage.clear_keys(playback)
+    assert stage.routes() == ["setup", "license", "heartbeat", "license"]
+    assert {entry.session for entry in stage.headend.journal} == {stage.headend.sessions.only().id}
+
+
+def test_background_withAHeartbeatError_zapsToTheSameStream(stage: Stage) -> None:
+    """After a heartbeat error the host stops and zaps to the same stream, which plays securely under a new session (S0; protocol 5.8)."""
+    token = stage.headend.content_token("alice")
+    playback = stage.play(token)
+    stage.settle()
+    stage.context.suspend()
+    stage.headend.kill_account("alice")
+    stage.advance(60_000)
+    stage.context.resume()
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.must_stop, error.service_code) == (True, 1006)
+    assert playback.session_state is S.FAILED
+    again = stage.play(token)
+    stage.settle()
+    assert stage.clear_keys(again)
+    assert again.session_state is S.ACTIVE
+    assert stage.routes() == ["setup", "heartbeat", "setup", "license"]
+
+
+def test_licenceInTheBackground_isAnswered(stage: Stage) -> None:
+    """Nothing but keep-alives is held back while suspended (protocol 5.8)."""
+    playback = paused(stage)
+    playback.suspend()
+    assert stage.clear_keys(playback)
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "license", "teardown"]
+
+
+# ---- suspended -------------------------------------------------------------------------------------------------------
+
+
+def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
+    """A short pause changes nothing (protocol 5.8)."""
+    playback = paused(stage)
+    stage.advance(20_000)
+    playback.suspend()
+    stage.advance(30_000)
+    playback.resume()
+    assert stage.routes() == ["setup"]
+    stage.advance(10_000)
+    assert stage.routes() == ["setup", "heartbeat"]
+    assert "SESSION_DOUBTFUL" not in stage.events.types()
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
+    """On resume, if the deadline passed: one immediate heartbeat; until it is answered the session is doubtful (protocol 5.8, 5.13)."""
+    playback = paused(stage)
+    playback.suspend()
+    stage.advance(100_000)
+    assert stage.routes() == ["setup"], "paused"
+    stage.headend.faults.add("heartbeat", Fault.stall("after"))
+    playback.resume()
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat"]
+    assert playback.session_state is S.DOUBTFUL
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL"]
+    stage.headend.release()
+    stage.settle()
+    assert playback.session_state is S.ACTIVE
+    assert stage.events.only(E.KEPT_ALIVE).lateness_ms == 40_000
+    stage.advance(20_000)
+    assert stage.routes() == ["setup", "heartbeat", "heartbeat"], "back in its rhythm, 60 s after set-up each"
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
+    """However many beats were missed, one is sent (protocol 5.13)."""
+    stage = stage_factory(headend={"grace": 100.0})
+    playback = paused(stage)
+    stage.context.suspend()
+    stage.advance(1_000_000)
+    stage.context.resume()
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat"]
+    assert playback.session_state is S.ACTIVE
+    stage.advance(60_000)
+    assert stage.routes() == ["setup", "heartbeat", "heartbeat"]
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
+    """Failure of the beat after resume is a heartbeat error: playback must stop (protocol 5.8, 5.13)."""
+    playback = paused(stage)
+    stage.context.suspend()
+    stage.advance(3_600_000)
+    assert not stage.headend.sessions.active(), "the head-end gave the slot away"
+    stage.context.resume()
+    stage.settle()
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.service_code, error.http_status, error.must_stop) == (1006, 400, True)
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL", "HEARTBEAT_ERROR"]
+    assert playback.session_state is S.FAILED
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat"], "no teardown for a session the server calls unknown"
+
+
+@pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
+def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
+    """The clock jumps while the machine sleeps: one beat at once, and the host is told that the session is doubtful (protocol 5.13)."""
+    playback = stage.play(delegate=stage.delegate(suspend=suspend))
+    stage.settle()
+    stage.context.suspend()
+    stage.sleep(100_000)
+    if suspend is PAUSE:
+        assert stage.routes() == ["setup"]
+    stage.context.resume()
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat"]
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL", "KEPT_ALIVE"]
+    assert playback.session_state is S.ACTIVE
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None:
+    """A host that says nothing of sleep: the overdue timer says it (protocol 5.13)."""
+    stage.play()
+    stage.settle()
+    stage.sleep(100_000)
+    assert stage.routes() == ["setup", "heartbeat"]
+    assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL", "KEPT_ALIVE"]
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
+    """Each playback is suspended by itself: the preview window stands still, the main stream goes on (protocol 5.10)."""
+    delegate = stage.delegate(suspend=PAUSE)
+    first = stage.play(delegate=delegate)
+    stage.play(delegate=delegate, player=usher.Player(stage.context))
+    stage.settle()
+    one, two = (entry.session for entry in stage.sent("setup"))
+    first.suspend()
+    stage.advance(100_000)
+    assert [entry.session for entry in stage.sent("heartbeat")] == [two]
+    first.resume()
+    stage.settle()
+    assert [entry.session for entry in stage.sent("heartbeat")] == [two, one]
+
+
+def test_suspended_twice_andResumedTwice_isTheSame(stage: Stage) -> None:
+    """Saying it again changes nothing."""
+    playback = paused(stage)
+    for _ in range(2):
+        stage.context.suspend()
+    playback.resume()
+    stage.context.resume()
+    stage.advance(60_000)
+    assert stage.routes() == ["setup", "heartbeat"]
+
+
+def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
+    """Set-up is no keep-alive: it ends, and the session counts from then (protocol 5.8)."""
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
+    stage.settle()
+    playback.suspend()
+    stage.headend.release()
+    stage.settle()
+    assert playback.session_state is S.ACTIVE
+    playback.resume()
+    stage.advance(60_000)
+    assert stage.routes() == ["setup", "heartbeat"]
+
+
+def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
+    """Stopping is stopping: the slot goes back (protocol 5.8)."""
+    playback = paused(stage)
+    playback.suspend()
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_enforcedSession_paused_asksForItsRenewalOnResume(stage_factory: StageFactory) -> None:
+    """In enforced mode the keep-alive that fell due is a renewal (protocol 1.5, 5.8)."""
+    stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
+    playback = stage.play(delegate=stage.delegate(suspend=PAUSE), payload=lambda request: CHALLENGE)
+    stage.settle()
+    stage.clear_keys(playback)
+    playback.suspend()
+    stage.advance(100_000)
+    assert stage.routes() == ["setup", "license"]
+    playback.resume()
+    stage.settle()
+    assert stage.routes() == ["setup", "license", "license-renewal"]
+
+
+def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
+    """A stale handle is told as such, always."""
+    playback = stage.play()
+    stage.settle()
+    playback.close()
+    playback.free()
+    stage.settle()
+    for call in (playback.suspend, playback.resume):
+        with pytest.raises(usher.InvalidHandleError):
+            call()
+    stage.close()
+    for call in (stage.context.suspend, stage.context.resume, stage.context.network_changed):
+        with pytest.raises(usher.InvalidHandleError):
+            call()
+
+
+# ---- the network -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
+    """A beat that failed is tried when the network is back, not at its next time (protocol 5.13)."""
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.reset(), times=3)
+    stage.advance(64_500)
+    assert stage.routes().count("heartbeat") == 3
+    stage.context.network_changed()
+    stage.settle()
+    assert stage.routes().count("heartbeat") == 4
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+    assert playback.session_state is S.ACTIVE
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None:
+    """The outage is told once; when the network is back the beat goes out at once, and a success is told as recovery (protocol 5.13)."""
+    stage = stage_factory(headend={"grace": 10.0})
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.drop(), always=True)
+    stage.advance(100_000)
+    assert stage.events.error(E.HEARTBEAT_ERROR).status is usher.Status.TRANSPORT
+    stage.headend.faults.clear()
+    stage.context.network_changed()
+    stage.settle()
+    assert stage.events.types()[-2:] == ["KEPT_ALIVE", "RECOVERED"]
+    assert playback.session_state is S.ACTIVE
+
+
+def test_network_changedWhileAllIsWell_sendsNothing(stage: Stage) -> None:
+    """Another network is no reason to beat early; the next beat goes out over a new connection (protocol 5.8)."""
+    stage.play()
+    stage.settle()
+    stage.advance(30_000)
+    stage.context.network_changed()
+    stage.settle()
+    assert stage.routes() == ["setup"]
+    stage.advance(30_000)
+    assert stage.routes() == ["setup", "heartbeat"]

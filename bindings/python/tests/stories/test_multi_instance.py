@@ -1,0 +1,385 @@
+"""Several streams at once: each playback finds the token of its content in the delegate's map, and has a session of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.parse
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing import fairplay
+
+E = usher.EventType
+KID = bytes.fromhex("00112233445566778899aabbccddeeff")
+KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
+KEY_2 = bytes.fromhex("0123456789abcdef0123456789abcdef")
+KID_2 = bytes.fromhex("aa112233445566778899aabbccddeeff")
+CLEARKEY, FAIRPLAY = usher.KeySystem.CLEARKEY, usher.KeySystem.FAIRPLAY
+CHALLENGE = usher.clear_key_request([KID])
+HEADER = "nv-authorizations"
+
+
+@pytest.fixture
+def stage(stage_factory: StageFactory) -> Stage:
+    return stage_factory(headend={"limit": 4})
+
+
+def multi(stage: Stage, key_system: Any = "clearkey", **options: Any) -> usher.MultiInstanceDelegate:
+    options.setdefault("license_url", stage.headend.license_url(key_system))
+    options.setdefault("ssm_url", stage.headend.ssm_url)
+    return usher.MultiInstanceDelegate(stage.context, jitter_permille=usher.OFF, **options)
+
+
+def play(stage: Stage, delegate: usher.Delegate, content_id: Any = None, *, own_player: bool = False, **options: Any) -> usher.Playback:
+    player = usher.Player(stage.context) if own_player else stage.player
+    playback = player.play(delegate=delegate, content_id=content_id, **options)
+    stage._playbacks.append(playback)
+    return playback
+
+
+def accounts(stage: Stage, route: str) -> list[str]:
+    return [entry.account for entry in stage.sent(route)]
+
+
+# ---- two streams -----------------------------------------------------------------------------------------------------
+
+
+def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) -> None:
+    """For two encrypted streams setStreamToken is called twice; each licence is asked for with the token of its stream (S2; protocol 5.10)."""
+    delegate = multi(stage)
+    tokens = {name: stage.headend.content_token(name, name) for name in ("main", "preview")}
+    for name, token in tokens.items():
+        delegate.tokens[name] = token
+    playbacks = {name: play(stage, delegate, name, own_player=True) for name in tokens}
+    stage.settle()
+    for playback in playbacks.values():
+        assert stage.clear_keys(playback) == {KID: KEY}
+    assert accounts(stage, "setup") == accounts(stage, "license") == ["main", "preview"]
+    sessions = {entry.account: entry.session for entry in stage.sent("setup")}
+    assert [entry.session for entry in stage.sent("license")] == [sessions["main"], sessions["preview"]]
+    stage.advance(60_000)
+    assert sorted(entry.session for entry in stage.sent("heartbeat")) == sorted(sessions.values())
+    playbacks["preview"].close()
+    stage.advance(60_000)
+    assert stage.headend.sessions.only().account == "main", "the main stream goes on when the preview is closed"
+    assert [entry.session for entry in stage.sent("teardown")] == [sessions["preview"]]
+
+
+def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
+    """The clear stream requires no licence and so has neither token nor content id (S2)."""
+    delegate = multi(stage)
+    delegate.tokens["main"] = stage.headend.content_token(content_id="main")
+    main = play(stage, delegate, "main", own_player=True)
+    marked = play(stage, delegate, own_player=True, clear=True)
+    unmarked = play(stage, delegate, own_player=True)
+    stage.settle()
+    assert stage.clear_keys(main) == {KID: KEY}
+    stage.advance(120_000)
+    assert stage.routes() == ["setup", "license", "heartbeat", "heartbeat"]
+    assert [playback.session_state.name for playback in (main, marked, unmarked)] == ["ACTIVE", "NONE", "PENDING"]
+    for playback in (marked, unmarked):
+        playback.close()
+    stage.settle()
+    assert not stage.sent("teardown")
+    assert {event.type.name for event in stage.events.all() if event.playback is not main} == {"PLAYBACK_CLOSED"}
+
+
+def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
+    """Sessions belong to playbacks, not to content ids: two playbacks of the same content are two sessions (protocol 5.13)."""
+    delegate = multi(stage)
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    playbacks = [play(stage, delegate, "movie", own_player=True) for _ in range(2)]
+    stage.settle()
+    assert len({entry.session for entry in stage.sent("setup")}) == 2
+    playbacks[0].close()
+    stage.settle()
+    assert len(stage.headend.sessions.active()) == 1
+    assert stage.clear_keys(playbacks[1]) == {KID: KEY}
+
+
+def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
+    """The preview may be one stream too many; the main stream is not disturbed (S2, S0)."""
+    stage = stage_factory(headend={"limit": 1})
+    delegate = multi(stage)
+    for name in ("main", "preview"):
+        delegate.tokens[name] = stage.headend.content_token("family", name)
+    main = play(stage, delegate, "main", own_player=True, tag="main")
+    stage.settle()
+    preview = play(stage, delegate, "preview", own_player=True, tag="preview")
+    stage.settle()
+    assert stage.events.error(E.SETUP_ERROR, "preview").status is usher.Status.LIMIT
+    with pytest.raises(usher.LimitError):
+        stage.clear_keys(preview)
+    assert stage.clear_keys(main) == {KID: KEY}
+    assert not stage.events.all(E.SETUP_ERROR, tag="main")
+
+
+# ---- which token -----------------------------------------------------------------------------------------------------
+
+
+def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
+    """A token given to play() is that playback's."""
+    delegate = multi(stage)
+    delegate.tokens["movie"] = stage.headend.content_token("of the map", "movie")
+    token = stage.headend.content_token("its own", "movie")
+    playback = stage.player.play(token, delegate=delegate, content_id="movie")
+    stage.settle()
+    stage.clear_keys(playback)
+    assert accounts(stage, "setup") == accounts(stage, "license") == ["its own"]
+
+
+def test_playback_thatNamesNoContent_beginsWithItsFirstLicence(stage: Stage) -> None:
+    """generateHTTPHeaders is passed an asset ID with the content id: the token is pulled from the map by it (S2)."""
+    delegate = multi(stage)
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    playback = play(stage, delegate)
+    stage.settle()
+    assert stage.routes() == []
+    asset = fairplay.asset_id("movie", KID, bytes(16))
+    assert stage.clear_keys(playback, asset_id=asset) == {KID: KEY}
+    assert stage.routes() == ["setup", "license"]
+
+
+JSON = {"ContentId": "movie?>~", "KeyId": "00112233-4455-6677-8899-aabbccddeeff", "IV": base64.b64encode(bytes(16)).decode()}
+
+
+def in_base64(value: Any, encode: Callable[[bytes], bytes] = base64.b64encode) -> str:
+    return encode(value if isinstance(value, bytes) else json.dumps(value).encode()).decode()
+
+
+ASSETS = {
+    "standard": in_base64(JSON),
+    "unpadded": in_base64(JSON).rstrip("="),
+    "url-safe": in_base64(JSON, base64.urlsafe_b64encode),
+    "url-safe, unpadded": in_base64(JSON, base64.urlsafe_b64encode).rstrip("="),
+    "skd://": "skd://" + in_base64(JSON),
+    "SKD://, trailing slash": "SKD://" + in_base64(JSON) + "/",
+    "skd: alone": "skd:" + in_base64(JSON),
+    "with a query": "skd://" + in_base64(JSON) + "?x=1#y",
+    "percent-encoded": "skd://" + urllib.parse.quote(in_base64(JSON), safe=""),
+    "further members": in_base64({**JSON, "Extra": [1, {"a": None}], "contentId": "another"}),
+    "member in another case": in_base64({"contentid": JSON["ContentId"]}),
+    "another order": in_base64(dict(reversed(JSON.items()))),
+    "escaped": in_base64(json.dumps(JSON).replace("movie", "\\u006dovie").encode()),
+    "spaced": in_base64(json.dumps(JSON, indent=4).encode()),
+    "the content id itself": "movie?>~",
+    "content id in a URL": "skd://movie%3F%3E~",
+}
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_assetID_ofEveryForm_findsTheToken(stage: Stage, name: str) -> None:
+    """The asset ID is base64 of JSON with "ContentId", in any variant of base64; what is none is the content id itself (S2; protocol 4.6)."""
+    delegate = multi(stage)
+    delegate.tokens["movie?>~"] = stage.headend.content_token(content_id="movie?>~")
+    if name == "the content id itself":
+        delegate.tokens["movie"] = delegate.tokens["movie?>~"]  # the query is cut off
+    playback = play(stage, delegate)
+    assert stage.clear_keys(playback, asset_id=ASSETS[name]) == {KID: KEY}
+    assert stage.routes() == ["setup", "license"]
+
+
+STRANGE = {
+    "not base64": b"what is this!",
+    "base64 of no JSON": base64.b64encode(b"{not json"),
+    "base64 of a list": base64.b64encode(b'["ContentId", "movie"]'),
+    "base64 of a text": base64.b64encode(b'"movie"'),
+    "JSON without ContentId": base64.b64encode(b'{"KeyId": "x"}'),
+    "ContentId of another type": base64.b64encode(b'{"ContentId": 7}'),
+    "ContentId null": base64.b64encode(b'{"ContentId": null}'),
+    "empty ContentId": base64.b64encode(b'{"ContentId": ""}'),
+    "not UTF-8": b"\xff\xfe\xfd",
+    "base64 of bytes that are no UTF-8": base64.b64encode(b'{"ContentId": "\xff"}'),
+    "64 kB": b"x" * 65_536,
+    "64 kB of braces": base64.b64encode(b"[" * 48_000),
+    "a NUL": b"a\0b",
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> None:
+    """Whatever stands there: no crash, no other stream's token, the licence fails with "content token unavailable" (S2; protocol 4.6)."""
+    delegate = multi(stage)
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    playback = play(stage, delegate)
+    with pytest.raises(usher.NoTokenError) as caught:
+        stage.clear_keys(playback, asset_id=STRANGE[name])
+    assert caught.value.legacy_codes.react_native == 5022
+    assert stage.routes() == []
+
+
+@pytest.mark.parametrize("name", [name for name in STRANGE if name != "a NUL"])
+def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None:
+    """If it does not decode to JSON with a content id, the text itself is the content id (protocol 4.6)."""
+    asset = STRANGE[name]
+    delegate = multi(stage)
+    delegate.tokens[asset] = stage.headend.content_token()
+    if name == "base64 of bytes that are no UTF-8":
+        delegate.tokens[b"\xff"] = stage.headend.content_token()
+    assert stage.clear_keys(play(stage, delegate), asset_id=asset) == {KID: KEY}
+
+
+def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
+    """An asset ID is at most 64 kB; more is refused before anything is asked."""
+    delegate = multi(stage)
+    playback = play(stage, delegate)
+    for size in (65_537, 2**20):
+        with pytest.raises(usher.InvalidArgumentError):
+            stage.clear_keys(playback, asset_id=b"x" * size)
+    with pytest.raises(usher.InvalidArgumentError):
+        stage.player.play(delegate=delegate, content_id=b"x" * 65_537)
+    assert stage.routes() == []
+
+
+def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
+    """Content ids are bytes: composed and decomposed letters are two streams (protocol 5.10)."""
+    delegate = multi(stage)
+    for account, content in (("composed", "\u00e9"), ("decomposed", "e\u0301")):
+        delegate.tokens[content] = stage.headend.content_token(account, content)
+    for content in ("\u00e9", "e\u0301"):
+        stage.clear_keys(play(stage, delegate, own_player=True), asset_id=in_base64({"ContentId": content}))
+    assert accounts(stage, "setup") == ["composed", "decomposed"]
+
+
+def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
+    """Two licences for two content ids within one playback (e.g. an advertisement): each with its token, both under the playback's session (S2)."""
+    stage.headend.add_key(KID, KEY, "movie")
+    stage.headend.add_key(KID_2, KEY_2, "spot")
+    delegate = multi(stage, "fairplay")
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie", kids=[KID])
+    delegate.tokens["spot"] = stage.headend.content_token(content_id="spot", kids=[KID_2])
+    playback = play(stage, delegate, "movie")
+    stage.settle()
+    for name, kid, key in (("movie", KID, KEY), ("spot", KID_2, KEY_2)):
+        spc = fairplay.make_spc(fairplay.identifier(name, kid, bytes(16)))
+        license = playback.get_license(FAIRPLAY, spc, asset_id=fairplay.asset_id(name, kid, bytes(16)))
+        assert fairplay.open_ckc(license.data, spc) == (kid, key)
+    assert stage.routes() == ["setup", "license", "license"]
+    assert len({entry.session for entry in stage.headend.journal}) == 1
+
+
+# ---- tokens that come late, change, or go ----------------------------------------------------------------------------
+
+
+def test_lateToken_forAContentThatIsNamed_isWaitedFor(stage: Stage) -> None:
+    """A playback whose content has no token yet waits for setStreamToken (S2; protocol 5.4)."""
+    delegate = multi(stage)
+    playback = play(stage, delegate, "movie")
+    license = stage.call(stage.clear_keys, playback)
+    stage.advance(4_000)
+    assert stage.routes() == []
+    delegate.tokens["other"] = stage.headend.content_token("wrong")
+    delegate.tokens["movie"] = stage.headend.content_token("right", "movie")
+    assert license.result(10) == {KID: KEY}
+    assert accounts(stage, "setup") == ["right"]
+
+
+def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
+    """After 5 s: "content token unavailable", as set-up error and for the licences that wait (protocol 5.4)."""
+    delegate = multi(stage)
+    playback = play(stage, delegate, "movie")
+    future = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.advance(4_999)
+    assert not future.done()
+    stage.advance(1)
+    assert type(future.exception(10)) is usher.NoTokenError
+    assert stage.events.error(E.SETUP_ERROR).legacy_codes.react_native == 5022
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    stage.settle()
+    assert stage.routes() == [], "too late: play it again"
+
+
+def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
+    """One token serves all playbacks of its content; each sets up a session of its own (protocol 5.13)."""
+    delegate = multi(stage)
+    for _ in range(2):
+        play(stage, delegate, "movie", own_player=True)
+    stage.settle()
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    stage.settle()
+    assert stage.routes() == ["setup", "setup"]
+
+
+def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
+    """setStreamToken again: further licences go out with the new token, the session goes on (S2)."""
+    delegate = multi(stage)
+    delegate.tokens["movie"] = stage.headend.content_token("alice", "movie")
+    playback = play(stage, delegate, "movie")
+    stage.settle()
+    stage.clear_keys(playback)
+    newer = stage.headend.content_token("alice", "movie", jti="second")
+    delegate.tokens["movie"] = newer
+    stage.clear_keys(playback)
+    assert stage.routes() == ["setup", "license", "license"]
+    assert stage.sent("license")[1].header(HEADER).split(",")[0] == newer
+
+
+def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
+    """Tokens can be removed when they are no longer required; who plays goes on, a new playback finds none (S2)."""
+    delegate = multi(stage)
+    token = delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    playback = play(stage, delegate, "movie")
+    stage.settle()
+    delegate.tokens.clear()
+    assert len(delegate.tokens) == 0
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.clear_keys(playback, asset_id="movie") == {KID: KEY}
+    assert {entry.header(HEADER).split(",")[0] for entry in stage.sent("license")} == {token}
+    stage.advance(60_000)
+    second = play(stage, delegate, "movie", own_player=True)
+    stage.advance(5_000)
+    with pytest.raises(usher.NoTokenError):
+        stage.clear_keys(second)
+    assert stage.routes() == ["setup", "license", "license", "heartbeat"]
+
+
+def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
+    """A multi-instance delegate may have a token callback too: it is asked for streams that nobody set a token for (S0, S2)."""
+    asked: list[Any] = []
+
+    def token(request: usher.TokenRequest) -> str:
+        asked.append(request.tag)
+        return stage.headend.content_token("callback", "movie")
+
+    delegate = multi(stage, token_callback=token)
+    delegate.tokens["known"] = stage.headend.content_token("map", "known")
+    for name in ("known", "movie"):
+        play(stage, delegate, name, own_player=True, tag=name)
+    stage.settle()
+    assert (asked, sorted(accounts(stage, "setup"))) == (["movie"], ["callback", "map"])
+
+
+def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
+    """On one player the next stream ends the one before; its own token is used (S2; protocol 5.6)."""
+    delegate = multi(stage)
+    for name in ("one", "two"):
+        delegate.tokens[name] = stage.headend.content_token(name, name)
+    play(stage, delegate, "one")
+    stage.settle()
+    play(stage, delegate, "two")
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown", "setup"]
+    assert accounts(stage, "setup") == ["one", "two"]
+
+
+def test_steps_ofAMultiInstanceDelegate_areToldTheAssetID(stage: Stage) -> None:
+    """generateHTTPHeaders(assetID): a subclass may still make its own headers, per stream (S2)."""
+    asked: list[Any] = []
+
+    class Own(usher.MultiInstanceDelegate):
+        def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:
+            asked.append((call.asset_id, call.tag))
+            return call.builtin()
+
+    delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    playback = play(stage, delegate, "movie", tag="mine")
+    stage.settle()
+    assert stage.clear_keys(playback, asset_id="movie") == {KID: KEY}
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert asked == [(b"movie", "mine"), (None, "mine")]

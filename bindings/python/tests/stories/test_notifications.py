@@ -1,0 +1,193 @@
+"""What an application is told: set-up, heartbeat and teardown errors with errorCode, HTTP code and message; other players' numbers; explanations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+S = usher.Status
+CLEARKEY = usher.KeySystem.CLEARKEY
+CHALLENGE = usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")])
+LegacyCodes = usher.LegacyCodes
+
+SSM_CODES = [1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001]
+"""Protocol 1.8: every row of the table."""
+LICENSE_CODES = [
+    *range(1001, 1011),
+    *(2001, 2002, 2102, 2103, 2104),
+    *range(3001, 3012),
+    *range(4000, 4023),
+    *(4024, 4025, 4027),
+]
+"""Protocol 3.6: every row of the table."""
+
+
+def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:
+    """The error of the notification for a fault on set-up, heartbeat or teardown."""
+    stage.headend.faults.add(route, fault, always=True)
+    playback = stage.play(delegate=stage.delegate(retry_permille=usher.OFF, teardown_retries=usher.OFF))
+    stage.advance(60_000 if route == "heartbeat" else 0)
+    if route == "teardown":
+        playback.close()
+        stage.settle()
+    kind = {"setup": E.SETUP_ERROR, "heartbeat": E.HEARTBEAT_ERROR, "teardown": E.TEARDOWN_ERROR}[route]
+    return stage.events.error(kind)
+
+
+OPERATIONS = {"setup": usher.Operation.SETUP, "heartbeat": usher.Operation.HEARTBEAT, "teardown": usher.Operation.TEARDOWN}
+
+
+# ---- the three notifications -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("route", ["heartbeat", pytest.param("teardown", marks=pytest.mark.leaves_session)])
+def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, route: str) -> None:
+    """userInfo: errorCode (the SSM's), code (HTTP status), message (S0; protocol 5.7)."""
+    error = failing(stage, route, Fault.error(1011, status=409, message="bad request, it says"))
+    assert (error.service_code, error.http_status, error.message) == (1011, 409, "bad request, it says")
+    assert (error.origin, error.operation, error.status) == (usher.Origin.SSM, OPERATIONS[route], S.REFUSED)
+    assert error.must_stop
+
+
+@pytest.mark.parametrize("code", SSM_CODES)
+def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) -> None:
+    """Each code of the SSM's table reaches the host with its status and words; only 1007 means the limit (protocol 1.8)."""
+    error = failing(stage, "setup", Fault.error(code, message=f"code {code}"))
+    assert (error.service_code, error.http_status, error.message) == (code, 400, f"code {code}")
+    assert error.status is (S.LIMIT if code == 1007 else S.REFUSED)
+    assert type(error) is (usher.LimitError if code == 1007 else usher.RefusedError)
+    words = error.explain()
+    assert (words.known, words.source) == (True, "SSM error codes")
+    assert words.summary.endswith(".")
+    assert words.advice.endswith(".")
+    assert error.legacy_codes == LegacyCodes(6004 if code == 1007 else 6001, -1352, code, 3010, 400)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "http_status"),
+    [
+        (Fault.drop(), S.TRANSPORT, -1),
+        (Fault.reset(), S.TRANSPORT, -1),
+        (Fault.status(503), S.HTTP, 503),
+        (Fault.status(404), S.HTTP, 404),
+        (Fault.html_page(500), S.HTTP, 500),
+        (Fault.html_page(), S.PROTOCOL, 200),
+        (Fault.reply(400, body={"error": "no number"}), S.HTTP, 400),
+        (Fault.reply(400, body={"errorCode": "1007"}), S.HTTP, 400),
+        (Fault.redirect("http://127.0.0.1:1/"), S.REDIRECT, 302),
+    ],
+    ids=lambda value: getattr(value, "label", str(value)),
+)
+def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(stage: Stage, fault: Fault, status: usher.Status, http_status: int) -> None:
+    """code is the HTTP status, -1 when there was no response; errorCode only if the body was JSON with one (S0; protocol 5.7)."""
+    error = failing(stage, "setup", fault)
+    assert (error.status, error.http_status, error.service_code) == (status, http_status, 0)
+    assert error.legacy_codes == LegacyCodes(6001, -1352, 0, 3010, http_status)
+    assert error.explain().source == "library status"
+    assert not error.explain().known
+    assert error.must_stop
+
+
+@pytest.mark.parametrize(
+    ("route", "codes"),
+    [
+        ("heartbeat", LegacyCodes(6003, -1353, 4000, 3030, 500)),
+        pytest.param("teardown", LegacyCodes(6002, -1354, 4000, 3020, 500), marks=pytest.mark.leaves_session),
+    ],
+)
+def test_notification_ofEachOperation_hasTheNumbersOfOtherPlayers(stage: Stage, route: str, codes: usher.LegacyCodes) -> None:
+    """Apple 30x0, Android what and extra, React Native 600x (protocol 5.7)."""
+    assert failing(stage, route, Fault.error(4000, status=500)).legacy_codes == codes
+
+
+def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: Stage) -> None:
+    """Tokens never appear in messages."""
+    token = stage.headend.content_token()
+    stage.headend.faults.add("setup", Fault.error(1006, message=f"invalid token {token} given"))
+    stage.play(token)
+    stage.settle()
+    message = stage.events.error(E.SETUP_ERROR).message
+    assert "eyJ" not in message
+    assert message.startswith("invalid token ")
+
+
+def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> None:
+    """Licence servers reuse the numbers: their 1007 is an invalid date (protocol 1.8, 3.6)."""
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("license", Fault.error(1007))
+    with pytest.raises(usher.RefusedError) as caught:
+        stage.clear_keys(playback)
+    assert type(caught.value) is usher.RefusedError
+    assert (caught.value.origin, caught.value.service_code) == (usher.Origin.LICENSE, 1007)
+    assert caught.value.explain() != usher.explain(usher.Origin.SSM, S.LIMIT, 1007)
+
+
+# ---- licence errors --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", LICENSE_CODES)
+def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: int) -> None:
+    """Each code of the licence services' lists reaches the host with its words (protocol 3.6)."""
+    stage = stage_factory(headend={"ssm_required": "never"})
+    playback = stage.play(delegate=stage.delegate(ssm_url=None))
+    stage.headend.faults.add("license", Fault.error(code, message=f"code {code}"))
+    with pytest.raises(usher.RefusedError) as caught:
+        playback.get_license(CLEARKEY, CHALLENGE)
+    error = caught.value
+    assert (error.service_code, error.http_status, error.message, error.origin) == (code, 400, f"code {code}", usher.Origin.LICENSE)
+    words = error.explain()
+    assert (words.known, words.source) == (True, "SSP licence service error codes")
+    assert words.summary.endswith(".")
+    assert error.legacy_codes == LegacyCodes(5006, 0, 0, 3050, 400)
+    stage.settle()
+    assert stage.events.error(E.LICENSE_ERROR).service_code == code
+
+
+@pytest.mark.parametrize("code", sorted({-1, 1, 999, 1011, 2000, 2003, 2050, 2101, 2105, 3000, 3012, 3999, 4023, 4026, 4028, 10**12}))
+def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
+    """A code that is in no list is not explained as if it were (protocol 3.6)."""
+    words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
+    assert (words.known, words.source) == (False, "library status; the code is in no table")
+    assert words.summary == usher.explain(usher.Origin.LICENSE, S.REFUSED, 0).summary
+
+
+@pytest.mark.parametrize("code", [1, 999, 1002, 1010, 1014, 1015, 1016, 3002, 3003, 4002, 10**12])
+def test_explanation_ofAnSsmCodeInNoList_saysSo(lib: Any, code: int) -> None:
+    """1002, 1010, 1014-1016, 3002 and 3003 are not listed publicly (protocol 1.8)."""
+    assert not usher.explain(usher.Origin.SSM, S.REFUSED, code).known
+
+
+@pytest.mark.parametrize("status", [status for status in S if status is not S.OK])
+def test_explanation_ofEveryStatus_hasSummaryAndAdvice(lib: Any, status: usher.Status) -> None:
+    """Where the server gave no code, the words are about the kind of error."""
+    words = usher.explain(usher.Origin.LOCAL, status, 0)
+    assert words.summary.endswith(".")
+    assert words.advice.endswith(".")
+    assert (words.known, words.source) == (False, "library status")
+
+
+LEGACY = [
+    (S.NO_TOKEN, usher.Operation.SETUP, LegacyCodes(5022, -1352, 0, 3010, -1)),
+    (S.NO_TOKEN, usher.Operation.LICENSE, LegacyCodes(5022, 0, 0, 3050, -1)),
+    (S.PROTOCOL, usher.Operation.LICENSE, LegacyCodes(5005, 0, 0, 3050, -1)),
+    (S.HTTP, usher.Operation.CERTIFICATE, LegacyCodes(5006, 0, 0, 3050, -1)),
+    (S.SESSION, usher.Operation.LICENSE, LegacyCodes(5004, 0, 0, 3050, -1)),
+    (S.DECLINED, usher.Operation.LICENSE, LegacyCodes(5001, 0, 0, 3050, -1)),
+    (S.CALLBACK, usher.Operation.LICENSE, LegacyCodes(5006, 0, 0, 3040, -1)),
+    (S.CALLBACK, usher.Operation.HEARTBEAT, LegacyCodes(6003, -1353, 0, 3040, -1)),
+    (S.RENEWAL_MISSED, usher.Operation.RENEWAL, LegacyCodes(6003, -1353, 0, 3050, -1)),
+    (S.OK, usher.Operation.NONE, LegacyCodes(0, 0, 0, 0, -1)),
+]
+
+
+@pytest.mark.parametrize(("status", "operation", "codes"), LEGACY)
+def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(lib: Any, status: S, operation: usher.Operation, codes: LegacyCodes) -> None:
+    """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback (protocol 5.7)."""
+    assert usher.UsherError("", status=status, operation=operation).legacy_codes == codes

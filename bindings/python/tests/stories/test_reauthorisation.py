@@ -1,0 +1,299 @@
+"""A content token that the servers no longer take: the token callback is asked once for all that wait, then they go on, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+S = usher.Status
+KID = bytes.fromhex("00112233445566778899aabbccddeeff")
+KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
+CLEARKEY = usher.KeySystem.CLEARKEY
+CHALLENGE = usher.clear_key_request([KID])
+HEADER = "nv-authorizations"
+
+
+class Tokens:
+    """A token callback; `hold` keeps its questions for the story."""
+
+    def __init__(self, stage: Stage, hold: bool = False) -> None:
+        self.stage, self.hold = stage, hold
+        self.requests: list[usher.TokenRequest] = []
+        self.given: list[str] = []
+
+    def __call__(self, request: usher.TokenRequest) -> Any:
+        self.requests.append(request)
+        if self.hold:
+            return usher.LATER
+        self.given.append(self.stage.headend.content_token(serial=f"fresh-{len(self.requests)}"))
+        return self.given[-1]
+
+
+def played(stage: Stage, tokens: Any, **options: Any) -> usher.Playback:
+    playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens, **options))
+    stage._playbacks.append(playback)
+    stage.settle()
+    return playback
+
+
+def sent_tokens(stage: Stage, route: str) -> list[str]:
+    return [(entry.header(HEADER) or "").split(",")[0] for entry in stage.sent(route)]
+
+
+@pytest.fixture
+def plain(stage_factory: StageFactory) -> Stage:
+    """Licences without sessions."""
+    return stage_factory(headend={"ssm_required": "never"})
+
+
+# ---- licences --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("coded", [False, True])
+def test_licence_denied_goesOutAgainWithAFreshToken(stage: Stage, status: int, coded: bool) -> None:
+    """401 or 403, with or without a code: the callback is asked, the request goes out once more under the same session (protocol 3.6, 5.3)."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", Fault.error(4005, status=status) if coded else Fault.status(status))
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["setup", "license", "license"]
+    assert sent_tokens(stage, "license")[1:] == tokens.given
+    assert "LICENSE_ERROR" not in stage.events.types()
+
+
+def test_licence_withARevokedToken_goesOnWithAFreshOne(plain: Stage) -> None:
+    """The back end revoked the token: the server's own denial, not a fault."""
+    tokens = Tokens(plain)
+    playback = played(plain, tokens, ssm_url=None)
+    plain.headend.revoke_tokens()
+    assert plain.clear_keys(playback) == {KID: KEY}
+    assert plain.sent("license")[0].status in (401, 403)
+    assert sent_tokens(plain, "license")[1:] == tokens.given
+
+
+def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
+    """Asked once for all that wait; all go out again with its answer."""
+    tokens = Tokens(plain, hold=True)
+    playback = played(plain, tokens, ssm_url=None)
+    plain.headend.faults.add("license", Fault.status(401), times=5)
+    futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(5)]
+    plain.settle()
+    assert (len(tokens.requests), plain.routes()) == (1, ["license"] * 5)
+    fresh = plain.headend.content_token()
+    tokens.requests[0].answer(fresh)
+    assert [future.result(10).clear_keys() for future in futures] == [{KID: KEY}] * 5
+    assert (len(tokens.requests), sent_tokens(plain, "license")[5:]) == (1, [fresh] * 5)
+
+
+def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: Stage) -> None:
+    """Sent with the old token and denied late: the fresh one is there already."""
+    tokens = Tokens(plain)
+    playback = played(plain, tokens, ssm_url=None)
+    plain.headend.faults.add("license", Fault.status(401))
+    plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401))
+    futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(2)]
+    plain.settle()
+    plain.headend.release()
+    assert [future.result(10).clear_keys() for future in futures] == [{KID: KEY}] * 2
+    assert len(tokens.requests) == 1
+    assert plain.routes() == ["license"] * 4
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_licence_deniedAgain_failsAndNeverLoops(stage: Stage, status: int) -> None:
+    """Denied with the fresh token too: it fails with what the server said, after one more try."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", Fault.error(4000, status=status, message="no"), always=True)
+    with pytest.raises(usher.RefusedError) as caught:
+        stage.clear_keys(playback)
+    error = caught.value
+    assert (error.http_status, error.service_code, error.message, error.origin) == (status, 4000, "no", usher.Origin.LICENSE)
+    assert error.must_stop
+    assert (len(tokens.requests), stage.routes()) == (1, ["setup", "license", "license"])
+    stage.advance(10_000)
+    assert stage.routes() == ["setup", "license", "license"]
+
+
+def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) -> None:
+    """No better token: the denial is told, not the lack of a token."""
+    playback = played(stage, lambda request: None)
+    stage.headend.faults.add("license", Fault.error(4005, status=403))
+    with pytest.raises(usher.RefusedError) as caught:
+        stage.clear_keys(playback)
+    assert (caught.value.http_status, caught.value.service_code) == (403, 4005)
+    assert stage.routes() == ["setup", "license"]
+
+
+def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> None:
+    """The callback has its 5 s; then the denial is told (protocol 5.13)."""
+    tokens = Tokens(stage, hold=True)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", Fault.status(401))
+    future = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.advance(4_999)
+    assert not future.done()
+    stage.advance(1)
+    error = future.exception(10)
+    assert type(error) is usher.HTTPStatusError
+    assert error.http_status == 401
+
+
+def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
+    """Nobody to ask: the denial is final."""
+    playback = played(stage, None)
+    stage.headend.faults.add("license", Fault.status(401))
+    with pytest.raises(usher.HTTPStatusError) as caught:
+        stage.clear_keys(playback)
+    assert caught.value.http_status == 401
+    assert stage.routes() == ["setup", "license"]
+
+
+@pytest.mark.parametrize("fault", [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503), Fault.reset()])
+def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
+    """Only 401 and 403 are about the token as such: nothing else is retried (protocol 5.11)."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", fault)
+    with pytest.raises(usher.UsherError):
+        stage.clear_keys(playback)
+    assert (tokens.requests, stage.routes()) == ([], ["setup", "license"])
+
+
+def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
+    """A close ends the question and tears down; a late answer does nothing (protocol 5.13)."""
+    tokens = Tokens(stage, hold=True)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", Fault.status(401))
+    future = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.settle()
+    playback.close()
+    assert type(future.exception(10)) is usher.ClosedError
+    stage.settle()
+    with pytest.raises(usher.InvalidCompletionError):
+        tokens.requests[0].answer(stage.headend.content_token())
+    assert stage.routes() == ["setup", "license", "teardown"]
+
+
+def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
+    """Once per request, not once for ever: a later request may ask again."""
+    tokens = Tokens(plain)
+    playback = played(plain, tokens, ssm_url=None)
+    for _ in range(2):
+        plain.headend.faults.add("license", Fault.status(401))
+        assert plain.clear_keys(playback) == {KID: KEY}
+    assert len(tokens.requests) == 3, "two denials, and the second licence asked for a token of its own"
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFactory) -> None:
+    """A renewal carries no content token: another one would not help (protocol 3.2, 5.13)."""
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    tokens = Tokens(stage)
+    playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.headend.faults.add("license-renewal", Fault.status(401))
+    stage.advance(60_000)
+    assert stage.events.error(E.HEARTBEAT_ERROR).http_status == 401
+    assert tokens.requests == []
+
+
+# ---- set-up ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_setup_denied_beginsAnewWithAFreshToken(stage: Stage, status: int) -> None:
+    """Set-up denied: asked once, set up with the fresh token; licences that wait go out with it."""
+    tokens = Tokens(stage)
+    stage.headend.faults.add("setup", Fault.status(status))
+    playback = played(stage, tokens)
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["setup", "setup", "license"]
+    assert sent_tokens(stage, "setup")[1:] == sent_tokens(stage, "license") == tokens.given
+    stage.settle()
+    assert stage.events.types() == ["SESSION_STARTED", "LICENSE"]
+
+
+def test_setup_withARevokedToken_goesOnWithAFreshOne(stage: Stage) -> None:
+    """The server's own denial of a token that was revoked before the play."""
+    tokens = Tokens(stage)
+    old = stage.headend.content_token()
+    stage.headend.revoke_tokens()
+    playback = stage.player.play(old, delegate=stage.delegate(token_callback=tokens))
+    stage.settle()
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert sent_tokens(stage, "setup") == [old, *tokens.given]
+
+
+def test_setup_deniedAgain_isASetupErrorAndNeverLoops(stage: Stage) -> None:
+    """Denied with the fresh token too: set-up error, and no third try."""
+    tokens = Tokens(stage)
+    stage.headend.faults.add("setup", Fault.error(1003, status=401), always=True)
+    playback = played(stage, tokens)
+    error = stage.events.error(E.SETUP_ERROR)
+    assert (error.http_status, error.service_code, error.must_stop) == (401, 1003, True)
+    with pytest.raises(usher.RefusedError):
+        stage.clear_keys(playback)
+    stage.advance(10_000)
+    assert (len(tokens.requests), stage.routes()) == (1, ["setup", "setup"])
+
+
+def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
+    """No better token: what the server said is told."""
+    stage.headend.faults.add("setup", Fault.status(403))
+    played(stage, lambda request: None)
+    error = stage.events.error(E.SETUP_ERROR)
+    assert (error.status, error.http_status) == (S.HTTP, 403)
+    assert stage.routes() == ["setup"]
+
+
+def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
+    """There is no session yet: closing ends at once, and what is answered then does nothing (protocol 5.13)."""
+    tokens = Tokens(stage, hold=True)
+    stage.headend.faults.add("setup", Fault.status(401))
+    playback = played(stage, tokens)
+    playback.close()
+    stage.settle()
+    assert stage.events.types() == ["PLAYBACK_CLOSED"]
+    with pytest.raises(usher.InvalidCompletionError):
+        tokens.requests[0].answer(stage.headend.content_token())
+    stage.settle()
+    assert stage.routes() == ["setup"]
+
+
+def test_setupAndLicence_deniedInTurn_areAskedForEach(stage: Stage) -> None:
+    """Once for set-up, once for the licence: each of them goes out at most twice."""
+    tokens = Tokens(stage)
+    stage.headend.faults.add("setup", Fault.status(401))
+    stage.headend.faults.add("license", Fault.status(401))
+    playback = played(stage, tokens)
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["setup", "setup", "license", "license"]
+    assert len(tokens.requests) == 2
+
+
+def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
+    """Nobody to ask: the denial is final."""
+    stage.headend.faults.add("setup", Fault.status(401))
+    played(stage, None)
+    assert stage.events.error(E.SETUP_ERROR).http_status == 401
+    assert stage.routes() == ["setup"]
+
+
+def test_heartbeat_denied_isFinal(stage: Stage) -> None:
+    """A heartbeat carries the session token alone: 401 ends the session (protocol 5.13)."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("heartbeat", Fault.status(401))
+    stage.advance(60_000)
+    assert stage.events.error(E.HEARTBEAT_ERROR).http_status == 401
+    assert playback.session_state is usher.SessionState.FAILED
+    assert tokens.requests == []

@@ -1,0 +1,204 @@
+"""The token map of a multi-instance delegate: what is in it, what is forgotten, and that it does not grow."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest_types import Stage
+
+import usher
+from usher import _ffi
+
+TOKEN = "token.of.a.stream"
+
+
+@pytest.fixture
+def make(stage: Stage) -> Any:
+    """Makes a delegate with a map."""
+
+    def made(**options: Any) -> usher.MultiInstanceDelegate:
+        return usher.MultiInstanceDelegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, **options)
+
+    return made
+
+
+@pytest.fixture
+def tokens(make: Any) -> Iterator[usher.TokenMap]:
+    delegate = make()
+    yield delegate.tokens
+    delegate.close()
+
+
+def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
+    """setStreamToken(token, contentId) keeps a token by content id; it can be removed when it is no longer required (S2)."""
+    assert (len(tokens), bool(tokens), "one" in tokens) == (0, False, False)
+    tokens["one"], tokens["two"] = "a", "b"
+    assert (len(tokens), bool(tokens), tokens["one"], tokens.get("two"), "one" in tokens) == (2, True, "a", "b", True)
+    tokens["one"] = "c"
+    assert (len(tokens), tokens["one"]) == (2, "c")
+    del tokens["one"]
+    assert (len(tokens), "one" in tokens, tokens.get("one"), tokens.get("one", 7)) == (1, False, None, 7)
+    with pytest.raises(KeyError):
+        del tokens["one"]
+    with pytest.raises(KeyError):
+        tokens["one"]
+    tokens.clear()
+    assert (len(tokens), "two" in tokens) == (0, False)
+    with pytest.raises(TypeError):
+        list(tokens)  # type: ignore[call-overload]
+
+
+def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
+    """Content identifiers are bytes, compared as such: not UTF-8, with NUL, and not the same under Unicode's equivalence (protocol 5.10)."""
+    keys: list[Any] = [b"\xff\xfe", b"a\0b", b"a", "\u00e9", "e\u0301", b"\0"]
+    for index, key in enumerate(keys):
+        tokens[key] = f"token-{index}"
+    assert [tokens[key] for key in keys] == [f"token-{index}" for index in range(len(keys))]
+    assert tokens["\u00e9".encode()] == "token-3", "text stands for its UTF-8"
+    assert 7 not in tokens
+
+
+@pytest.mark.parametrize("key", [b"", "", b"x" * 65_537])
+def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
+    """A content identifier is 1 byte to 64 kB."""
+    for call in (lambda: tokens.__setitem__(key, TOKEN), lambda: tokens[key], lambda: tokens.__delitem__(key), lambda: key in tokens):
+        with pytest.raises(usher.InvalidArgumentError):
+            call()
+    tokens[b"x" * 65_536] = TOKEN
+    assert tokens[b"x" * 65_536] == TOKEN
+
+
+@pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
+def test_map_tokenThatIsNone_isRefusedAndLeavesTheOld(tokens: usher.TokenMap, token: str) -> None:
+    """A token is a header value (protocol 3.2)."""
+    tokens["id"] = TOKEN
+    with pytest.raises(usher.InvalidArgumentError):
+        tokens["id"] = token
+    assert tokens["id"] == TOKEN
+    with pytest.raises(TypeError):
+        tokens[7] = TOKEN  # type: ignore[index]
+
+
+def test_map_ofAnotherKindOfDelegate_isNotThere(stage: Stage, lib: Any) -> None:
+    """Only a multi-instance delegate has a map (S2)."""
+    delegate = stage.delegate()
+    with pytest.raises(usher.StateError):
+        lib.usher_delegate_clear_stream_tokens(delegate._handle)
+
+
+def test_map_ofAFreedDelegate_isStale(make: Any) -> None:
+    """A stale handle is told as such, always."""
+    delegate = make()
+    delegate.tokens["id"] = TOKEN
+    delegate.close()
+    for call in (lambda: delegate.tokens["id"], lambda: len(delegate.tokens), lambda: "id" in delegate.tokens, delegate.tokens.clear):
+        with pytest.raises(usher.InvalidHandleError):
+            call()
+
+
+# ---- kept small ------------------------------------------------------------------------------------------------------
+
+
+def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
+    """So that memory does not increase endlessly: the token set longest ago makes room (S2)."""
+    tokens = make(tokens_max=3).tokens
+    for name in "abc":
+        tokens[name] = name
+    tokens["a"] = "again"
+    tokens["d"] = "d"
+    assert ["".join(name for name in "abcd" if name in tokens), len(tokens)] == ["acd", 3]
+
+
+def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
+    """A token that a playback holds is not pushed out; with all held one more is refused, and one given back makes room (S2)."""
+    delegate = make(tokens_max=2)
+    players = [usher.Player(stage.context) for _ in range(2)]
+    for name, player in zip("ab", players, strict=True):
+        delegate.tokens[name] = stage.headend.content_token(content_id=name)
+        stage._playbacks.append(player.play(delegate=delegate, content_id=name))
+    stage.settle()
+    with pytest.raises(usher.FullError):
+        delegate.tokens["c"] = TOKEN
+    assert sorted(name for name in "abc" if name in delegate.tokens) == ["a", "b"]
+    delegate.tokens["a"] = stage.headend.content_token(content_id="a", device="2")
+    players[0].stop()
+    stage.settle()
+    delegate.tokens["c"] = TOKEN
+    assert sorted(name for name in "abc" if name in delegate.tokens) == ["b", "c"]
+
+
+def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> None:
+    """Tokens are removed when they are no longer required: after their time, on the context's clock (S2)."""
+    delegate = make(time_to_live_ms=60_000)
+    tokens = delegate.tokens
+    tokens["held"] = stage.headend.content_token(content_id="held")
+    tokens["old"] = TOKEN
+    stage._playbacks.append(stage.player.play(delegate=delegate, content_id="held"))
+    stage.advance(30_000)
+    tokens["newer"] = TOKEN
+    stage.advance(29_999)
+    assert len(tokens) == 3
+    stage.advance(1)
+    assert ("old" in tokens, "newer" in tokens, "held" in tokens, len(tokens)) == (False, True, True, 2)
+    stage.advance(30_000)
+    assert (len(tokens), "held" in tokens) == (1, True)
+    stage.player.stop()
+    stage.settle()
+    assert len(tokens) == 0, "no playback holds it any more, and its time is over"
+
+
+def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
+    """If tokens are removed when no longer required, memory usage does not increase (S2)."""
+    delegate = make()
+    library = ctypes.CDLL(_ffi.find_library())  # functions of its own: not traced, and so fast enough
+    add, remove = library.usher_delegate_set_stream_token, library.usher_delegate_remove_stream_token
+    add.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p
+    remove.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+    handle, token, window = delegate._handle.value, (TOKEN * 20).encode(), 1000
+
+    def churn(first: int, count: int) -> None:
+        failed = 0
+        for number in range(first, first + count):
+            new, old = b"content-%08d" % number, b"content-%08d" % (number - window)
+            failed |= add(handle, new, 16, token)
+            if number >= window:
+                failed |= remove(handle, old, 16)
+        assert not failed
+
+    churn(0, 20_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    churn(20_000, 980_000)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert len(delegate.tokens) == window
+    assert grown < 4096, f"{grown} kB more at the peak; {window} tokens of {len(token)} bytes are held"
+
+
+def test_map_fromManyThreads_losesNothing(tokens: usher.TokenMap) -> None:
+    """Any thread may set and look up."""
+    failures: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for number in range(2000):
+                key = f"{name}-{number % 50}"
+                tokens[key] = f"{name}:{number}"
+                assert tokens[key] == f"{name}:{number}"
+                assert tokens.get(f"shared-{number % 7}", "x") is not None
+                tokens[f"shared-{number % 7}"] = name
+                if number % 3 == 0:
+                    del tokens[key]
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"thread-{index}",)) for index in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures, failures
+    assert all(tokens[f"shared-{number}"].startswith("thread-") for number in range(7))

@@ -1,0 +1,362 @@
+"""Players and zapping: what is torn down before what is set up, whose refusal is tried once more, and a fresh start after an error."""
+
+from __future__ import annotations
+
+import pytest
+from conftest_types import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+S = usher.SessionState
+KID = bytes.fromhex("00112233445566778899aabbccddeeff")
+KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
+
+
+def screen(stage: Stage) -> usher.Player:
+    return usher.Player(stage.context)
+
+
+# ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
+    """Tear down the old session, then set up the new one, then its licence (protocol 5.5, 5.6)."""
+    first = stage.play(stage.headend.content_token("one"), tag="first")
+    stage.settle()
+    stage.clear_keys(first)
+    second = stage.play(stage.headend.content_token("two"), tag="second")
+    assert stage.clear_keys(second) == {KID: KEY}
+    assert [(entry.route, entry.account) for entry in stage.headend.journal] == [
+        ("setup", "one"),
+        ("license", "one"),
+        ("teardown", "one"),
+        ("setup", "two"),
+        ("license", "two"),
+    ]
+    stage.settle()
+    assert stage.events.types("first") == ["SESSION_STARTED", "LICENSE", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+    assert stage.events.types("second") == ["SESSION_STARTED", "LICENSE"]
+    assert (first.session_state, second.session_state) == (S.ENDED, S.ACTIVE)
+
+
+def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
+    """Teardown before set-up on every zap: one stream is enough to zap for ever (protocol 5.5)."""
+    stage = stage_factory(headend={"limit": 1})
+    for _ in range(10):
+        stage.play()
+        stage.settle()
+    assert stage.routes() == ["setup"] + ["teardown", "setup"] * 9
+    assert "SETUP_ERROR" not in stage.events.types()
+
+
+@pytest.mark.leaves_session
+def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
+    """A failed teardown is reported but does not block the next set-up (protocol 5.5)."""
+    stage.headend.faults.add("teardown", Fault.error(4000, status=500), always=True)
+    delegate = stage.delegate(teardown_retries=usher.OFF)
+    stage.play(delegate=delegate, tag="first")
+    stage.settle()
+    second = stage.play(delegate=delegate, tag="second")
+    stage.settle()
+    assert stage.events.error(E.TEARDOWN_ERROR, "first").service_code == 4000
+    assert second.session_state is S.ACTIVE
+    stage.headend.faults.clear()
+
+
+def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> None:
+    """A failed set-up does not stop the player's item; it gets no licence, with the reason (protocol 5.6)."""
+    stage.play()
+    stage.settle()
+    stage.headend.faults.add("setup", Fault.error(1011))
+    second = stage.play(tag="second")
+    stage.settle()
+    with pytest.raises(usher.RefusedError) as caught:
+        stage.clear_keys(second)
+    assert caught.value.service_code == 1011
+    assert second.session_state is S.FAILED
+    assert stage.routes() == ["setup", "teardown", "setup"]
+
+
+def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
+    """While set-up is in flight only the newest source is remembered; those between are replaced (protocol 5.5)."""
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    first = stage.play(stage.headend.content_token("first"), tag=0)
+    stage.settle()
+    between = [stage.play(stage.headend.content_token(f"between-{number}"), tag=number) for number in range(1, 6)]
+    last = stage.play(stage.headend.content_token("last"), tag=6)
+    stage.headend.release()
+    stage.settle()
+    assert [(entry.route, entry.account) for entry in stage.headend.journal] == [("setup", "first"), ("teardown", "first"), ("setup", "last")]
+    for playback in between:
+        assert type(stage.events.error(E.PLAYBACK_CLOSED, playback.tag)) is usher.ReplacedError
+    assert (first.session_state, last.session_state) == (S.ENDED, S.ACTIVE)
+
+
+def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
+    """A source without DRM: the old session is torn down, no new one is set up (protocol 5.5: SESSION_OFF if no SSM URL; S2)."""
+    stage.play()
+    stage.settle()
+    clear = stage.player.play(delegate=stage.delegate(), clear=True)
+    stage.advance(600_000)
+    assert stage.routes() == ["setup", "teardown"]
+    assert clear.session_state is S.NONE
+    encrypted = stage.play()
+    stage.settle()
+    assert stage.clear_keys(encrypted) == {KID: KEY}
+    assert stage.routes() == ["setup", "teardown", "setup", "license"]
+
+
+def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
+    """Another delegate for the next item: the old session ends by its own (protocol 5.5)."""
+    stage.play()
+    stage.settle()
+    stage.play(delegate=stage.delegate(ssm_url=None))
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
+
+
+@pytest.mark.leaves_session
+def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactory) -> None:
+    """Each session goes back to its own head-end; a refusal of one is no business of the other."""
+    stage, other = stage_factory(), stage_factory()
+    stage.play()
+    stage.settle()
+    delegate = usher.SSPDelegate(stage.context, license_url=other.headend.license_url("clearkey"), ssm_url=other.headend.ssm_url)
+    stage.player.play(other.headend.content_token(), delegate=delegate)
+    stage.settle()
+    assert (stage.routes(), other.routes()) == (["setup", "teardown"], ["setup"])
+    stage.play()
+    stage.settle()
+    assert (stage.routes(), other.routes()) == (["setup", "teardown", "setup"], ["setup", "teardown"])
+    for one in (stage, other):
+        held = one.play(player=screen(one))
+        one.settle()
+        held.close(usher.CloseMode.LEAVE)
+        one.settle()
+
+
+def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
+    """An aborted source cancels an in-flight licence request (protocol 5.5)."""
+    stage.headend.faults.add("license", Fault.stall())
+    first = stage.play()
+    stage.settle()
+    future = first.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
+    stage.settle()
+    second = stage.play()
+    assert isinstance(future.exception(10), usher.ClosedError)
+    stage.headend.release()
+    stage.settle()
+    assert stage.clear_keys(second) == {KID: KEY}
+    assert stage.routes() == ["setup", "license", "teardown", "setup", "license"]
+
+
+def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
+    """Licence requests made before the session token exists wait for it (protocol 5.5)."""
+    stage.play()
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall())
+    second = stage.play()
+    future = second.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
+    stage.advance(1_000)
+    assert stage.routes() == ["setup", "teardown"]
+    stage.headend.release()
+    assert future.result(10).clear_keys() == {KID: KEY}
+    assert stage.routes() == ["setup", "teardown", "setup", "license"]
+
+
+# ---- sync ------------------------------------------------------------------------------------------------------------
+
+
+def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
+    """syncSSMSetupTeardown: teardown, then set-up, before play() returns (S0; protocol 5.2, 5.6)."""
+    delegate = stage.delegate(sync_setup_teardown=True)
+    for _ in range(2):
+        playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
+        assert playback.session_state is S.ACTIVE
+    assert stage.routes() == ["setup", "teardown", "setup"]
+    playback.close()
+    assert stage.routes() == ["setup", "teardown", "setup", "teardown"]
+
+
+def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
+    """At most 3 s for the teardown, then set-up; play() itself waits 5 s at most (protocol 5.2)."""
+    delegate = stage.delegate(sync_setup_teardown=True)
+    stage.player.play(stage.headend.content_token(), delegate=delegate)
+    stage.headend.faults.add("teardown", Fault.stall())
+    playing = stage.call(stage.player.play, stage.headend.content_token(), delegate=delegate)
+    stage.wait_timer(5_000)
+    stage.advance(2_999)
+    assert stage.still_waiting(playing)
+    stage.advance(1)
+    assert playing.result(10).session_state is S.ACTIVE
+    assert stage.routes()[:3] == ["setup", "teardown", "setup"]
+    stage.headend.release()
+    stage.settle()
+
+
+# ---- refused for the limit -------------------------------------------------------------------------------------------
+
+
+def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
+    """Our teardown was answered before the set-up went out, so the slot is another device's: a limit error, no retry (protocol 5.11, 5.13)."""
+    stage = stage_factory(headend={"limit": 1})
+    stage.play(tag="first")
+    stage.settle()
+    stage.headend.faults.add("setup", Fault.error(1007))
+    stage.play(tag="second")
+    stage.settle()
+    assert stage.events.error(E.SETUP_ERROR, "second").status is usher.Status.LIMIT
+    assert stage.routes() == ["setup", "teardown", "setup"]
+
+
+def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_factory: StageFactory) -> None:
+    """1007 while a teardown of ours is in flight, on any player of the context: wait for it, set up once more (protocol 5.13)."""
+    stage = stage_factory(headend={"limit": 1})
+    first = stage.play(tag="first")
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall())
+    first.close()
+    second = stage.play(player=screen(stage), tag="second")
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown", "setup"]
+    assert second.session_state is S.PENDING
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown", "setup", "setup"]
+    assert second.session_state is S.ACTIVE
+
+
+def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
+    """Once more, not for ever (protocol 5.13)."""
+    stage = stage_factory(headend={"limit": 1})
+    first = stage.play(tag="first")
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall())
+    first.close()
+    stage.headend.faults.add("setup", Fault.error(1007), always=True)
+    stage.play(player=screen(stage), tag="second")
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.error(E.SETUP_ERROR, "second").status is usher.Status.LIMIT
+    assert stage.routes() == ["setup", "teardown", "setup", "setup"]
+
+
+def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: StageFactory) -> None:
+    """The wait for our own teardown is at most its cap (protocol 5.13)."""
+    stage = stage_factory(headend={"limit": 1})
+    first = stage.play()
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall())
+    first.close()
+    stage.play(player=screen(stage), tag="second")
+    stage.advance(2_999)
+    assert stage.routes() == ["setup", "teardown", "setup"]
+    stage.advance(1)
+    assert stage.routes()[:4] == ["setup", "teardown", "setup", "setup"]
+    assert stage.events.error(E.SETUP_ERROR, "second").status is usher.Status.LIMIT
+    stage.headend.release()
+    stage.settle()
+
+
+def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFactory) -> None:
+    """One slot comes free, two wait for it: one gets it, the other's refusal is final (protocol 5.13)."""
+    stage = stage_factory(headend={"limit": 1})
+    first = stage.play()
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall())
+    first.close()
+    waiting = [stage.play(player=screen(stage), tag=name) for name in ("second", "third")]
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert sorted(playback.session_state.name for playback in waiting) == ["ACTIVE", "FAILED"]
+    assert stage.routes() == ["setup", "teardown"] + ["setup"] * 4
+
+
+# ---- after an error --------------------------------------------------------------------------------------------------
+
+
+def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: Stage) -> None:
+    """After a heartbeat error: stop, and zap to the same stream to resume securely (S0; protocol 5.8)."""
+    token = stage.headend.content_token("alice")
+    first = stage.play(token)
+    stage.settle()
+    stage.clear_keys(first)
+    stage.headend.kill_account("alice")
+    stage.advance(60_000)
+    assert stage.events.error(E.HEARTBEAT_ERROR).must_stop
+    with pytest.raises(usher.SessionError):
+        stage.clear_keys(first)
+    second = stage.play(token)
+    stage.settle()
+    assert stage.clear_keys(second) == {KID: KEY}
+    assert stage.routes() == ["setup", "license", "heartbeat", "setup", "license"], "no teardown for a session the server calls unknown"
+    sessions = [entry.session for entry in stage.sent("license")]
+    assert len(set(sessions)) == 2
+
+
+def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
+    """In the state ERROR a new source is adopted and set up (protocol 5.5)."""
+    stage.headend.faults.add("setup", Fault.status(503))
+    token = stage.headend.content_token()
+    stage.play(token, tag="first")
+    stage.settle()
+    assert stage.events.error(E.SETUP_ERROR, "first").http_status == 503
+    second = stage.play(token, tag="second")
+    stage.settle()
+    assert second.session_state is S.ACTIVE
+    assert stage.routes() == ["setup", "setup"]
+
+
+def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
+    """A beat refused otherwise than as unknown: the old session is torn down, so that the same account can play again (protocol 5.13)."""
+    stage = stage_factory(headend={"limit": 1})
+    token = stage.headend.content_token()
+    stage.play(token)
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.error(1011))
+    stage.advance(60_000)
+    stage.play(token)
+    stage.settle()
+    assert stage.routes() == ["setup", "heartbeat", "teardown", "setup"]
+
+
+# ---- players ---------------------------------------------------------------------------------------------------------
+
+
+def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
+    """Null source: reset. What plays is torn down, what waited for its turn is closed (protocol 5.5)."""
+    stage.play(tag="first")
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall())
+    stage.play(tag="second")
+    stage.settle()
+    stage.player.stop()
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
+    assert {event.tag for event in stage.events.all(E.PLAYBACK_CLOSED)} == {"first", "second"}
+
+
+def test_player_freed_tearsDown(stage: Stage) -> None:
+    """View destruction also tears down (protocol 5.6); the session ends when the player item is released (S0)."""
+    player = screen(stage)
+    stage.play(player=player)
+    stage.settle()
+    player.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
+
+
+def test_playbackOfAnotherPlayer_isNotDisturbedByAZap(stage: Stage) -> None:
+    """Independent playback and control for each player (S2)."""
+    main = stage.play(stage.headend.content_token("main"), player=screen(stage))
+    preview = screen(stage)
+    for number in range(3):
+        stage.play(stage.headend.content_token(f"preview-{number}"), player=preview)
+        stage.settle()
+    assert stage.clear_keys(main) == {KID: KEY}
+    assert len([entry for entry in stage.headend.journal if entry.account == "main"]) == 2
