@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -163,8 +164,13 @@ static inline void up_random(void *p, size_t n) {
 }
 /* Reads a whole file; -1 when it cannot be read. A file larger than `room` fills it. */
 static inline long up_read_file(const char *path, void *target, size_t room) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return -1;
+  struct stat is;
+  if (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode)) {
+    close(fd);
+    return -1;
+  }
   size_t done = 0;
   while (done < room) {
     ssize_t got = read(fd, (uint8_t *)target + done, room - done);
