@@ -128,7 +128,7 @@ private func loaderOptions(_ given: usher_loader_options, _ insecure: Bool) thro
   case USHER_ROUTE_TOKEN_URL: options.route = .tokenURL
   default: throw UsherError(.invalidArgument)
   }
-  options.rule = try contentIDRule(given.content_id_rule)
+  options.rule = given.content_id_rule == USHER_CONTENT_ID_SSP ? nil : try contentIDRule(given.content_id_rule)
   if let url = try url(given.license_url) { options.keyServer = try endpoint(url, insecure) }
   if let url = try url(given.entitlement_url) { options.entitlementServer = try endpoint(url, insecure) }
   for pattern in (try bytes(given.allowed_hosts) ?? []).split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A }) {

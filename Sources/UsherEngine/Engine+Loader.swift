@@ -60,7 +60,7 @@ extension Engine {
   private func derive(_ entry: PlaybackEntry, _ job: LoadingJob) -> Bool {
     let options = job.loader.options
     let inner = job.url.withUnsafeBufferPointer { TokenURL.url(in: $0, scheme: options.scheme, target: options.target) }
-    guard let inner, let endpoint = allowed(entry, job, inner) else {
+    guard let inner, let endpoint = allowed(entry, job, inner, .license) else {
       if inner == nil { fail(entry, job, UsherError(.invalidArgument, operation: .license, message: "no URL of a server stands in the content's URL")) }
       return false
     }
@@ -69,10 +69,10 @@ extension Engine {
   }
 
   /// An endpoint that the content, or a server, named, if it may be used; else the job has failed.
-  private func allowed(_ entry: PlaybackEntry, _ job: LoadingJob, _ url: [UInt8]) -> Endpoint? {
+  private func allowed(_ entry: PlaybackEntry, _ job: LoadingJob, _ url: [UInt8], _ operation: Operation) -> Endpoint? {
     let isListed = url.withUnsafeBufferPointer { text in (try? job.loader.options.allowed.check(text)) != nil }
     guard isListed, let text = URLText(url), let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP) else {
-      fail(entry, job, UsherError(.notAllowed, operation: .license))
+      fail(entry, job, UsherError(.notAllowed, operation: operation))
       return nil
     }
     if let token = url.withUnsafeBufferPointer({ TokenURL.queryValue("ExpressPlayToken", in: $0) }), token.count >= 8 { job.secrets.append(Secret(token)) }
@@ -156,10 +156,16 @@ extension Engine {
   }
 
   private func entitled(_ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse) {
-    if let failure = ReplyDecoder.denial(response) { return fail(entry, job, failure.error(.entitlement, .entitlement)) }
+    if let failure = ReplyDecoder.denial(response) {
+      // With any HTTP status it is the answer to our question that counts, if there is one.
+      if case .denied(let code, let message)? = question.refusal(response.body), code != 0 || !message.isEmpty {
+        return fail(entry, job, entitlementError(.denied(code: code, message: message), response.status))
+      }
+      return fail(entry, job, failure.error(.entitlement, .entitlement))
+    }
     do throws(SEESRequest.Refusal) {
       let url = try question.read(response.body)
-      guard let endpoint = allowed(entry, job, url.withBytes { Array($0) }) else { return }
+      guard let endpoint = allowed(entry, job, url.withBytes { Array($0) }, .entitlement) else { return }
       job.keyServer = endpoint
       certificate(entry, job)
     } catch {
@@ -169,10 +175,12 @@ extension Engine {
 
   private func keyCame(_ entry: PlaybackEntry, _ job: LoadingJob, _ response: HTTPResponse) {
     if var failure = ReplyDecoder.denial(response, hiding: job.secrets) {
-      if failure.serviceCode == 0, failure.status == .http {
+      if failure.status == .http || failure.message.isEmpty {
         let told = response.body.withBytes { ExpressPlayError.read($0, hiding: job.secrets) }
-        if told.code != 0 { failure.status = .refused }
-        failure.serviceCode = told.code
+        if failure.status == .http, told.code != 0 {
+          failure.status = .refused
+          failure.serviceCode = told.code
+        }
         if failure.message.isEmpty { failure.message = told.message }
       }
       if failure.serviceCode == -4001 { job.loader.binding?.deviceUnknown() }
@@ -181,9 +189,10 @@ extension Engine {
     do throws(FPSResponseFormat.Failure) {
       let ckc = try job.loader.options.response.read(response.body)
       job.loader.binding?.licenseArrived()
+      guard let complete = job.take() else { return }
       close(entry, job)
       emit(.license, entry)
-      job.finish(Answer(data: ckc))
+      complete(Answer(data: ckc))
     } catch {
       fail(entry, job, ReplyDecoder.unreadable(response, words(error)).error(.license, .license))
     }
@@ -192,10 +201,10 @@ extension Engine {
   // MARK: End
 
   private func fail(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError, tells: Bool = true) {
-    guard job.isOpen else { return }
+    guard let complete = job.take() else { return }
     close(entry, job)
     if tells { emit(.licenseError, entry, error: error) }
-    job.finish(Answer(data: nil, error: error))
+    complete(Answer(data: nil, error: error))
   }
 
   private func close(_ entry: PlaybackEntry, _ job: LoadingJob) {
@@ -210,6 +219,11 @@ extension Engine {
 }
 
 extension SEESRequest {
+  fileprivate func refusal(_ body: Secret) -> Refusal? {
+    do throws(Refusal) { _ = try read(body) } catch { return error }
+    return nil
+  }
+
   fileprivate func read(_ body: Secret) throws(Refusal) -> Secret {
     // The closure cannot throw a typed error through `withBytes`.
     var refusal: Refusal?

@@ -31,13 +31,30 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// JSON in whatever layout; a web page or anything else has neither number nor words.
+  /// JSON in whatever layout. Of anything else, such as a web page, only a published number is read.
   package static func read(_ body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> ExpressPlayError {
-    guard let root = JSONDocument.parse(body)?.root else { return ExpressPlayError(code: 0, message: "") }
+    guard let root = JSONDocument.parse(body)?.root else { return ExpressPlayError(code: published(body), message: "") }
     let value = (root.arrayCount ?? 0) > 0 ? root.element(0) ?? root : root
     let inner = value.member("error").flatMap { $0.isObject ? $0 : nil }
     let message = words(value, secrets) ?? inner.flatMap { words($0, secrets) } ?? spoken(value.member("error"), secrets)
     return ExpressPlayError(code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: message ?? "")
+  }
+
+  /// The first published number that stands by itself in a text: "Error -2002"; 0: none does.
+  private static func published(_ text: UnsafeBufferPointer<UInt8>) -> Int64 {
+    var at = 0
+    while text.count - at >= 5 {
+      if text[at] == 0x2D, at == 0 || !isWord(text[at - 1]), text.count - at == 5 || !isWord(text[at + 5]), text[(at + 1)...(at + 4)].allSatisfy(isDigit) {
+        let code = text[(at + 1)...(at + 4)].reduce(Int64(0)) { $0 * 10 - Int64($1 & 15) }
+        if meaning(of: code) != nil { return code }
+      }
+      at += 1
+    }
+    return 0
+  }
+
+  private static func isWord(_ byte: UInt8) -> Bool {
+    isDigit(byte) || (byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A) || byte == 0x5F || byte == 0x2D || byte >= 0x80
   }
 
   private static func number(_ value: JSONValue) -> Int64? {

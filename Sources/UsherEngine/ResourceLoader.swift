@@ -7,7 +7,8 @@ package final class ResourceLoader {
   package struct Options {
     package var scheme = AssetID.fairPlayScheme
     package var route = Route.keyServer
-    package var rule = ContentIdentifier.decodedJSON
+    /// nil: what the token map knows the content by.
+    package var rule: ContentIdentifier? = .decodedJSON
     package var keyServer: Endpoint?
     package var entitlementServer: Endpoint?
     package var allowed = AllowList()
@@ -52,8 +53,16 @@ package final class ResourceLoader {
   /// What a URL names, by the loader's rule; nil where it names nothing.
   package func names(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
     url.withUnsafeBufferPointer { text in
-      guard let identifier = try? options.rule.bytes(of: text, scheme: options.scheme), let asset = try? AssetID(text, scheme: options.scheme) else { return nil }
-      return (identifier, TokenURL.queryValue("cid", in: text) ?? asset.read().contentID)
+      guard let asset = (try? AssetID(text, scheme: options.scheme))?.read() else { return nil }
+      var identifier = asset.contentID
+      if let rule = options.rule {
+        guard let found = try? rule.bytes(of: text, scheme: options.scheme) else { return nil }
+        identifier = found
+      }
+      guard let content = TokenURL.queryValue("cid", in: text), !content.isEmpty else { return (identifier, asset.contentID) }
+      // An entitlement server's own address names no key.
+      let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
+      return (isAddress ? content : identifier, content)
     }
   }
 }
@@ -86,8 +95,9 @@ final class LoadingJob {
 
   var isOpen: Bool { complete != nil }
 
-  func finish(_ answer: Answer) {
-    complete?(answer)
-    complete = nil
+  /// Who is told the answer; the first time only. From then on nothing ends it again.
+  func take() -> ((Answer) -> Void)? {
+    defer { complete = nil }
+    return complete
   }
 }

@@ -80,7 +80,10 @@ import Testing
     (#"{"error":"-2002"}"#, -2002, "the token has expired"),
     (#"{"code":-2002.0}"#, -2002, "the token has expired"), (#"{"code":-2002.5,"message":"m"}"#, 0, "m"), (#"{"code":1e300,"message":"m"}"#, 0, "m"),
     (#"{"code":null,"error":-2002}"#, -2002, "the token has expired"),
-    (#"{"message":""}"#, 0, ""), ("{}", 0, ""), ("[]", 0, ""), ("5", 0, ""), ("", 0, ""), ("<html><body>-2002</body></html>", 0, ""), ("null", 0, ""),
+    (#"{"message":""}"#, 0, ""), ("{}", 0, ""), ("[]", 0, ""), ("5", 0, ""), ("", 0, ""), ("null", 0, ""),
+    ("<html><body>-2002</body></html>", -2002, "the token has expired"), ("Error -6004: no CKC", -6004, "the CKC could not be made"), ("-4010", -4010, "the token is invalid"),
+    ("<p>-1999, then -2003</p>", -2003, "the token does not hold for this address"),
+    ("1999-2002", 0, ""), ("a-2002", 0, ""), ("-2002a", 0, ""), ("-20021", 0, ""), ("--2002", 0, ""), ("-2002-01", 0, ""), ("-200", 0, ""), ("-", 0, ""), ("-9999", 0, ""),
     (#"{"error":[]}"#, 0, ""),
   ] as [(String, Int64, String)])
   func body_inWhateverLayout_isRead(body: String, code: Int64, message: String) {

@@ -94,7 +94,8 @@ typedef struct usher_loader_options {
   const char *scheme;
   /** USHER_ROUTE_...: where the SPC goes. Default: the key server. */
   int32_t route;
-  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON. */
+  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON; by way of an entitlement server, where it is none, the value
+      of "cid" in the query, if there is one. */
   int32_t content_id_rule;
   /** Key server. Default: the URL inside the `skd:` URL, if its host is allowed. */
   const char *license_url;
