@@ -91,10 +91,10 @@ public func usher_rewrite_hls_keys(
   report { () throws(UsherError) in
     guard let playlist, playlist_size > 0, playlist_size <= 1 << 20, let prefix = try bytes(uri_prefix, most: 8192) else { throw UsherError(.invalidArgument) }
     let scheme = try schemeName(scheme) ?? AssetID.fairPlayScheme
-    var seen: [[UInt8]] = []
+    var numbers: [[UInt8]: Int] = [:]
     let made = try? HLSRewrite.rewrite(UnsafeBufferPointer(start: playlist, count: playlist_size), scheme: scheme) { key in
-      var number = seen.count
-      if let known = seen.firstIndex(of: key.uri) { number = known } else { seen.append(key.uri) }
+      let number = numbers[key.uri] ?? numbers.count
+      numbers[key.uri] = number
       return prefix + digits(number)
     }
     guard let made else { throw UsherError(.invalidArgument) }

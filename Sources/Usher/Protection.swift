@@ -1,5 +1,6 @@
 internal import CUsher
 internal import UsherCore
+internal import UsherEngine
 
 /// One way a content is protected, wherever it was read.
 struct Protection {
@@ -37,8 +38,10 @@ struct Protection {
   init(_ key: HLSKey) {
     keySystem = key.keySystem
     system = keySystem?.uuid
-    keyIDs = key.keyIDs.flatMap { $0.bytes }
-    contentID = key.pssh.first?.contentIdentifier ?? Protection.content(key)
+    let asset = Protection.asset(key)
+    let ids = key.keyIDs
+    keyIDs = (ids.isEmpty ? asset?.keyID.map { [$0] } ?? [] : ids).flatMap { $0.bytes }
+    contentID = key.pssh.first?.contentIdentifier ?? asset?.contentIdentifier ?? []
     initData = key.pssh.flatMap { $0.box }
     uri = key.method == .none ? [] : key.uri
     iv = key.iv ?? []
@@ -51,9 +54,9 @@ struct Protection {
     isSession = key.isSession
   }
 
-  private static func content(_ key: HLSKey) -> [UInt8] {
-    guard let url = key.assetURL() else { return [] }
-    return url.withUnsafeBufferPointer { text -> [UInt8]? in try? AssetID(text).text } ?? []
+  private static func asset(_ key: HLSKey) -> Asset? {
+    guard let url = key.assetURL() else { return nil }
+    return url.withUnsafeBufferPointer { text -> Asset? in (try? AssetID(text))?.read() }
   }
 
   init(_ element: ContentProtection) {

@@ -101,7 +101,8 @@ USHER_API int32_t usher_read_pssh(const uint8_t *bytes, size_t size, usher_prote
 USHER_API int32_t usher_read_tenc(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or those of a whole playlist. METHOD=NONE is told without key system and URI.
+ * Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or those of a whole playlist. METHOD=NONE is told without key system and URI. Out of a `skd:` URL the
+ * content identifier is told as USHER_CONTENT_ID_DECODED_JSON has it, and the key id that may stand in that JSON.
  *
  * @param bytes      text, up to 1 MiB.
  * @param size       its length.
