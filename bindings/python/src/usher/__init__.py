@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from ._enums import Callbacks as Callbacks
     from ._enums import Clock as Clock
     from ._enums import CloseMode as CloseMode
+    from ._enums import ContentIDRule as ContentIDRule
     from ._enums import EventType as EventType
+    from ._enums import FPSRequest as FPSRequest
+    from ._enums import FPSResponse as FPSResponse
     from ._enums import HeartbeatMissing as HeartbeatMissing
     from ._enums import HeartbeatStart as HeartbeatStart
     from ._enums import Hook as Hook
@@ -39,9 +42,11 @@ if TYPE_CHECKING:
     from ._enums import Origin as Origin
     from ._enums import RenewType as RenewType
     from ._enums import Resetup as Resetup
+    from ._enums import Route as Route
     from ._enums import SessionState as SessionState
     from ._enums import Status as Status
     from ._enums import Suspend as Suspend
+    from ._enums import URLEncode as URLEncode
     from ._enums import WireFormat as WireFormat
     from ._errors import CallbackError as CallbackError
     from ._errors import ClosedError as ClosedError
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
     from ._errors import LegacyCodes as LegacyCodes
     from ._errors import LimitError as LimitError
     from ._errors import NoDelegateError as NoDelegateError
+    from ._errors import NotAllowedError as NotAllowedError
     from ._errors import NoTokenError as NoTokenError
     from ._errors import ProtocolError as ProtocolError
     from ._errors import RedirectError as RedirectError
@@ -72,7 +78,15 @@ if TYPE_CHECKING:
     from ._errors import UsherTimeoutError as UsherTimeoutError
     from ._errors import WouldDeadlockError as WouldDeadlockError
     from ._ffi import explain as explain
+    from ._loads import LoadingRequest as LoadingRequest
     from ._question import LATER as LATER
+    from .content import Protection as Protection
+    from .content import content_id as content_id
+    from .content import read_dash_protection as read_dash_protection
+    from .content import read_hls_keys as read_hls_keys
+    from .content import read_pssh as read_pssh
+    from .content import read_tenc as read_tenc
+    from .content import rewrite_hls_keys as rewrite_hls_keys
     from .context import Context as Context
     from .context import Observer as Observer
     from .context import Pending as Pending
@@ -91,6 +105,9 @@ if TYPE_CHECKING:
     from .hooks import HTTPDelegate as HTTPDelegate
     from .license import License as License
     from .license import clear_key_request as clear_key_request
+    from .loader import LoaderOptions as LoaderOptions
+    from .loader import ResourceLoader as ResourceLoader
+    from .loader import SPCRequest as SPCRequest
     from .playback import PayloadRequest as PayloadRequest
     from .playback import Playback as Playback
     from .player import Player as Player
@@ -106,14 +123,16 @@ __version__ = "0.1.0"
 
 _HOME = {
     "_abi": "OFF",
-    "_enums": "AppendVersion Callbacks Clock CloseMode EventType HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType "
-    "LogLevel Operation Origin RenewType Resetup SessionState Status Suspend WireFormat",
+    "_enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse HeartbeatMissing HeartbeatStart Hook "
+    "KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup Route SessionState Status Suspend URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError InvalidArgumentError "
-    "InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError NoTokenError ProtocolError RedirectError "
+    "InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError NoTokenError NotAllowedError ProtocolError RedirectError "
     "RefusedError RenewalMissedError ReplacedError ResourceError SessionError StateError TLSError TooLargeError TransportError "
     "UsherError UsherTimeoutError WouldDeadlockError",
     "_ffi": "explain",
+    "_loads": "LoadingRequest",
     "_question": "LATER",
+    "content": "Protection content_id read_dash_protection read_hls_keys read_pssh read_tenc rewrite_hls_keys",
     "context": "Context Observer Pending",
     "customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
     "default": "CommonDelegate DefaultDelegate DefaultOptions",
@@ -121,6 +140,7 @@ _HOME = {
     "event": "Event",
     "hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
+    "loader": "LoaderOptions ResourceLoader SPCRequest",
     "playback": "PayloadRequest Playback",
     "player": "Player",
     "ssp": "SSPDelegate SSPOptions SSPV2Delegate SSPV2Options",

@@ -28,6 +28,7 @@ UNCHECKED = frozenset(
         "usher_playback_get_certificate",
         "usher_playback_get_content_id",
         "usher_playback_get_license",
+        "usher_playback_get_resource",
     }
 )
 """Functions whose callers read the status themselves, because a result comes with it."""

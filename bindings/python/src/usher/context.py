@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .delegate import Delegate
+    from .loader import ResourceLoader
     from .player import Player
 
 Log = Callable[[LogLevel, str], object]
@@ -108,6 +109,7 @@ class Context:
         self.last_callback_error: BaseException | None = None
         self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
         self._delegate: Delegate | None = None
+        self._loaders: dict[str, ResourceLoader] = {}
         self._lock = threading.Lock()
         self._freed = False
         self._handle = _abi.ContextHandle()

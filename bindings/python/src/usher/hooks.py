@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
 from . import _abi, _ffi, _registry
+from ._answers import take
 from ._enums import Hook, LicenseType, Status
 from ._errors import InvalidArgumentError
 from ._question import Answer, Question, Reply, ask
 from .context import Context, report_to
 from .delegate import Delegate, TokenCallback, set_token_callback
-from .playback import Playback, take
+from .playback import Playback
 
 METHODS = {
     Hook.CONTENT_ID: "content_identifier",

@@ -8,11 +8,13 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from . import _abi, _ffi, _registry
-from ._enums import CloseMode, KeySystem, LicenseType, RenewType, SessionState, Status
+from ._answers import Inquiry, as_data, as_license, on_response, read, take
+from ._enums import CloseMode, KeySystem, LicenseType, SessionState, Status
 from ._errors import InvalidArgumentError, UsherError
+from ._loads import Loads
 from ._question import Causes, Question, Reply, ask
 from .context import Context, report_to
 from .license import License
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
     from .delegate import Delegate
     from .player import Player
-
-Result = TypeVar("Result")
 
 
 class PayloadRequest(Question[bytes]):
@@ -43,7 +43,7 @@ class PayloadRequest(Question[bytes]):
         _ffi.lib.usher_complete_payload(self._completion, _ffi.c_bytes(value), 0 if value is None else len(value))
 
 
-class Playback:
+class Playback(Loads):
     """One play of one item; made by Player.play(). Owns at most one SSM session and its licences.
 
     close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
@@ -51,6 +51,7 @@ class Playback:
 
     def __init__(self, context: Context, player: Player, tag: object) -> None:
         """For Player.play() only."""
+        super().__init__()
         self.context = context
         #: The screen it plays on; kept while the playback is, since a freed player stops what it plays.
         self.player = player
@@ -143,7 +144,7 @@ class Playback:
         request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), _abi.ResponseHandle()
         status = _ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
         try:
-            return _license(take(out, status, "usher_playback_get_license"))
+            return as_license(take(out, status, "usher_playback_get_license"))
         except UsherError as error:
             self._causes.chain(error)
             raise
@@ -170,9 +171,9 @@ class Playback:
             InvalidHandleError, InvalidArgumentError, ClosedError: nothing was asked.
         """
         request = _license_request(key_system, payload, type, asset_id, timeout_ms)
-        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _license, callback)
+        inquiry = Inquiry(weakref.ref(self.context), self._causes, as_license, callback)
         entry = _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_license(self._handle, ctypes.byref(request), _on_response, entry, _registry.destroy)
+        _ffi.lib.usher_playback_request_license(self._handle, ctypes.byref(request), on_response, entry, _registry.destroy)
         return inquiry.future
 
     def get_certificate(self, timeout_ms: int = 0) -> bytes:
@@ -190,9 +191,9 @@ class Playback:
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
         """Asks for the delegate's certificate; the future and the callback as with request_license(). Raises StateError without a URL."""
-        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _data, callback)
+        inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         entry = _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_certificate(self._handle, _on_response, entry, _registry.destroy)
+        _ffi.lib.usher_playback_request_certificate(self._handle, on_response, entry, _registry.destroy)
         return inquiry.future
 
     def get_content_id(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
@@ -215,9 +216,9 @@ class Playback:
 
     def request_content_id(self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
         """Asks for the content identifier of a URL; the future and the callback as with request_license()."""
-        inquiry = _Inquiry(weakref.ref(self.context), self._causes, _data, callback)
+        inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         text, entry = _ffi.as_bytes(url) or b"", _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_content_id(self._handle, _ffi.c_bytes(text), len(text), _on_response, entry, _registry.destroy)
+        _ffi.lib.usher_playback_request_content_id(self._handle, _ffi.c_bytes(text), len(text), on_response, entry, _registry.destroy)
         return inquiry.future
 
     def _bytes(self, out: _abi.ResponseHandle, status: int, what: str) -> bytes:
@@ -294,66 +295,6 @@ class Item:
         return playback
 
 
-class _Inquiry(Generic[Result]):
-    """What C's user_data means for a licence or certificate request."""
-
-    def __init__(
-        self,
-        context: weakref.ref[Context],
-        causes: Causes,
-        read: Callable[[Response], Result],
-        callback: Callable[[Future[Result]], object] | None,
-    ) -> None:
-        self.context = context
-        self.causes = causes
-        self.read = read
-        self.callback = callback
-        self.future: Future[Result] = Future()
-        self.future.set_running_or_notify_cancel()
-
-
-@dataclass(frozen=True)
-class Response:
-    """A copy of a usher_response_info without error."""
-
-    data: bytes
-    period_ms: int
-    renew_type: RenewType
-    type: LicenseType
-
-
-def _read(info: Any) -> Response:
-    """Copies a usher_response_info; raises its error."""
-    error = _ffi.from_detail(info.error)
-    if error is not None:
-        raise error
-    data = ctypes.string_at(info.data, info.data_size) if info.data_size else b""
-    return Response(data, info.period_ms, RenewType(info.renew_type), LicenseType(info.type))
-
-
-def _license(response: Response) -> License:
-    return License(response.data, response.period_ms, response.renew_type, response.type)
-
-
-def _data(response: Response) -> bytes:
-    return response.data
-
-
-def take(handle: _abi.ResponseHandle, status: int, what: str) -> Response:
-    """Reads and frees a response handle; raises where there is none, or where it is an error."""
-    if not handle.value:
-        raise _ffi.from_status(status, what)
-    try:
-        info = _abi.ResponseInfo(struct_size=ctypes.sizeof(_abi.ResponseInfo))
-        _ffi.lib.usher_response_get(handle, ctypes.byref(info))
-        response = _read(info)
-    finally:
-        _ffi.lib.usher_response_free(handle)
-    if status != Status.OK:
-        raise _ffi.from_status(status, what)
-    return response
-
-
 def _license_request(
     key_system: KeySystem | str, payload: bytes, type: LicenseType | int, asset_id: bytes | str | None, timeout_ms: int
 ) -> _abi.LicenseRequest:
@@ -373,23 +314,6 @@ def _license_request(
     )
 
 
-def _told_response(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
-    inquiry = _registry.get(number)
-    if inquiry is None or inquiry.future.done():
-        return
-    try:
-        inquiry.future.set_result(inquiry.read(_read(pointer.contents)))
-    except UsherError as error:
-        inquiry.future.set_exception(inquiry.causes.chain(error))
-    except BaseException as error:
-        inquiry.future.set_exception(error)
-    if inquiry.callback is not None:
-        try:
-            inquiry.callback(inquiry.future)
-        except BaseException as error:
-            report_to(inquiry.context(), "license", error)
-
-
 def _asked_payload(completion: int, handle: _abi.PlaybackHandle, key_system: bytes, tag: int, number: int | None) -> None:
     item = _registry.get(number)
     if item is None or item.payload is None:
@@ -406,11 +330,10 @@ def _told_renewed(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: i
     if playback is None:
         return
     try:
-        item.renewed(playback, _license(_read(pointer.contents)))
+        item.renewed(playback, as_license(read(pointer.contents)))
     except BaseException as error:
         report_to(item.context(), "renewed", error)
 
 
-_on_response = _abi.LicenseFn(_told_response)
 on_payload = _abi.PayloadFn(_asked_payload)
 on_renewed = _abi.LicenseFn(_told_renewed)

@@ -6,11 +6,11 @@ import ctypes
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _abi, _ffi
+from ._answers import take
 from ._errors import NoTokenError
 from .context import Context
 from .delegate import TokenCallback
 from .hooks import hooks_of
-from .playback import take
 from .ssp import SSPOptions, _SSPDelegate
 
 if TYPE_CHECKING:

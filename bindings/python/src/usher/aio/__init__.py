@@ -29,6 +29,7 @@ from ._delegates import (
     SSPDelegate,
     SSPV2Delegate,
 )
+from ._loader import ResourceLoader, SPCRequest
 from ._playback import Playback
 from ._player import Player
 from ._requests import CustomerRequest, Event, HookCall, PayloadRequest, SessionCall, TokenRequest
@@ -48,6 +49,8 @@ __all__ = [
     "PayloadRequest",
     "Playback",
     "Player",
+    "ResourceLoader",
+    "SPCRequest",
     "SSPDelegate",
     "SSPV2Delegate",
     "SessionCall",

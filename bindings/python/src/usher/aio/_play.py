@@ -63,7 +63,7 @@ def resolve(future: asyncio.Future[None], error: BaseException | None) -> None:
 
 def pass_on(done: concurrent.futures.Future[T], answer: asyncio.Future[T]) -> None:
     """The answer to whoever awaits it; to nobody, where that one was cancelled."""
-    if answer.done() or answer.get_loop().is_closed():
+    if done.cancelled() or answer.done() or answer.get_loop().is_closed():
         return
     error = done.exception()
     if error is None:

@@ -95,6 +95,15 @@ class Playback:
         self._blocking.request_content_id(url, lambda done: pass_on(done, answer))
         return await answer
 
+    async def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
+        """Loads what stands behind a URL. Arguments and errors as ``usher.Playback.get_resource``. Cancelled, it gives the request up."""
+        answer: asyncio.Future[bytes] = self.context._loop.create_future()
+        request = self._blocking.load_resource(url, timeout_ms=timeout_ms, callback=lambda done: pass_on(done, answer))
+        try:
+            return await answer
+        finally:
+            request.cancel()
+
     def set_content_token(self, token: str) -> None:
         """As ``usher.Playback.set_content_token``. Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError."""
         self._blocking.set_content_token(token)

@@ -66,7 +66,9 @@ class Player:
             payload=None if payload is None else ask,
             renewed=None if renewed is None else tell,
         )
-        if used is not None:
+        if used is None:
+            play.has_session = False  # only a resource loader
+        else:
             play.has_session, play.teardown_ms = used._has_sessions and not clear, used._teardown_ms
         context._open.add(play)
         playback = self._playback = Playback(self, inner, play)

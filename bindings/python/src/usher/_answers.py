@@ -1,0 +1,113 @@
+"""What the library answers a request with: licences, certificates, and other bytes."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from . import _abi, _ffi, _registry
+from ._enums import LicenseType, RenewType, Status
+from ._errors import UsherError
+from ._question import Causes
+from .context import Context, report_to
+from .license import License
+
+Result = TypeVar("Result")
+
+
+class Promise(Future[Result]):
+    """The future of a request that cannot be taken back."""
+
+    def cancel(self) -> bool:
+        return False
+
+
+class Inquiry(Generic[Result]):
+    """What C's user_data means for a request."""
+
+    def __init__(
+        self,
+        context: weakref.ref[Context],
+        causes: Causes,
+        read: Callable[[Response], Result],
+        callback: Callable[[Future[Result]], object] | None,
+        future: Future[Result] | None = None,
+        name: str = "license",
+    ) -> None:
+        """`name` says whose callback raised."""
+        self.context = context
+        self.causes = causes
+        self.read = read
+        self.callback = callback
+        self.future = future or Promise[Result]()
+        self.name = name
+
+    def answered(self, info: Any) -> None:
+        """The library's one answer."""
+        if self.future.set_running_or_notify_cancel():
+            try:
+                self.future.set_result(self.read(read(info)))
+            except UsherError as error:
+                self.future.set_exception(self.causes.chain(error))
+            except BaseException as error:
+                self.future.set_exception(error)
+        if self.callback is not None:
+            try:
+                self.callback(self.future)
+            except BaseException as error:
+                report_to(self.context(), self.name, error)
+
+
+@dataclass(frozen=True)
+class Response:
+    """A copy of a usher_response_info without error."""
+
+    data: bytes
+    period_ms: int
+    renew_type: RenewType
+    type: LicenseType
+
+
+def read(info: Any) -> Response:
+    """Copies a usher_response_info; raises its error."""
+    error = _ffi.from_detail(info.error)
+    if error is not None:
+        raise error
+    data = ctypes.string_at(info.data, info.data_size) if info.data_size else b""
+    return Response(data, info.period_ms, RenewType(info.renew_type), LicenseType(info.type))
+
+
+def as_license(response: Response) -> License:
+    return License(response.data, response.period_ms, response.renew_type, response.type)
+
+
+def as_data(response: Response) -> bytes:
+    return response.data
+
+
+def take(handle: _abi.ResponseHandle, status: int, what: str) -> Response:
+    """Reads and frees a response handle; raises where there is none, or where it is an error."""
+    if not handle.value:
+        raise _ffi.from_status(status, what)
+    try:
+        info = _abi.ResponseInfo(struct_size=ctypes.sizeof(_abi.ResponseInfo))
+        _ffi.lib.usher_response_get(handle, ctypes.byref(info))
+        response = read(info)
+    finally:
+        _ffi.lib.usher_response_free(handle)
+    if status != Status.OK:
+        raise _ffi.from_status(status, what)
+    return response
+
+
+def _told_response(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+    inquiry = _registry.get(number)
+    if inquiry is not None:
+        inquiry.answered(pointer.contents)
+
+
+on_response = _abi.LicenseFn(_told_response)

@@ -1,0 +1,118 @@
+"""Loading requests of a playback: a key for the URL that its content names."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from . import _abi, _ffi, _registry
+from ._answers import Inquiry, as_data, on_response, take
+from ._enums import Status
+from ._errors import UsherError
+from ._question import Causes
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class LoadingRequest(Future[bytes]):
+    """A loading request (AVAssetResourceLoadingRequest): a future that gets the key for the CDM (a CKC) or the error, exactly once.
+
+    Attributes:
+        url: what is loaded.
+    """
+
+    def __init__(self, url: bytes, playback: _abi.PlaybackHandle) -> None:
+        """For Playback.load_resource() only."""
+        super().__init__()
+        self.url = url
+        self._playback = playback
+        self._number = ctypes.c_uint64()
+
+    def cancel(self) -> bool:
+        """Gives it up: nothing more is sent for it, and a key that came already is dropped. False: it was finished before."""
+        if not super().cancel():
+            return False
+        with contextlib.suppress(UsherError):  # finished just now, or freed with its playback
+            _ffi.lib.usher_playback_cancel_load(self._playback, self._number)
+        return True
+
+
+class LoadCauses(Causes):
+    """As Causes, for the loading requests of one URL: those of several keys run side by side."""
+
+    def __init__(self, playback: Causes) -> None:
+        """`playback`: those of its events."""
+        super().__init__()
+        self._of_playback = playback
+
+    def swap(self, status: Status, cause: BaseException | None) -> BaseException | None:
+        self._of_playback.swap(status, cause)
+        return super().swap(status, cause)
+
+
+class Loads:
+    """What a playback has to do with resource loaders."""
+
+    context: Context
+    _handle: _abi.PlaybackHandle
+    _causes: Causes
+
+    def __init__(self) -> None:
+        self._load_causes: weakref.WeakValueDictionary[bytes, Causes] = weakref.WeakValueDictionary()
+
+    def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
+        """Loads what stands behind a URL by the ``ResourceLoader`` of its scheme, and waits for it: the CKC behind a `skd:` URL. Not in callbacks.
+
+        Args:
+            url: 1 byte to 64 kB; text is sent as UTF-8.
+            timeout_ms: milliseconds on the context's clock; 0: 20000; OFF: none but those of the single steps.
+
+        Raises:
+            DeclinedError: no loader for its scheme. NotAllowedError: it, or the entitlement server, names a host that is not on the loader's list.
+            RefusedError: the entitlement server denied the content, or the key server said no; message and ``service_code`` are theirs.
+            CallbackError: no SPC was made. InvalidArgumentError also for a URL that names no content. The error of the servers; InvalidHandleError,
+            WouldDeadlockError, ClosedError.
+        """
+        text, timeout, out = _ffi.as_bytes(url) or b"", _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
+        causes = self._causes_of(text)
+        status = _ffi.lib.usher_playback_get_resource(self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out))
+        try:
+            return take(out, status, "usher_playback_get_resource").data
+        except UsherError as error:
+            causes.chain(error)
+            raise
+
+    def load_resource(self, url: str | bytes, *, timeout_ms: int = 0, callback: Callable[[Future[bytes]], object] | None = None) -> LoadingRequest:
+        """Loads what stands behind a URL; arguments as get_resource().
+
+        Args:
+            callback: told the finished future, on a library thread, in the order of the playback; also when it was cancelled.
+
+        Returns:
+            A future that gets the bytes or the error, exactly once; cancel() gives the request up.
+
+        Raises:
+            DeclinedError, InvalidArgumentError, InvalidHandleError, ClosedError: nothing was asked.
+        """
+        text, timeout = _ffi.as_bytes(url) or b"", _ffi.integer(timeout_ms, 32, "timeout_ms")
+        future = LoadingRequest(text, self._handle)
+        inquiry = Inquiry(weakref.ref(self.context), self._causes_of(text), as_data, callback, future, "resource")
+        _ffi.lib.usher_playback_load_resource(
+            self._handle,
+            _ffi.c_bytes(text),
+            len(text),
+            timeout,
+            on_response,
+            _registry.add(inquiry),
+            _registry.destroy,
+            ctypes.byref(future._number),
+        )
+        return future
+
+    def _causes_of(self, url: bytes) -> Causes:
+        return self._load_causes.setdefault(url, LoadCauses(self._causes))

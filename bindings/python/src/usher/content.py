@@ -1,0 +1,160 @@
+"""What a player reads out of its content: how it is protected, and what names the key. Pure functions: no context, no thread, no I/O.
+
+for way in usher.read_hls_keys(playlist):
+    if way.key_system is usher.KeySystem.FAIRPLAY:
+        key = playback.get_resource(way.uri)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import _abi, _ffi
+from ._enums import ContentIDRule, KeySystem
+from ._errors import TooLargeError
+
+
+@dataclass(frozen=True)
+class Protection:
+    """One way a content is protected.
+
+    Attributes:
+        key_system: None: another one, or none is named.
+        system_id: the system's id, 16 bytes; None: none is named.
+        key_ids: 16 bytes each, in the order of their UUID's text.
+        content_id: the content identifier.
+        init_data: what the CDM takes as init data: the pssh box.
+        uri: URI of the key (HLS) or URL of the licence server (DASH, PlayReady).
+        iv: initialisation vector, 8 or 16 bytes.
+        scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments; None: not said.
+        crypt_blocks, skip_blocks: of a pattern (tenc), the blocks encrypted and left clear; 0: no pattern.
+        is_session: for the whole presentation (HLS EXT-X-SESSION-KEY).
+    """
+
+    key_system: KeySystem | None = None
+    system_id: bytes | None = None
+    key_ids: tuple[bytes, ...] = ()
+    content_id: bytes | None = None
+    init_data: bytes | None = None
+    uri: str | None = None
+    iv: bytes | None = None
+    scheme: str | None = None
+    crypt_blocks: int = 0
+    skip_blocks: int = 0
+    is_session: bool = False
+
+
+def read_pssh(data: bytes) -> tuple[Protection, ...]:
+    """Reads pssh boxes: one, several after each other, or base64 of them; Widevine and PlayReady data in them is looked into.
+
+    Args:
+        data: up to 1 MiB.
+
+    Raises:
+        InvalidArgumentError.
+    """
+    return _read(_ffi.lib.usher_read_pssh, data)
+
+
+def read_tenc(data: bytes) -> tuple[Protection, ...]:
+    """Reads tenc boxes, bare or inside an init segment (moov). Arguments and errors as read_pssh()."""
+    return _read(_ffi.lib.usher_read_tenc, data)
+
+
+def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
+    """Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or those of a whole playlist. METHOD=NONE has neither key system nor URI.
+
+    Args:
+        playlist: up to 1 MiB.
+
+    Raises:
+        InvalidArgumentError.
+    """
+    return _read(_ffi.lib.usher_read_hls_keys, playlist)
+
+
+def read_dash_protection(manifest: bytes | str) -> tuple[Protection, ...]:
+    """Reads the ContentProtection elements of a DASH manifest, or one such element. Arguments and errors as read_hls_keys()."""
+    return _read(_ffi.lib.usher_read_dash_protection, manifest)
+
+
+def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECODED_JSON) -> bytes:
+    """The content identifier in a `skd:` URL or asset ID.
+
+    Args:
+        url: 1 byte to 64 kB.
+
+    Raises:
+        InvalidArgumentError: it names nothing.
+    """
+    text = _ffi.as_bytes(url) or b""
+    return _copied(lambda buffer, size: _ffi.lib.usher_content_id(_ffi.c_bytes(text), len(text), rule, buffer, size))
+
+
+def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
+    """Rewrites a playlist for a demuxer that refuses a scheme: the URI of each key of that scheme becomes `uri_prefix` and the number of the URI in
+    the playlist, from 0, the same for the same URI. Everything else is left as it is, byte for byte.
+
+    Args:
+        playlist: 1 byte to 1 MiB.
+        uri_prefix: e.g. "http://127.0.0.1:8000/key/"; no '"' or control characters.
+        scheme: default "skd".
+
+    Raises:
+        InvalidArgumentError.
+    """
+    text, prefix, name = _ffi.as_bytes(playlist) or b"", _ffi.c_string(uri_prefix, "uri_prefix"), _ffi.c_string(scheme, "scheme")
+    return _copied(lambda buffer, size: _ffi.lib.usher_rewrite_hls_keys(_ffi.c_bytes(text), len(text), name, prefix, buffer, size))
+
+
+def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
+    data = _ffi.as_bytes(given) or b""
+    found: list[Protection] = []
+    failures: list[BaseException] = []
+
+    def told(pointer: Any, _: int | None) -> None:
+        try:
+            found.append(_protection(pointer.contents))
+        except BaseException as error:  # raised below: none may cross C
+            failures.append(error)
+
+    # Called on this thread and before the function returns, so it needs no registry.
+    function(_ffi.c_bytes(data), len(data), _abi.ProtectionFn(told), None, None)
+    if failures:
+        raise failures[0]
+    return tuple(found)
+
+
+def _protection(raw: Any) -> Protection:
+    uri = _ffi.copied(raw.uri, raw.uri_size)
+    ids = _ffi.copied(raw.key_ids, 16 * raw.key_id_count) or b""
+    return Protection(
+        key_system=_KEY_SYSTEMS.get(_ffi.text(raw.key_system)),
+        system_id=_ffi.copied(raw.system_id, 16),
+        key_ids=tuple(ids[at : at + 16] for at in range(0, len(ids), 16)),
+        content_id=_ffi.copied(raw.content_id, raw.content_id_size),
+        init_data=_ffi.copied(raw.init_data, raw.init_data_size),
+        uri=None if uri is None else uri.decode("utf-8", "surrogateescape"),
+        iv=_ffi.copied(raw.iv, raw.iv_size),
+        scheme=None if raw.scheme is None else _ffi.text(raw.scheme),
+        crypt_blocks=raw.crypt_blocks,
+        skip_blocks=raw.skip_blocks,
+        is_session=bool(raw.is_session),
+    )
+
+
+_KEY_SYSTEMS = {system.value: system for system in KeySystem}
+
+
+def _copied(ask: Callable[[Any, Any], object]) -> bytes:
+    """What a function writes into a buffer whose length it says first."""
+    size = ctypes.c_size_t(0)
+    with contextlib.suppress(TooLargeError):
+        ask(None, ctypes.byref(size))
+    buffer = (ctypes.c_uint8 * max(size.value, 1))()
+    ask(buffer, ctypes.byref(size))
+    return bytes(buffer[: size.value])
