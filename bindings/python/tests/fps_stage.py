@@ -1,0 +1,84 @@
+"""What the stories of the resource loader share: a CDM of fixtures, and a loader of the head-end's servers."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import usher
+from stage import KEY, KID, Stage
+from usher.testing import fairplay
+
+MEDIA = Path(__file__).resolve().parents[3] / "Tests" / "media" / "hls" / "media.json"
+IV = bytes(range(16))
+CONTENT = "movie-1"
+SKD = fairplay.skd_url(CONTENT, KID, IV)
+"""A URL whose asset id is the head-end's own kind: base64 of JSON."""
+
+
+class CDM:
+    """A FairPlay CDM of fixtures: makes SPCs, opens CKCs, and keeps what it was asked. Any thread may call any method."""
+
+    def __init__(self, device: bytes = b"") -> None:
+        self.asked: list[usher.SPCRequest] = []
+        self._device = device
+        self._spcs: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, request: usher.SPCRequest) -> bytes:
+        with self._lock:
+            self.asked.append(request)
+        return self.make(request)
+
+    def make(self, request: usher.SPCRequest) -> bytes:
+        spc = fairplay.make_spc(request.content_id, request.certificate or b"", device=self._device)
+        with self._lock:
+            self._spcs[hashlib.sha256(spc).digest()] = spc
+        return spc
+
+    def opened(self, ckc: bytes) -> tuple[bytes, bytes]:
+        """Key id and key; ValueError for a CKC that is damaged, or answers no SPC of this CDM."""
+        with self._lock:
+            spc = self._spcs.get(ckc[4:36], b"")
+        return fairplay.open_ckc(ckc, spc)
+
+
+def loader(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoader:
+    """A loader of this head-end: the fixed key server unless told otherwise; its hosts are allowed, and http, for it listens on loopback."""
+    if not {"license_url", "entitlement_url", "route", "allowed_hosts"} & options.keys():
+        options["license_url"] = stage.headend.fps_url
+    if {"route", "entitlement_url"} & options.keys():
+        options.setdefault("allowed_hosts", [host(stage)])
+    options.setdefault("derived_scheme", "https" if stage.headend.config.tls else "http")
+    return usher.ResourceLoader(stage.context, spc or CDM(), **options)
+
+
+def host(stage: Stage) -> str:
+    """The head-end's host and port, as an allow-list takes them."""
+    return f"127.0.0.1:{stage.headend.port}"
+
+
+def skd(url: str) -> str:
+    """A URL with `skd:` in place of its scheme."""
+    return "skd" + url[url.index(":") :]
+
+
+def play(stage: Stage, **options: Any) -> usher.Playback:
+    """An item that has no licence delegate, only the loader."""
+    return stage.play(delegate=None, **options)
+
+
+def ready(stage: Stage) -> None:
+    """The content and its key."""
+    stage.headend.add_key(KID, KEY, CONTENT)
+
+
+def failed(playback: usher.Playback, url: str | bytes = SKD) -> usher.UsherError:
+    """Why a URL cannot be loaded."""
+    with pytest.raises(usher.UsherError) as caught:
+        playback.get_resource(url)
+    return caught.value
