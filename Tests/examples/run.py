@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import answer_later  # noqa: E402
 import delegates  # noqa: E402
 import demo  # noqa: E402
+import resource_loader  # noqa: E402
 
 AT_MOST_S = 30.0
 
@@ -175,6 +176,9 @@ class Examples:
     def delegates(self) -> None:
         delegates.tell(self)
 
+    def resource_loader(self) -> None:
+        resource_loader.tell(self)
+
     def all(self) -> None:
         for story in (
             self.minimal_c,
@@ -182,6 +186,7 @@ class Examples:
             self.minimal_python,
             self.answer_later,
             self.delegates,
+            self.resource_loader,
             self.refusals,
             self.usage,
             self.nobody_answers,

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* The first key of a Clear Key licence in hexadecimal, as libavformat takes it; 0: it has none. */
-static int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
+static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
   json_tokener *parser = json_tokener_new();
   json_object *root = json_tokener_parse_ex(parser, (const char *)licence, (int)size), *key = NULL;
   char text[25] = "";
@@ -35,7 +35,7 @@ static int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
 }
 
 /* Opens the clip and a decoder for its pictures; their stream, or NULL. */
-static AVStream *clip_open(const char *file, const char *key, AVFormatContext **clip, AVCodecContext **decoder) {
+static inline AVStream *clip_open(const char *file, const char *key, AVFormatContext **clip, AVCodecContext **decoder) {
   AVDictionary *options = NULL;
   const AVCodec *codec = NULL;
   av_dict_set(&options, "decryption_key", key, 0);
@@ -48,7 +48,7 @@ static AVStream *clip_open(const char *file, const char *key, AVFormatContext **
 }
 
 /* Looks at a picture when its time has come. */
-static void clip_show(const AVFrame *frame, const AVStream *stream, int64_t start, struct AVSHA *seen) {
+static inline void clip_show(const AVFrame *frame, const AVStream *stream, int64_t start, struct AVSHA *seen) {
   const enum AVPixelFormat format = (enum AVPixelFormat)frame->format;
   const int size = av_image_get_buffer_size(format, frame->width, frame->height, 1);
   const int64_t due = start + (int64_t)((double)frame->best_effort_timestamp * av_q2d(stream->time_base) * 1e6) - av_gettime_relative();
@@ -60,7 +60,7 @@ static void clip_show(const AVFrame *frame, const AVStream *stream, int64_t star
 }
 
 /* Plays the clip at its own pace, with the key of the licence, as long as its session holds; tells what was seen. 0: to its end. */
-static int clip_play(const char *file, const uint8_t *licence, size_t size, usher_playback *playback) {
+static inline int clip_play(const char *file, const uint8_t *licence, size_t size, usher_playback *playback) {
   AVFormatContext *clip = NULL;
   AVCodecContext *decoder = NULL;
   char key[33] = "", hash[65];
