@@ -23,6 +23,8 @@ let shippedLink: [String] = embedded
   ? ["\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a"]
   : []
 let linkFlags: [String] = shippedLink.flatMap { ["-Xlinker", $0] } + [
+  // No table to find unwind information by: no exception may pass through us, and debuggers do without it.
+  "--no-eh-frame-hdr",
   "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
   "-z", isSanitized ? "lazy" : "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack",
 ].flatMap { ["-Xlinker", $0] }

@@ -145,7 +145,8 @@ public func usher_hook_builtin(_ completion: usher_completion, _ out: UnsafeMuta
   out?.pointee = nil
   return report { () throws(UsherError) in
     guard let out else { throw UsherError(.invalidArgument) }
-    guard let asked = try question(completion).question else { throw UsherError(.invalidCompletion) }
+    let ask = try question(completion)
+    guard let asked = ask.question, ask.isOpen else { throw UsherError(.invalidCompletion) }
     let answer: Answer
     switch asked.builtin() {
     case .value(let value): answer = Answer(data: value, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: UsherError(.ok))

@@ -63,10 +63,16 @@ package final class Ask {
   }
 
   /// I/O thread.
-  func expire(_ status: Status = .timeout) {
-    guard state.compareExchange(expected: 0, desired: 2, ordering: .acquiringAndReleasing).exchanged else { return }
+  func expire(_ status: Status = .timeout) { if shut() { deliver(.none, status) } }
+
+  /// I/O thread: no answer is taken any more. True: `end` is still to be called.
+  func shut() -> Bool {
+    guard state.compareExchange(expected: 0, desired: 2, ordering: .acquiringAndReleasing).exchanged else { return false }
     engine.timers.cancel(timer)
     engine.options.forgetAsk?(number)
-    deliver(.none, status)
+    return true
   }
+
+  /// I/O thread: tells who asked that there is no answer.
+  func end(_ status: Status) { deliver(.none, status) }
 }

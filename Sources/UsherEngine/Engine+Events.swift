@@ -36,17 +36,33 @@ extension Engine {
       call(entry.id) { observer.tell(event) }
     }
     if error.status != .ok, kind != .playbackClosed {
-      if wants(.warning) { tell(.warning, "playback \(entry.id): \(string(kind.name)): \(string(error.status.name)): \(error.message)") }
+      guard wants(.warning) else { return }
+      var line = name(entry.id, kind.name)
+      line.add(": ")
+      line.add(error.status.name)
+      line.add(": ")
+      line.add(error.message)
+      tell(.warning, line)
     } else if wants(.info) {
-      tell(.info, "playback \(entry.id): \(string(kind.name))")
+      tell(.info, name(entry.id, kind.name))
     }
   }
 
   func wants(_ level: LogLevel) -> Bool { log != nil && level.rawValue <= options.logLevel }
 
   /// Lane 0 keeps log lines in order.
-  func tell(_ level: LogLevel, _ line: String) {
+  func tell(_ level: LogLevel, _ line: LogLine) {
     guard let log else { return }
-    call(0) { log(level, line) }
+    let text = line.text()
+    call(0) { log(level, text) }
+  }
+
+  /// "playback 7: set-up"
+  func name(_ playback: PlaybackID, _ word: StaticString) -> LogLine {
+    var line = LogLine("playback ")
+    line.add(playback)
+    line.add(": ")
+    line.add(word)
+    return line
   }
 }

@@ -64,12 +64,11 @@ extension Engine {
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
+    // No answer is taken from here on; the machine hears of it when it knows of the close, so that the questions' ends are no errors to it.
+    let questions = ([entry.tokenAsk, entry.payloadAsk].compactMap { $0 } + entry.hookAsks).filter { $0.shut() }
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
-    // After the machine knows, so that the questions' ends are no errors to it.
-    entry.tokenAsk?.expire(status)
-    entry.payloadAsk?.expire(status)
     timers.cancel(entry.tokenTimer)
-    for ask in entry.hookAsks { ask.expire(status) }
+    for question in questions { question.end(status) }
     for (_, pin) in entry.held { entry.delegate.tokenMap?.release(pin) }
     entry.held = []
     endCertificates(of: entry, status)
@@ -158,7 +157,10 @@ extension Engine {
     case .teardownError(let error):
       // Of a slot whose token came after the end was told: events have ended, the log has not.
       guard entry.hasToldClosed else { return emit(.teardownError, entry, error: error) }
-      if wants(.warning) { tell(.warning, "playback \(entry.id): a session that came late could not be given back: \(error.message)") }
+      guard wants(.warning) else { return }
+      var line = name(entry.id, "a session that came late could not be given back: ")
+      line.add(error.message)
+      tell(.warning, line)
     case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness)
     case .recovered: emit(.recovered, entry)
     case .doubtful: emit(.sessionDoubtful, entry)

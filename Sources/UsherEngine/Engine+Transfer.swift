@@ -155,28 +155,29 @@ extension Engine {
 
   private func logReply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
     guard wants(.debug) else { return }
-    let took = clock.now.since(transfer.askedAt)
+    var line = name(transfer)
+    line.add(": ")
     switch outcome {
-    case .response(let response): tell(.debug, "\(name(transfer)): HTTP \(response.status) after \(took) ms")
-    case .failure(let failure): tell(.debug, "\(name(transfer)): \(failure.message) after \(took) ms")
+    case .response(let response):
+      line.add("HTTP ")
+      line.add(UInt64(clamping: response.status))
+    case .failure(let failure): line.add(failure.message)
     }
+    line.add(" after ")
+    line.add(clock.now.since(transfer.askedAt))
+    line.add(" ms")
+    tell(.debug, line)
   }
 
-  @inline(never)
-  private func name(_ transfer: Transfer) -> String {
+  private func name(_ transfer: Transfer) -> LogLine {
     switch transfer.purpose {
-    case .ssm(let playback, _, let call):
-      let word: String
-      switch call {
-      case .setup: word = "set-up"
-      case .heartbeat: word = "heartbeat"
-      case .teardown: word = "teardown"
-      }
-      return "playback \(playback): \(word)"
-    case .license(let playback, _, _): return "playback \(playback): licence"
-    case .certificate: return "certificate"
-    case .load(let playback, _, .entitlement): return "playback \(playback): entitlement"
-    case .load(let playback, _, .key): return "playback \(playback): key"
+    case .ssm(let playback, _, .setup): return name(playback, "set-up")
+    case .ssm(let playback, _, .heartbeat): return name(playback, "heartbeat")
+    case .ssm(let playback, _, .teardown): return name(playback, "teardown")
+    case .license(let playback, _, _): return name(playback, "licence")
+    case .certificate: return LogLine("certificate")
+    case .load(let playback, _, .entitlement): return name(playback, "entitlement")
+    case .load(let playback, _, .key): return name(playback, "key")
     }
   }
 }

@@ -1,0 +1,27 @@
+internal import UsherCore
+
+/// A log line, put together from its parts. (String interpolation is ten times the code, at each place.)
+struct LogLine {
+  private var bytes: [UInt8] = []
+
+  init(_ text: StaticString) { add(text) }
+
+  @inline(never)
+  mutating func add(_ text: StaticString) { text.withUTF8Buffer { bytes.append(contentsOf: $0) } }
+
+  @inline(never)
+  mutating func add(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+  @inline(never)
+  mutating func add(_ number: UInt64) {
+    var rest = number
+    let start = bytes.count
+    repeat {
+      bytes.insert(0x30 + UInt8(truncatingIfNeeded: rest % 10), at: start)
+      rest /= 10
+    } while rest > 0
+  }
+
+  @inline(never)
+  func text() -> String { String(decoding: bytes, as: UTF8.self) }
+}
