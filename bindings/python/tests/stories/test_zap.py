@@ -186,7 +186,7 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
     stage.player.play(stage.headend.content_token(), delegate=delegate)
     stage.headend.faults.add("teardown", Fault.stall())
     playing = stage.call(stage.player.play, stage.headend.content_token(), delegate=delegate)
-    stage.wait_timer(5_000)
+    stage.wait_timer(3_000)  # the teardown is out
     stage.advance(2_999)
     assert stage.still_waiting(playing)
     stage.advance(1)
