@@ -1,5 +1,5 @@
 # usher: `make demo` shows it, `make test` tests it. Each does all its own set-up; what is there already is not made again.
-# What is made: .venv and .venv-bench (Python), build/ (libraries, examples, logs), .build and .build-embedded (SwiftPM's own).
+# What is made: .venv and .venv-bench (Python), build/ (libraries, examples, logs), .build* (SwiftPM's own).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -16,6 +16,7 @@ unexport USHER_LIBRARY USHER_EMBEDDED USHER_SCRATCH
 python   := .venv/bin/python
 shipped  := build/shipped/libusher.so
 checked  := build/checked/libusher.so
+sanitized := $(patsubst %,build/%/libusher.so,checked-thread checked-address shipped-thread shipped-address)
 player   := build/examples/usher-player
 bench    := build/bench/beats_usher
 cpp      := build/examples-cpp/usher-minimal
@@ -31,7 +32,7 @@ help:
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
 	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
-	@echo '  make sanitize  the C and C++ hosts under valgrind and ThreadSanitizer (minutes)'
+	@echo '  make sanitize  the tests under ThreadSanitizer, AddressSanitizer and valgrind (tens of minutes; PARTS: scripts/sanitize.py --list)'
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
 	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
@@ -51,8 +52,9 @@ test: build $(checked) $(cpp) .venv/ready
 faults: $(shipped) .venv/ready
 	@cd bindings/python && USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 ../../$(python) -m pytest -q --timeout 300 -p no:cacheprovider --write-page tests/faults
 
-sanitize: build $(checked) .venv/ready
-	@scripts/sanitize
+# Its parts build the libraries they need, by this Makefile.
+sanitize: .venv/ready
+	@$(python) scripts/sanitize.py $(PARTS)
 
 # QUICK: only whether they run, with what the tests have; what it writes is thrown away with build/.
 ifeq ($(QUICK),)
@@ -97,7 +99,7 @@ build/%/stamp: $(core) | packages
 	@$(bounded) 1800 scripts/build-library $* $(@D)
 	@touch $@
 
-$(shipped) $(checked): build/%/libusher.so: build/%/stamp ;
+$(shipped) $(checked) $(sanitized): build/%/libusher.so: build/%/stamp ;
 
 $(player): folder := c
 $(cpp): folder := cpp
@@ -118,6 +120,6 @@ $(bench): $(benches) $(shipped) | packages
 # -------------------------------------------------------------------------------------------------------------------------------
 
 clean:
-	rm -rf build .build .build-embedded .venv .venv-bench bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
+	rm -rf build .build .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
 	  bindings/python/.ruff_cache bindings/python/.pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

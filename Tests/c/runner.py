@@ -47,6 +47,8 @@ class Program:
     """False: it is linked with nothing of ours."""
     expires: bool = False
     """Its sessions may end by expiry: it dies on purpose."""
+    own_allocator: bool = False
+    """It replaces what sanitizers and valgrind replace: skipped under them."""
     suppressed: str = ""
     """valgrind's suppressions: Tests/sanitizers/valgrind-NAME.supp says what and why."""
     timeout_s: float = 60
@@ -130,6 +132,8 @@ class Runner:
 
     def build(self, program: Program) -> Path | str:
         """The program, or why there is none."""
+        if program.own_allocator and (self.arguments.under or "-fsanitize" in self.arguments.flags):
+            return "skipped: its allocator is its own"
         cxx = program.source.suffix == ".cpp"
         command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
         command += [*shlex.split(self.arguments.flags), "-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c"), "-I", str(self.folder)]

@@ -1,0 +1,57 @@
+/*
+ * planted.c - a host with a fault of its own, in memory that the library reads: what a sanitizer that works reports, with a frame of the library's.
+ *   race        one thread writes a structure while usher_context_new() reads it
+ *   after-free  usher_context_new() reads a structure that was freed
+ *   leak        memory whose address nobody has (the library has no part in it: what it holds for a host it finds again)
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <usher/usher.h>
+
+static usher_context_options shared = USHER_CONTEXT_OPTIONS_INIT;
+static int stop;
+
+static void make_context(const usher_context_options *options) {
+  usher_context *context = NULL;
+  usher_context_new(options, &context);
+  usher_context_free(context);
+}
+
+static void *writes(void *unused) {
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) shared.callback_threads_max = shared.callback_threads_max % 8 + 1;
+  return unused;
+}
+static void race(void) {
+  pthread_t thread;
+  int times;
+  pthread_create(&thread, NULL, writes, NULL);
+  for (times = 0; times < 50; times++) make_context(&shared);
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  pthread_join(thread, NULL);
+}
+
+static void after_free(void) {
+  usher_context_options *options = (usher_context_options *)malloc(sizeof *options);
+  const usher_context_options *volatile freed = options;
+  if (!options) return;
+  memcpy(options, &shared, sizeof *options);
+  free(options);
+  make_context(freed);
+}
+
+static void leak(void) {
+  char *volatile lost = (char *)malloc(1234);
+  if (lost) lost[0] = 1;
+  lost = NULL;
+}
+
+int main(int argc, char **argv) {
+  const char *way = argc > 1 ? argv[1] : "";
+  if (strcmp(way, "race") == 0) race();
+  if (strcmp(way, "after-free") == 0) after_free();
+  if (strcmp(way, "leak") == 0) leak();
+  return 0;
+}

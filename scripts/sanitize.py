@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Runs the tests under ThreadSanitizer, AddressSanitizer and valgrind, part by part. `make sanitize` makes ready what they need, then calls this.
+
+    scripts/sanitize.py            every part
+    scripts/sanitize.py PART ...   those parts (see --list) and the builds they need, e.g. `scripts/sanitize.py thread-swift valgrind-c`
+
+thread-*: the checked build under ThreadSanitizer, address-*: under AddressSanitizer with leak detection; thread-shipped-*, address-shipped-*: the
+same over the shipped build; valgrind-*: the shipped build as it is. *-detects: what the tool should find, it finds. Every report is a failure, but
+for what Tests/sanitizers/*.supp lets pass, each with its reason, and for the leaks and, under valgrind, errors that are the Python interpreter's own
+(reports.py). The whole output and the reports are in build/sanitize/PART.log; the last line is the sum: "N passed, N failed". Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from parts import BINDINGS, BUILD, PYTHON, ROOT, Count, Part, count_exit, count_lines, count_sum, count_xml, run_parts
+from reports import reports_of
+
+LOGS = BUILD / "sanitize"
+TESTS = ROOT / "Tests"
+STRESS_S = 60
+VALGRIND_STORIES = ["tests/stories/test_races.py"]
+"""The interpreter is some forty times slower under valgrind: the stories in which most is under way at once."""
+
+
+# ---- the toolchain's run-time libraries ---------------------------------------------------------------------------------
+
+
+def output_of(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+class Toolchain:
+    """Swift's own clang and the sanitizers it brings."""
+
+    def __init__(self) -> None:
+        swift = shutil.which("swift")
+        if not swift:
+            sys.exit("usher: 'swift' is not on the PATH: Swift 6.x is needed (https://www.swift.org/install/linux/)")
+        self.tools = Path(swift).resolve().parent
+        self.swift_libraries = json.loads(output_of("swift", "-print-target-info"))["paths"]["runtimeLibraryPaths"][0]
+
+    def runtime(self, sanitizer: str) -> Path:
+        """libclang_rt.tsan-x86_64.so and its like."""
+        name = f"libclang_rt.{sanitizer}-{platform.machine()}.so"
+        found = Path(output_of(str(self.tools / "clang"), f"-print-file-name={name}").strip())
+        if not found.is_absolute():
+            sys.exit(f"usher: this Swift toolchain has no {name}")
+        return found
+
+
+def readable(text: str) -> str:
+    """Swift's names as they stand in the sources."""
+    return subprocess.run(["swift", "demangle", "--compact"], input=text, capture_output=True, text=True, timeout=60).stdout or text
+
+
+# ---- parts ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Sanitized(Part):
+    """A part whose reports count, too."""
+
+    is_python: bool = False
+    """Only reports about libusher count: the interpreter has leaks, and under valgrind errors, of its own."""
+
+    def run(self) -> Count:
+        for stale in self.report_files():
+            stale.unlink()
+        count = super().run()
+        reports = [report for report in reports_of(self.report_files()) if report.is_ours or not self.is_python]
+        if reports:
+            text = readable("\n\n".join(report.text for report in reports))
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(f"\n\n{len(reports)} reports:\n\n{text}\n")
+            count.failures += readable("\n".join(report.title for report in reports)).splitlines()
+        return count
+
+    def report_files(self) -> list[Path]:
+        return sorted(self.logs.glob(f"{self.name}.report.*"))
+
+
+class Tool:
+    """A sanitizer, or valgrind, over one build of the library."""
+
+    finds: tuple[str, ...] = ("after-free", "leak")
+    """What Tests/sanitizers/planted.c plants for it."""
+
+    def __init__(self, name: str, title: str, build: str, patience: int) -> None:
+        """build: the library's kind, as scripts/build-library names it; patience: how many times longer everything may take."""
+        self.name, self.title, self.build, self.patience = name, title, build, patience
+        self.library = BUILD / build / "libusher.so"
+        self.needs = (f"build-{build}",)
+
+    def environment(self, report: Path, in_python: bool) -> dict[str, str]:
+        return {}
+
+    def for_hosts(self, report: Path) -> list[str]:
+        """Arguments of Tests/c/run."""
+        return []
+
+    def under(self, report: Path, in_python: bool = False) -> list[str]:
+        """What is put before a command."""
+        return []
+
+    def report(self, name: str) -> Path:
+        """The beginning of its reports' names: a dot and a number of a process follow."""
+        return LOGS / f"{name}.report"
+
+    def hosts(self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600) -> Part:
+        name = f"{self.name}-{kind}"
+        report = self.report(name)
+        command = [PYTHON, str(TESTS / folder / "run"), str(self.library), "--python", PYTHON, "--patience", str(self.patience)]
+        command += [*self.for_hosts(report), *arguments]
+        environment = self.environment(report, in_python=False)
+        return Sanitized(name, f"{self.title}: {title}", command, count_sum, timeout_s, ROOT, environment, LOGS, self.needs)
+
+    def stories(self, *stories: str, timeout_s: float = 900) -> Part:
+        name = f"{self.name}-pytest"
+        report = self.report(name)
+        command = [*self.under(report, in_python=True), PYTHON, "-m", "pytest", "-q", "--timeout", str(60 * self.patience), "-p", "no:cacheprovider"]
+        command += [f"--junitxml={LOGS / name}.xml", *(stories or ["tests/stories"])]
+        own = {"USHER_LIBRARY": str(self.library), "USHER_TEST_PATIENCE": str(self.patience), "PYTHONMALLOC": "malloc"}
+        environment = {**self.environment(report, in_python=True), **own}
+        title = f"{self.title}: Python stories{', some' if stories else ''}"
+        return Sanitized(name, title, command, count_xml, timeout_s, BINDINGS, environment, LOGS, self.needs, is_python=True)
+
+    def detects(self, *ways: str) -> Part:
+        """Its reports are the wished ones: they go to a place of their own."""
+        name = f"{self.name}-detects"
+        report = LOGS / "planted" / name
+        command = [PYTHON, str(TESTS / "sanitizers" / "run"), str(self.library), *self.for_hosts(report), "--report", str(report), *ways]
+        environment = self.environment(report, in_python=False)
+        return Part(name, f"{self.title}: planted faults are reported", command, count_lines, 120, ROOT, environment, LOGS, self.needs)
+
+    def all_of(self) -> list[Part]:
+        return [
+            self.detects(*self.finds),
+            self.hosts("c", "C hosts", "c", "--skip", "stress"),
+            self.hosts("cpp", "C++ hosts", "cpp"),
+            self.hosts("stress", f"every function from eight threads, {STRESS_S} s", "c", "--only", "stress", "--seconds", str(STRESS_S), "--show"),
+        ]
+
+
+class Sanitizer(Tool):
+    """ThreadSanitizer or AddressSanitizer: built into the library and the hosts; a Python that has neither has its run-time library loaded first."""
+
+    def __init__(self, name: str, title: str, build: str, patience: int, toolchain: Toolchain) -> None:
+        super().__init__(name, title, build, patience)
+        self.toolchain = toolchain
+        self.is_thread = build.endswith("-thread")
+        if self.is_thread:
+            self.finds = ("race",)
+        runtime = toolchain.runtime("tsan" if self.is_thread else "asan")
+        swift = toolchain.swift_libraries
+        self.flags = f"-fsanitize={'thread' if self.is_thread else 'address'} -shared-libsan -Wl,-rpath,{runtime.parent}"
+        self.preload = [str(runtime)]
+        if self.is_thread:  # Swift's ThreadSanitizer wants libdispatch
+            self.flags += f" -Wl,--no-as-needed -L{swift} -Wl,-rpath,{swift} -ldispatch -lBlocksRuntime"
+            self.preload += [f"{swift}/libdispatch.so", f"{swift}/libBlocksRuntime.so"]
+
+    def environment(self, report: Path, in_python: bool) -> dict[str, str]:
+        options = f"log_path={report}:external_symbolizer_path={self.toolchain.tools / 'llvm-symbolizer'}"
+        found = {"LD_PRELOAD": " ".join(self.preload)} if in_python else {}
+        if self.is_thread:
+            return {**found, "TSAN_OPTIONS": f"{options}:exitcode=66:second_deadlock_stack=1:die_after_fork=0"}
+        # An error ends the process by a signal, so that leaks, of which the interpreter has some, can do without an exit code.
+        ending = "exitcode=0:abort_on_error=1" if in_python else "exitcode=67"
+        return {**found, "ASAN_OPTIONS": f"{options}:{ending}:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"}
+
+    def for_hosts(self, report: Path) -> list[str]:
+        return ["--cc", str(self.toolchain.tools / "clang"), "--cxx", str(self.toolchain.tools / "clang++"), f"--flags={self.flags}"]
+
+    def swift(self) -> Part:
+        """SwiftPM's folder is the one of the library."""
+        name, kind = f"{self.name}-swift", "thread" if self.is_thread else "address"
+        scratch = ROOT / f".build-{self.build}"
+        command = ["swift", "test", "--disable-xctest", "--scratch-path", str(scratch), "-c", "release", "-Xswiftc", "-enable-testing"]
+        command += ["--sanitize", kind, "--xunit-output", str(LOGS / f"{name}.xml")]
+        environment = {**self.environment(self.report(name), in_python=False), "USHER_SANITIZED": "1"}
+        return Sanitized(name, f"{self.title}: Swift, core and engine", command, count_xml, 1200, ROOT, environment, LOGS, self.needs)
+
+    def all_of(self) -> list[Part]:
+        return [*([self.swift()] if self.build.startswith("checked") else []), *super().all_of(), self.stories()]
+
+
+class Valgrind(Tool):
+    """The library as it is shipped."""
+
+    def under(self, report: Path, in_python: bool = False) -> list[str]:
+        leaks = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--show-leak-kinds=definite,possible"]
+        options = ["-q", *([] if in_python else ["--error-exitcode=99"]), *leaks, "--num-callers=30", "--fair-sched=yes", "--trace-children=yes"]
+        return ["valgrind", *options, f"--log-file={report}.%p"]
+
+    def for_hosts(self, report: Path) -> list[str]:
+        return ["--under", " ".join(self.under(report))]
+
+    def all_of(self) -> list[Part]:
+        return [
+            self.detects(*self.finds),
+            self.hosts("c", "C hosts", "c", "--seconds", "20"),
+            self.hosts("cpp", "C++ hosts", "cpp"),
+            self.stories(*VALGRIND_STORIES),
+        ]
+
+
+def build(kind: str) -> Part:
+    command = ["make", "--no-print-directory", f"build/{kind}/libusher.so"]
+    return Part(f"build-{kind}", f"build of the library: {kind}", command, count_exit, 1800, logs=LOGS)
+
+
+def all_parts() -> list[Part]:
+    toolchain = Toolchain()
+    thread = Sanitizer("thread", "ThreadSanitizer", "checked-thread", 5, toolchain)
+    address = Sanitizer("address", "AddressSanitizer", "checked-address", 3, toolchain)
+    thread_shipped = Sanitizer("thread-shipped", "ThreadSanitizer, shipped build", "shipped-thread", 5, toolchain)
+    address_shipped = Sanitizer("address-shipped", "AddressSanitizer, shipped build", "shipped-address", 3, toolchain)
+    valgrind = Valgrind("valgrind", "valgrind, shipped build", "shipped", 10)
+    tools: list[Tool] = [thread, thread_shipped, address, address_shipped, valgrind]
+    return [part for tool in tools for part in [build(tool.build), *tool.all_of()]]
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run_parts(__doc__ or "", all_parts()))
+    except KeyboardInterrupt:
+        sys.exit(130)
