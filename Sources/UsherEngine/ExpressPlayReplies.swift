@@ -33,7 +33,7 @@ extension SEESRequest {
 extension ExpressPlayError {
   /// JSON in whatever layout. Of anything else, such as a web page, only a published number is read.
   package static func read(_ body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> ExpressPlayError {
-    guard let root = JSONDocument.parse(body)?.root else { return ExpressPlayError(code: published(body), message: "") }
+    guard let root = JSONDocument.parse(body)?.root, !root.isNumber else { return ExpressPlayError(code: published(body), message: "") }
     let value = (root.arrayCount ?? 0) > 0 ? root.element(0) ?? root : root
     let inner = value.member("error").flatMap { $0.isObject ? $0 : nil }
     let message = words(value, secrets) ?? inner.flatMap { words($0, secrets) } ?? spoken(value.member("error"), secrets)

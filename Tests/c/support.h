@@ -143,7 +143,7 @@ static int held(void) {
 }
 /* The claim each story ends with. Sessions may end in the background (free without close): they get a little time. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  int found = held(), tries = 150 * patience();
+  int found = held(), tries = 500 * patience(); /* those left on purpose expire after four periods of a second */
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);
     found = held();
