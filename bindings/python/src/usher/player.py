@@ -65,11 +65,16 @@ class Player:
         playback = Playback(self.context, self, tag)
         token = _ffi.c_string(content_token, "content_token")
         content = _ffi.as_bytes(content_id)
-        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [delegate or self.context._delegate])
+        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [])
+        # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
+        # was given up lives on in the context only, which then chooses.
+        chosen = delegate or self.context._delegate
+        item.delegates.append(chosen)
+        named = delegate is not None or (chosen is not None and not getattr(chosen, "_freed", True))
         number = _registry.add(item)
         options = _abi.PlaybackOptions(
             struct_size=ctypes.sizeof(_abi.PlaybackOptions),
-            delegate=_abi.DelegateHandle() if delegate is None else delegate._handle,
+            delegate=chosen._handle if named and chosen is not None else _abi.DelegateHandle(),
             content_token=token,
             content_id=_ffi.c_bytes(content),
             content_id_size=0 if content is None else len(content),
@@ -84,7 +89,7 @@ class Player:
             options.renewed = on_renewed
         out = _abi.PlaybackHandle()
         _ffi.lib.usher_player_play(self._handle, ctypes.byref(options), ctypes.byref(out))
-        item.delegates.append(delegate or self.context._delegate)  # another thread may have set another meanwhile: one of the two it is
+        item.delegates.append(delegate or self.context._delegate)
         playback._adopt(out)
         self._playback = playback
         return playback

@@ -96,9 +96,11 @@ def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: S
     """Sent with the old token and denied late: the fresh one is there already."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
-    plain.headend.faults.add("license", Fault.status(401))
     plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401))
-    futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(2)]
+    futures = [playback.request_license(CLEARKEY, CHALLENGE)]
+    plain.settle()
+    plain.headend.faults.add("license", Fault.status(401))
+    futures.append(playback.request_license(CLEARKEY, CHALLENGE))
     plain.settle()
     plain.headend.release()
     assert [future.result(10).clear_keys() for future in futures] == [{KID: KEY}] * 2
