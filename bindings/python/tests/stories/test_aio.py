@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import usher
 from aio_stage import KEY, KID, AioStage, story
+
+import usher
 from usher.testing.headend import Fault, HeadEnd
 
 E = usher.EventType
