@@ -82,8 +82,10 @@ def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
     """Asked once for all that wait; all go out again with its answer."""
     tokens = Tokens(plain, hold=True)
     playback = played(plain, tokens, ssm_url=None)
-    plain.headend.faults.add("license", Fault.status(401), times=5)
+    plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401), times=5)
     futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(5)]
+    plain.settle()
+    plain.headend.release()
     plain.settle()
     assert (len(tokens.requests), plain.routes()) == (1, ["license"] * 5)
     fresh = plain.headend.content_token()
