@@ -6,30 +6,14 @@ Usage:
 """
 
 import asyncio
-import hashlib
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import av
+import clip as screen
 
 import usher
-
-
-def decode(clip: str, key: bytes, stop: threading.Event) -> str:
-    """Decodes the pictures at the clip's own pace; a hash of what was seen. On a thread of its own."""
-    digest, count, start = hashlib.sha256(), 0, time.monotonic()
-    with av.open(clip, options={"decryption_key": key.hex()}) as container:
-        for frame in container.decode(video=0):
-            for plane in frame.planes:
-                data = memoryview(plane)
-                for row in range(plane.height):  # without the padding at the end of each row
-                    digest.update(data[row * plane.line_size : row * plane.line_size + plane.width])
-            count += 1
-            if stop.wait(max(0.0, start + (frame.time or 0.0) - time.monotonic())):
-                break
-    return f"{count} frames, sha256 {digest.hexdigest()}"
 
 
 async def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: str) -> None:
@@ -51,7 +35,7 @@ async def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: st
         playing = usher.aio.Player(context).play(delegate=delegate, payload=lambda request: later(request, challenge))
         async with await playing as playback:
             licence = await playback.get_license(usher.KeySystem.CLEARKEY, challenge)
-            print(await asyncio.to_thread(decode, clip, licence.clear_keys()[bytes.fromhex(key_id)], stop))
+            print(await asyncio.to_thread(screen.play, clip, licence.clear_keys()[bytes.fromhex(key_id)], stop))
 
 
 if __name__ == "__main__":
