@@ -11,7 +11,7 @@ import ctypes
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from . import _abi
 from ._enums import Operation, Origin, Status
@@ -181,6 +181,13 @@ def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
             value = integer(value, _UNSIGNED[kind], name)
         values[name] = value
     return structure(**values)
+
+
+class Owner:
+    """Has a handle, which is freed once: what has one is neither copied nor pickled."""
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is of this process and freed once: it cannot be copied or pickled")
 
 
 def free_quietly(function: Any, handle: Any) -> None:

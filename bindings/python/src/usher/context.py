@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _abi, _ffi, _registry
 from ._enums import Callbacks, Clock, EventType, LogLevel, Status
-from ._errors import UsherError, WouldDeadlockError
+from ._errors import InvalidHandleError, UsherError, WouldDeadlockError
 from .event import Event
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ class Pending:
     now_ms: int
 
 
-class Context:
+class Context(_ffi.Owner):
     """One independent instance of the library: its I/O thread, connections, timers and observers.
+
+    Ended by close() or by leaving a ``with`` block. One that nobody keeps, with nothing left in it, is freed too, with a ResourceWarning.
 
     Every method may be called from any thread, and inside callbacks unless it says otherwise.
 
@@ -111,7 +114,8 @@ class Context:
         self._delegate: Delegate | None = None
         self._loaders: dict[str, ResourceLoader] = {}
         self._lock = threading.Lock()
-        self._freed = False
+        self._delegate_lock = threading.RLock()
+        self._freed = True
         self._handle = _abi.ContextHandle()
         self._pumped = (_CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)) is Callbacks.PUMPED
         self._interrupt: BaseException | None = None
@@ -139,6 +143,7 @@ class Context:
             options.log_user_data = _registry.add(_Listener(weakref.ref(self), log))
             options.log_destroy = _registry.destroy
         _ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
+        self._freed = False
         _live.add(self)
 
     # ---- observers and delegate --------------------------------------------------------------------------------------
@@ -160,8 +165,10 @@ class Context:
         Raises:
             InvalidHandleError, InvalidArgumentError for a delegate of another context.
         """
-        _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
-        self._delegate = delegate
+        with self._delegate_lock:  # what the library has and what is kept alive here are the same, whoever else sets one
+            _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
+            before, self._delegate = self._delegate, delegate
+        del before  # whatever dies with it may call back into this
 
     # ---- the host and its network ------------------------------------------------------------------------------------
 
@@ -266,6 +273,12 @@ class Context:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        if not getattr(self, "_freed", True):
+            self._freed = True
+            warnings.warn(f"a context was not closed: {self!r}", ResourceWarning, stacklevel=2, source=self)
+            _ffi.free_quietly(_ffi.lib.usher_context_free, self._handle)
+
     # ---- virtual time, for tests -------------------------------------------------------------------------------------
 
     def advance(self, ms: int, settle_ms: int = 0) -> None:
@@ -337,7 +350,7 @@ class Context:
             self.close()
 
 
-class Observer:
+class Observer(_ffi.Owner):
     """An observer of a context. remove() (or leaving a ``with`` block) ends it; dropping the object does not."""
 
     def __init__(self, context: Context, number: int) -> None:
@@ -349,7 +362,7 @@ class Observer:
         """Removes it. Events already on their way may still reach it. Again, or after the context was closed: does nothing."""
         if not self._removed and not self.context.closed:
             self._removed = True
-            _ffi.lib.usher_context_remove_observer(self.context._handle, self._number)
+            end(self.context, _ffi.lib.usher_context_remove_observer, self.context._handle, self._number)
 
     close = remove
 
@@ -358,6 +371,17 @@ class Observer:
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
+
+
+def end(context: Context, function: Callable[..., object], *arguments: object) -> None:
+    """Calls what closes or frees a thing of the context, unless that is gone, or goes meanwhile by another thread."""
+    if context.closed:
+        return
+    try:
+        function(*arguments)
+    except InvalidHandleError:
+        if not context.closed:
+            raise
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from . import _abi, _ffi, _registry
 from ._enums import Status
 from ._question import Question, Reply, ask
-from .context import Context, report_to
+from .context import Context, end, report_to
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Delegate:
+class Delegate(_ffi.Owner):
     """Says how licences are asked for. Not made itself: its subclasses are.
 
     Freed with close(), at the end of a ``with`` block, or when nobody keeps it. Inside the library it lives on while playbacks or the context use it,
@@ -38,8 +38,7 @@ class Delegate:
             if self._freed:
                 return
             self._freed = True
-        if not self.context.closed:
-            _ffi.lib.usher_delegate_free(self._handle)
+        end(self.context, _ffi.lib.usher_delegate_free, self._handle)
 
     def __enter__(self) -> Self:
         return self

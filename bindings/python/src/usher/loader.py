@@ -14,7 +14,7 @@ from . import _abi, _ffi, _registry
 from ._enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, URLEncode
 from ._errors import InvalidArgumentError
 from ._question import Causes, Question, Reply, ask
-from .context import Context, report_to
+from .context import Context, end, report_to
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -101,7 +101,7 @@ SPCCallback = Callable[[SPCRequest], Reply[bytes]]
 LATER after keeping the request."""
 
 
-class ResourceLoader:
+class ResourceLoader(_ffi.Owner):
     """Loads what stands behind the URLs of one scheme (PTAVAssetResourceLoaderDelegate): certificate, SPC, key server, CKC.
 
         loader = usher.ResourceLoader(context, spc=make_spc, license_url=KEY_SERVER, certificate_file="fairplay.cer")
@@ -148,8 +148,7 @@ class ResourceLoader:
             self._freed = True
         if self.context._loaders.get(self.scheme) is self:
             self.context._loaders.pop(self.scheme, None)
-        if not self.context.closed:
-            _ffi.lib.usher_loader_free(self._handle)
+        end(self.context, _ffi.lib.usher_loader_free, self._handle)
 
     def __enter__(self) -> Self:
         return self

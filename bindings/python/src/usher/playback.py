@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from . import _abi, _ffi, _registry
 from ._answers import Inquiry, as_data, as_license, on_response, read, take
 from ._enums import CloseMode, KeySystem, LicenseType, SessionState, Status
-from ._errors import InvalidArgumentError, UsherError
+from ._errors import InvalidArgumentError, InvalidHandleError, UsherError
 from ._loads import Loads
 from ._question import Causes, Question, Reply, ask
-from .context import Context, report_to
+from .context import Context, end, report_to
 from .license import License
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class PayloadRequest(Question[bytes]):
         _ffi.lib.usher_complete_payload(self._completion, _ffi.c_bytes(value), 0 if value is None else len(value))
 
 
-class Playback(Loads):
+class Playback(Loads, _ffi.Owner):
     """One play of one item; made by Player.play(). Owns at most one SSM session and its licences.
 
     close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
@@ -217,8 +217,9 @@ class Playback(Loads):
     def request_content_id(self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
         """Asks for the content identifier of a URL; the future and the callback as with request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
-        text, entry = _ffi.as_bytes(url) or b"", _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_content_id(self._handle, _ffi.c_bytes(text), len(text), on_response, entry, _registry.destroy)
+        text = _ffi.as_bytes(url) or b""
+        given = _ffi.c_bytes(text), len(text)
+        _ffi.lib.usher_playback_request_content_id(self._handle, *given, on_response, _registry.add(inquiry), _registry.destroy)
         return inquiry.future
 
     def _bytes(self, out: _abi.ResponseHandle, status: int, what: str) -> bytes:
@@ -239,8 +240,13 @@ class Playback(Loads):
         Raises:
             InvalidArgumentError for a mode that is none.
         """
-        if not self._freed and not self.context.closed:
-            _ffi.lib.usher_playback_close(self._handle, mode)
+        if self._freed:
+            return
+        try:
+            end(self.context, _ffi.lib.usher_playback_close, self._handle, mode)
+        except InvalidHandleError:
+            if not self._freed:  # by another thread meanwhile, and so closed
+                raise
 
     def free(self) -> None:
         """Gives the handle back; closes with the default mode if it is not closed yet, without waiting. Again: does nothing."""
@@ -248,8 +254,7 @@ class Playback(Loads):
             if self._freed:
                 return
             self._freed = True
-        if not self.context.closed:
-            _ffi.lib.usher_playback_free(self._handle)
+        end(self.context, _ffi.lib.usher_playback_free, self._handle)
 
     def __enter__(self) -> Self:
         return self

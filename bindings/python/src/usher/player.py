@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from . import _abi, _ffi, _registry
 from ._enums import CloseMode
-from .context import Context
+from ._errors import InvalidHandleError
+from .context import Context, end
 from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_payload, on_renewed
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .delegate import Delegate
 
 
-class Player:
+class Player(_ffi.Owner):
     """One screen. It plays one playback at a time; playing the next one is a zap. Freed with close() or at the end of a ``with`` block."""
 
     def __init__(self, context: Context) -> None:
@@ -63,36 +64,44 @@ class Player:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
         """
         playback = Playback(self.context, self, tag)
-        token = _ffi.c_string(content_token, "content_token")
-        content = _ffi.as_bytes(content_id)
-        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [])
-        # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
-        # was given up lives on in the context only, which then chooses.
-        chosen = delegate or self.context._delegate
-        item.delegates.append(chosen)
-        named = delegate is not None or (chosen is not None and not getattr(chosen, "_freed", True))
-        number = _registry.add(item)
-        options = _abi.PlaybackOptions(
+        wanted = _abi.PlaybackOptions(
             struct_size=ctypes.sizeof(_abi.PlaybackOptions),
-            delegate=chosen._handle if named and chosen is not None else _abi.DelegateHandle(),
-            content_token=token,
-            content_id=_ffi.c_bytes(content),
-            content_id_size=0 if content is None else len(content),
-            tag=number,
-            user_data=number,
+            content_token=_ffi.c_string(content_token, "content_token"),
             destroy=_registry.destroy,
             clear=int(clear),
         )
+        content = _ffi.as_bytes(content_id)
+        if content is not None:
+            wanted.content_id, wanted.content_id_size = _ffi.c_bytes(content), len(content)
         if payload is not None:
-            options.payload = on_payload
+            wanted.payload = on_payload
         if renewed is not None:
-            options.renewed = on_renewed
+            wanted.renewed = on_renewed
+        item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [])
         out = _abi.PlaybackHandle()
-        _ffi.lib.usher_player_play(self._handle, ctypes.byref(options), ctypes.byref(out))
-        item.delegates.append(delegate or self.context._delegate)
+        while not self._start(wanted, item, delegate, out):
+            pass
         playback._adopt(out)
         self._playback = playback
         return playback
+
+    def _start(self, wanted: _abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: _abi.PlaybackHandle) -> bool:
+        """usher_player_play(). False: the context's delegate was replaced and freed by another thread just then."""
+        # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
+        # was given up lives on in the context only, which then chooses.
+        chosen = self.context._delegate if delegate is None else delegate
+        named = chosen is not None and (delegate is not None or not chosen._freed)
+        wanted.delegate = chosen._handle if chosen is not None and named else _abi.DelegateHandle()
+        item.delegates.append(chosen)
+        wanted.tag = wanted.user_data = _registry.add(item)
+        try:
+            _ffi.lib.usher_player_play(self._handle, ctypes.byref(wanted), ctypes.byref(out))
+        except InvalidHandleError:
+            if delegate is None and named and chosen is not None and chosen._freed:
+                return False
+            raise
+        item.delegates.append(self.context._delegate if delegate is None else delegate)
+        return True
 
     def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes what it plays, and what still waits for its turn, as Playback.close() does. Nothing playing: does nothing.
@@ -108,8 +117,7 @@ class Player:
             if self._freed:
                 return
             self._freed = True
-        if not self.context.closed:
-            _ffi.lib.usher_player_free(self._handle)
+        end(self.context, _ffi.lib.usher_player_free, self._handle)
         self._playback = None
 
     def _let_go(self) -> None:

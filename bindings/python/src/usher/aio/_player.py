@@ -46,7 +46,7 @@ class Player:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError.
         """
         context, play = self.context, Play(self.context._loop, tag)
-        used = play.delegate = delegate or context._delegate
+        used = play.delegate = context._delegate if delegate is None else delegate
 
         def ask(request: _playback.PayloadRequest) -> Any:
             ours = PayloadRequest(request._completion, play.playback(), tag, request.key_system, request._causes)  # type: ignore[arg-type]

@@ -1,0 +1,160 @@
+"""What keeps what alive in Python, and what happens when threads free at the same moment."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import usher
+from stage import REAL_TIMEOUT_S, Stage, StageFactory
+from usher import _registry
+from usher.testing.headend import HeadEnd
+
+
+class Empty(usher.SSPDelegate):
+    """A subclass may be a container, and an empty one is false."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_delegateThatIsFalse_isUsedAllTheSame(stage: Stage) -> None:
+    stage.context.set_delegate(stage.delegate(ssm_url=None))
+    named = Empty(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+    stage.play(delegate=named).wait_session()
+    assert stage.routes() == ["setup"]
+    stage.context.set_delegate(named)
+    stage.play(player=usher.Player(stage.context), delegate=None).wait_session()
+    assert stage.routes() == ["setup", "setup"]
+
+
+def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread replaces it, and frees the old one, after play() has chosen and before the library is called."""
+    old, new = stage.delegate(ssm_url=None), stage.delegate()
+    stage.context.set_delegate(old)
+    add = _registry.add
+
+    def replaced(entry: Any) -> int:
+        monkeypatch.setattr(_registry, "add", add)
+        stage.call(stage.context.set_delegate, new).result()
+        stage.call(old.close).result()
+        return add(entry)
+
+    monkeypatch.setattr(_registry, "add", replaced)
+    stage.play(delegate=None).wait_session()
+    assert stage.routes() == ["setup"]
+
+
+def test_delegateThatWasFreed_isRefused(stage: Stage) -> None:
+    freed = stage.delegate()
+    freed.close()
+    with pytest.raises(usher.InvalidHandleError):
+        stage.play(delegate=freed)
+
+
+class Closing(usher.Context):
+    """Another thread closes it just after it was asked whether it is closed."""
+
+    closes_next = False
+
+    @property
+    def closed(self) -> bool:
+        was = self._freed
+        if self.closes_next and not was:
+            self.closes_next = False
+            self.close()
+        return was
+
+
+@pytest.fixture
+def closing(lib: Any) -> Closing:
+    return Closing(proxy="")
+
+
+@pytest.mark.parametrize("what", ["playback.close", "playback.free", "player.close", "delegate.close", "loader.close", "observer.remove"])
+def test_end_whileAnotherThreadClosesTheContext_isNoError(closing: Closing, headend: HeadEnd, what: str) -> None:
+    with closing as context:
+        loader = usher.ResourceLoader(context, spc=lambda request: b"spc", license_url=headend.fps_url)
+        delegate = usher.DefaultDelegate(context, license_url=headend.license_url("clearkey"))
+        player = usher.Player(context)
+        ends: dict[str, Callable[[], object]] = {
+            "playback.close": (playback := player.play(delegate=delegate)).close,
+            "playback.free": playback.free,
+            "player.close": player.close,
+            "delegate.close": delegate.close,
+            "loader.close": loader.close,
+            "observer.remove": context.add_observer(lambda event: None).remove,
+        }
+        context.closes_next = True
+        ends[what]()
+        assert context.closed
+
+
+def test_playback_closedWhileAnotherThreadFreesIt_isNoError(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    playback = stage.play()
+    playback.wait_session()
+    from usher import playback as module
+
+    end = module.end
+
+    def freed(context: usher.Context, function: Any, *arguments: object) -> None:
+        monkeypatch.setattr(module, "end", end)
+        stage.call(playback.free).result()
+        end(context, function, *arguments)
+
+    monkeypatch.setattr(module, "end", freed)
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "teardown"]
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_whatHasAHandle_isNotCopied(stage: Stage, how: Callable[[object], object]) -> None:
+    """A copy would free what the original still uses."""
+    playback = stage.play()
+    playback.wait_session()
+    loader = usher.ResourceLoader(stage.context, spc=lambda request: b"spc", license_url=stage.headend.fps_url)
+    for original in (stage.context, stage.player, stage.delegate(), playback, loader, stage.context.add_observer(stage.events)):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            how(original)
+    gc.collect()
+    assert playback.session_state is usher.SessionState.ACTIVE
+
+
+def test_argumentOfAnotherType_isRefusedAndLeavesNothingBehind(stage: Stage) -> None:
+    delegate, held = stage.delegate(), _registry.count()
+    for options in ({"delegate": "a text"}, {"clear": "no"}, {"content_id": 5}, {"content_token": 5}):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            stage.player.play(**{"delegate": delegate, **options})  # type: ignore[arg-type]
+    playback = stage.player.play(delegate=delegate, clear=True)
+    while_playing = _registry.count()
+    with pytest.raises(TypeError):
+        playback.request_content_id(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        playback.load_resource(5)  # type: ignore[arg-type]
+    assert (held, _registry.count()) == (while_playing - 1, while_playing)
+
+
+def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:
+    """With all that was in it: its session is torn down, nothing is left for C to call."""
+    context = usher.Context(proxy="")
+    delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url)
+    events: list[usher.EventType] = []
+    context.add_observer(lambda event: events.append(event.type))
+    playback = usher.Player(context).play(headend.content_token(), delegate=delegate)
+    playback.wait_session()
+    playback.close()
+    playback.wait_closed()
+    with pytest.warns(ResourceWarning, match="not closed"):
+        del context, delegate, playback
+        deadline = time.monotonic() + REAL_TIMEOUT_S
+        while _registry.count() and time.monotonic() < deadline:  # library threads let go of it in their own time
+            gc.collect()
+    assert headend.journal.routes() == ["setup", "teardown"]
+    assert events[-1] is usher.EventType.PLAYBACK_CLOSED
