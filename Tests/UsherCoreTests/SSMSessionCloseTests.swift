@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// The race table of the protocol page, section 5.13, row by row.
+/// The table of docs/protocol.md, "Who wins", row by row.
 @Suite struct SSMSessionCloseTests {
   @Test func close_active_tearsDownOnce() {
     var s = SessionDriver.active()

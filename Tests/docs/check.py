@@ -112,6 +112,23 @@ def options() -> None:
     claim(f"docs/protocol.md has the header's defaults, where it says one of the {compared}", wrong if compared else ["none was compared"])
 
 
+def references() -> None:
+    """Comments cite a heading of docs, "(protocol.md: Who wins)", or a document that docs/conformance.md explains, "(loader page)"; nothing else."""
+    headings = {page.name: re.findall(r"^#+ (.*)$", text_of(page), re.M) for page in PAGES}
+    explained = text_of(ROOT / "docs" / "conformance.md").partition("\n## ")[0]
+    folders = [ROOT / name for name in ("bindings/python", "Sources", "Tests", "include", "examples", "scripts")]
+    code = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".swift", ".c", ".h", ".hpp", ".cpp")]
+    found, wrong = 0, []
+    for path in sorted(set(code) - {Path(__file__).resolve()}):
+        text = text_of(path)
+        cited = {f"{page}: {heading}": heading in headings.get(page, []) for page, heading in re.findall(r"([\w-]+\.md): ([A-Z][^;)\"]*)", text)}
+        cited |= {name: name in explained for name in re.findall(r"\b(?:SSM v1|SSM V2|multi-instance|customer SSM|loader) page\b", text)}
+        cited |= dict.fromkeys(re.findall(r"\b[Pp]rotocol §?\d[\d.]*|\(S\d\b[^)]*\)|§ ?\d[\d.]*", text), False)
+        found += len(cited)
+        wrong += [f"{path.relative_to(ROOT)}: {name}" for name, leads in cited.items() if not leads]
+    claim(f"the {found} references of comments to docs lead somewhere", wrong if found else ["none was found"])
+
+
 def no_machine() -> None:
     """Nothing names a folder of one machine."""
     pages = [*PAGES, *(ROOT / name for name in ("Makefile", "CMakeLists.txt", "Package.swift", ".ci/run")), *(ROOT / "scripts").glob("*")]
@@ -126,7 +143,7 @@ def no_machine() -> None:
 
 
 def main() -> int:
-    for check in (quotes, links, paths, names, ledger, options, no_machine):
+    for check in (quotes, links, paths, names, ledger, options, references, no_machine):
         check()
     return 1 if failed else 0
 

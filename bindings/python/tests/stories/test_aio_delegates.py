@@ -31,7 +31,7 @@ async def play(stage: AioStage, delegate: usher.aio.Delegate, token: str | None 
 
 @story(headend=NO_SESSIONS, uses_threads=True)
 async def test_steps_asCoroutines_areAwaitedOnTheLoop(stage: AioStage) -> None:
-    """Every step may be a coroutine, and awaits what is built in (protocol 5.12)."""
+    """Every step may be a coroutine, and awaits what is built in (delegates.md: Hooks)."""
     me, asked = threading.get_ident(), []
 
     class Own(usher.aio.CommonDelegate):
@@ -59,7 +59,7 @@ async def test_steps_asCoroutines_areAwaitedOnTheLoop(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_steps_plainOrOfTheSuperclass_work(stage: AioStage) -> None:
-    """A step may be a plain function, and what the superclass makes can be awaited (protocol 5.12)."""
+    """A step may be a plain function, and what the superclass makes can be awaited (delegates.md: Hooks)."""
 
     class Own(usher.aio.DefaultDelegate):
         def scheme(self) -> str:
@@ -84,7 +84,7 @@ async def test_steps_plainOrOfTheSuperclass_work(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_headersStep_thatAwaitsNone_doesNotSendTheRequest(stage: AioStage) -> None:
-    """No headers: no request (protocol 5.12)."""
+    """No headers: no request (delegates.md: Hooks)."""
 
     class Own(usher.aio.CommonDelegate):
         async def http_headers(self, call: usher.aio.HookCall[dict[str, str]]) -> None:
@@ -134,7 +134,7 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
 
 @story(headend=NO_SESSIONS)
 async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -> None:
-    """A close ends the questions of its playback; what the coroutine answers then does nothing (protocol 5.13)."""
+    """A close ends the questions of its playback; what the coroutine answers then does nothing (protocol.md: Who wins)."""
     go = asyncio.Event()
 
     class Own(usher.aio.CommonDelegate):
@@ -155,7 +155,7 @@ async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -
 
 @story
 async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: AioStage) -> None:
-    """The delegate lives as long as a playback uses it, and no longer (protocol 5.8)."""
+    """The delegate lives as long as a playback uses it, and no longer (protocol.md: When it fails)."""
 
     class Own(usher.aio.SSPDelegate):
         async def http_headers(self, call: usher.aio.HookCall[dict[str, str]]) -> dict[str, str]:
@@ -185,7 +185,7 @@ async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: Ai
 
 @story(headend={"limit": 3})
 async def test_multiInstance_inAsyncio_findsTheTokenOfEachStream(stage: AioStage) -> None:
-    """Each stream with the token of its content identifier, each playback with a session of its own (S2)."""
+    """Each stream with the token of its content identifier, each playback with a session of its own (multi-instance page)."""
     delegate = usher.aio.MultiInstanceDelegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
     tokens = {name: stage.headend.content_token(name, name) for name in ("main", "preview")}
     delegate.tokens["main"] = tokens["main"]
@@ -203,7 +203,7 @@ async def test_multiInstance_inAsyncio_findsTheTokenOfEachStream(stage: AioStage
 
 @story
 async def test_sspV2_inAsyncio_isSetUpByTheFirstLicence(stage: AioStage) -> None:
-    """The first licence reply opens the session, and wait_session() waits for it (protocol 2.2)."""
+    """The first licence reply opens the session, and wait_session() waits for it (protocol.md: SSP V2)."""
     url = stage.headend.license_url("clearkey", api="v2")
     delegate = usher.aio.SSPV2Delegate(stage.context, license_url=url, ssm_url=stage.headend.ssm_url, teardown_on_close=True)
     playback = await play(stage, delegate, stage.headend.content_token())
@@ -218,7 +218,7 @@ async def test_sspV2_inAsyncio_isSetUpByTheFirstLicence(stage: AioStage) -> None
 
 @story(headend=NO_SESSIONS)
 async def test_sspV2_withoutASession_isSetUpAllTheSame(stage: AioStage) -> None:
-    """A reply without a session token: content that needs none (protocol 2.2)."""
+    """A reply without a session token: content that needs none (protocol.md: SSP V2)."""
     url = stage.headend.license_url("clearkey", api="v2")
     delegate = usher.aio.SSPV2Delegate(stage.context, license_url=url, ssm_url=stage.headend.ssm_url)
     playback = await play(stage, delegate, stage.headend.content_token())
@@ -229,7 +229,7 @@ async def test_sspV2_withoutASession_isSetUpAllTheSame(stage: AioStage) -> None:
 
 @story
 async def test_clearItem_inAsyncio_needsNothing(stage: AioStage) -> None:
-    """A clear stream has no session and needs no token (S2)."""
+    """A clear stream has no session and needs no token (multi-instance page)."""
     playback = await stage.player.play(delegate=stage.delegate(), clear=True)
     await playback.wait_session()
     await stage.settle()
@@ -240,7 +240,7 @@ async def test_clearItem_inAsyncio_needsNothing(stage: AioStage) -> None:
 
 @story
 async def test_lateContentToken_inAsyncio_isTaken(stage: AioStage) -> None:
-    """A token may be given to a playback that was started without one (protocol 5.4)."""
+    """A token may be given to a playback that was started without one (delegates.md: Content tokens that come late, or go stale)."""
     playback = await stage.player.play(delegate=stage.delegate())
     waiting = asyncio.ensure_future(playback.wait_session())
     await stage.settle()
@@ -256,7 +256,7 @@ async def test_lateContentToken_inAsyncio_isTaken(stage: AioStage) -> None:
 
 @story
 async def test_customer_asCoroutines_isAwaited(stage: AioStage) -> None:
-    """license() and heartbeat() may be coroutines (S3)."""
+    """license() and heartbeat() may be coroutines (customer SSM page)."""
     asked: list[Any] = []
 
     class Portal(usher.aio.CustomerDelegate):
@@ -284,7 +284,7 @@ async def test_customer_asCoroutines_isAwaited(stage: AioStage) -> None:
 
 @story(failures=True)
 async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
-    """An exception counts as failed, and is the cause of what comes of it (S3)."""
+    """An exception counts as failed, and is the cause of what comes of it (customer SSM page)."""
     answers = [True, False]
 
     async def license(request: usher.aio.CustomerRequest) -> usher.LicenseResponse:
@@ -312,7 +312,7 @@ async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
 
 @story(breaks_rules=("late-beat",))
 async def test_suspendedAndResumed_inAsyncio_beatsAtOnce(stage: AioStage) -> None:
-    """Suspending and resuming a context or a playback (protocol 5.8)."""
+    """Suspending and resuming a context or a playback (protocol.md: When it fails)."""
     playback = await stage.play(delegate=stage.delegate(suspend=usher.Suspend.PAUSE))
     await playback.wait_session()
     stage.context.suspend()

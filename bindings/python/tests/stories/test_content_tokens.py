@@ -53,7 +53,7 @@ def sent_tokens(stage: Stage, route: str) -> list[str]:
 
 
 def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
-    """The first licence uses the token given with the stream (protocol 5.3)."""
+    """The first licence uses the token given with the stream (protocol.md: Licences)."""
     tokens = Tokens(stage)
     initial = stage.headend.content_token()
     assert stage.clear_keys(played(stage, tokens, initial)) == {KID: KEY}
@@ -62,7 +62,7 @@ def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
 
 
 def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> None:
-    """Without an initial token even the first licence calls back; set-up and licence share the answer (protocol 5.3)."""
+    """Without an initial token even the first licence calls back; set-up and licence share the answer (protocol.md: Licences)."""
     tokens = Tokens(stage)
     assert stage.clear_keys(played(stage, tokens)) == {KID: KEY}
     assert len(tokens.requests) == 1
@@ -71,7 +71,8 @@ def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> 
 
 @pytest.mark.parametrize("policy", [R.CALLBACK_ONLY, R.ALWAYS])
 def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.Resetup) -> None:
-    """From device to AirPlay: a new token, the old session torn down, a new set-up with the new token, the licence with both (S0; protocol 5.3)."""
+    """From device to AirPlay: a new token, the old session torn down, a new set-up with the new token, the licence with both
+    (SSM v1 page; protocol.md: Licences)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
     stage.clear_keys(playback)
@@ -88,7 +89,7 @@ def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.
 
 
 def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stage) -> None:
-    """Key rotation under one session: the callback is asked, the session is used again (protocol 5.3)."""
+    """Key rotation under one session: the callback is asked, the session is used again (protocol.md: Licences)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=R.NEVER)
     stage.clear_keys(playback)
@@ -98,7 +99,7 @@ def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stag
 
 
 def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactory) -> None:
-    """Callback absent: the original token is reused; whether the session is set up again is a policy (protocol 5.3)."""
+    """Callback absent: the original token is reused; whether the session is set up again is a policy (protocol.md: Licences)."""
     for policy, routes in [
         (R.CALLBACK_ONLY, ["setup", "license", "license"]),
         (R.NEVER, ["setup", "license", "license"]),
@@ -115,7 +116,7 @@ def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactor
 
 @pytest.mark.parametrize("policy", list(R))
 def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher.Resetup) -> None:
-    """Two licence requests before the first is answered are one start: one session, and the callback is not asked (protocol 5.3)."""
+    """Two licence requests before the first is answered are one start: one session, and the callback is not asked (protocol.md: Licences)."""
     tokens = Tokens(stage)
     stage.headend.faults.add("license", Fault.stall("before"), times=2)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
@@ -130,7 +131,7 @@ def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher
 
 
 def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
-    """Only non-renewal licence requests call back; renewals carry the session token alone (protocol 5.3)."""
+    """Only non-renewal licence requests call back; renewals carry the session token alone (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage)
     playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
@@ -144,7 +145,7 @@ def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) -> None:
-    """The renewal flag is reset in all cases: after a renewal that failed, a licence request is one again (protocol 5.3)."""
+    """The renewal flag is reset in all cases: after a renewal that failed, a licence request is one again (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.player.play(
         stage.headend.content_token(), delegate=stage.delegate(retry_permille=usher.OFF), payload=lambda request: CHALLENGE
@@ -159,7 +160,7 @@ def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) ->
 
 
 def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> None:
-    """While a callback is pending, further requests wait for it instead of being refused; it is asked once for all (protocol 5.3)."""
+    """While a callback is pending, further requests wait for it instead of being refused; it is asked once for all (protocol.md: Licences)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, stage.headend.content_token())
     stage.clear_keys(playback)
@@ -175,7 +176,8 @@ def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> No
 
 @pytest.mark.parametrize("late", [False, True])
 def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, late: bool) -> None:
-    """null, or no answer in 5 s: the licence fails with "content token unavailable" (5022); what plays goes on (protocol 5.3, 5.13)."""
+    """null, or no answer in 5 s: the licence fails with "content token unavailable" (5022); what plays goes on
+    (protocol.md: Licences; protocol.md: Who wins)."""
     tokens = Tokens(stage, usher.LATER if late else None)
     playback = played(stage, tokens, stage.headend.content_token())
     stage.clear_keys(playback)
@@ -194,7 +196,7 @@ def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, 
 
 
 def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage) -> None:
-    """The new set-up may be refused: the request fails with that, and playback must stop (protocol 5.3)."""
+    """The new set-up may be refused: the request fails with that, and playback must stop (protocol.md: Licences)."""
     playback = played(stage, Tokens(stage), stage.headend.content_token())
     stage.clear_keys(playback)
     stage.headend.faults.add("setup", Fault.error(1007))
@@ -206,7 +208,7 @@ def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage
 
 
 def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory) -> None:
-    """Without SSM a further licence goes out with a fresh token (protocol 5.3, 4.2: anti-replay)."""
+    """Without SSM a further licence goes out with a fresh token (anti-replay; protocol.md: Licences; headend.md: Tokens)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     tokens = Tokens(stage)
     playback = played(stage, tokens, stage.headend.content_token(jti="first"), ssm_url=None)
@@ -228,7 +230,7 @@ def wait_for_token(stage: Stage, **options: Any) -> usher.Playback:
 
 @pytest.mark.parametrize("after_ms", [0, 1, 4_999])
 def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
-    """A token may be added once to the current source; 5 s are waited for it (protocol 5.4)."""
+    """A token may be added once to the current source; 5 s are waited for it (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)
     stage.advance(after_ms)
@@ -239,7 +241,8 @@ def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
 
 
 def test_lateToken_neverGiven_failsAfter5s(stage: Stage) -> None:
-    """Then "content token not available", 5022, as set-up error and for the licences that wait (protocol 5.4)."""
+    """Then "content token not available", 5022, as set-up error and for the licences that wait
+    (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)
     stage.advance(4_999)
@@ -255,7 +258,7 @@ def test_lateToken_neverGiven_failsAfter5s(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("wait_ms", "wanted_ms"), [(200, 200), (usher.OFF, 0), (60_000, 60_000)])
 def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms: int) -> None:
-    """`token_wait_ms` says how long; OFF: not at all (protocol 5.4)."""
+    """`token_wait_ms` says how long; OFF: not at all (delegates.md: Content tokens that come late, or go stale)."""
     wait_for_token(stage, token_wait_ms=wait_ms)
     if wanted_ms:
         stage.advance(wanted_ms - 1)
@@ -265,7 +268,8 @@ def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms
 
 
 def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
-    """Later changes for the same source are refused: a token that is known is not replaced (protocol 5.4)."""
+    """Later changes for the same source are refused: a token that is known is not replaced
+    (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     first = stage.headend.content_token("first")
     playback.set_content_token(first)
@@ -281,7 +285,7 @@ def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
-    """An empty token is refused: the web SDK's empty string is not followed (protocol 5.13)."""
+    """An empty token is refused: the web SDK's empty string is not followed (protocol.md: Who wins)."""
     playback = wait_for_token(stage)
     with pytest.raises(usher.InvalidArgumentError):
         playback.set_content_token(token)
@@ -291,7 +295,7 @@ def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: st
 
 
 def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
-    """Closed, replaced or freed: there is nothing to give a token to (protocol 5.4)."""
+    """Closed, replaced or freed: there is nothing to give a token to (delegates.md: Content tokens that come late, or go stale)."""
     token = stage.headend.content_token()
     closed = wait_for_token(stage)
     closed.close()
@@ -310,7 +314,8 @@ def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
 
 
 def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
-    """Whoever has the token first: a token given by the host ends the question (protocol 5.3, 5.4)."""
+    """Whoever has the token first: a token given by the host ends the question
+    (protocol.md: Licences; delegates.md: Content tokens that come late, or go stale)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens)
     mine = stage.headend.content_token("mine")
@@ -326,7 +331,8 @@ def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
 
 
 def test_lateToken_withSync_isGivenByAnotherThread(stage: Stage) -> None:
-    """A sync play() waits for token and set-up, at most its cap; another thread gives the token (protocol 5.2, 5.6)."""
+    """A sync play() waits for token and set-up, at most its cap; another thread gives the token
+    (protocol.md: When it fails; protocol.md: Who wins)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     told: list[usher.Playback] = []
     stage.context.add_observer(lambda event: told.append(event.playback) if event.playback else None)  # type: ignore[arg-type]

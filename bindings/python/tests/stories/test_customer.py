@@ -68,7 +68,8 @@ def play(stage: Stage, delegate: usher.Delegate, **options: Any) -> usher.Playba
 
 
 def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
-    """license() is called when a licence is first required; it sets the session up itself, and answers with CKC and period (S3; protocol 5.9)."""
+    """license() is called when a licence is first required; it sets the session up itself, and answers with CKC and period
+    (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal, tag="mine")
     stage.settle()
@@ -86,7 +87,7 @@ def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
 
 @pytest.mark.parametrize("key_system", list(usher.KeySystem))
 def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, key_system: usher.KeySystem) -> None:
-    """keySystem is the DASH ContentProtection scheme identifier (S3; protocol 5.9)."""
+    """keySystem is the DASH ContentProtection scheme identifier (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(f"urn:uuid:{key_system.value.upper()}", b"message")
@@ -96,7 +97,8 @@ def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, ke
 
 
 def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
-    """renewType enforced, the default: the library asks for a renewal each period, with a fresh payload (S3; protocol 5.9)."""
+    """renewType enforced, the default: the library asks for a renewal each period, with a fresh payload
+    (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, RENEWALS)
     renewed: list[usher.License] = []
     playback = play(stage, portal, payload=lambda request: b"fresh", renewed=lambda p, license: renewed.append(license))
@@ -112,7 +114,7 @@ def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
 
 
 def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
-    """renewType heartbeat: heartbeat() is called each period, and no renewal (S3; protocol 5.9)."""
+    """renewType heartbeat: heartbeat() is called each period, and no renewal (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
@@ -123,7 +125,7 @@ def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
 
 @pytest.mark.parametrize("heartbeat_s", [0, 0.0])
 def test_customer_withoutAPeriod_callsNothing(stage: Stage, heartbeat_s: float) -> None:
-    """heartbeat 0 means none (S3; protocol 5.9)."""
+    """heartbeat 0 means none (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s))
     playback = play(stage, portal)
     assert playback.get_license(FAIRPLAY, b"spc").period_ms == 0
@@ -133,7 +135,7 @@ def test_customer_withoutAPeriod_callsNothing(stage: Stage, heartbeat_s: float) 
 
 
 def test_customer_fractionalPeriod_isKept(stage: Stage) -> None:
-    """The period is in seconds, and may be a fraction (protocol 1.3)."""
+    """The period is in seconds, and may be a fraction (protocol.md: The session)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=2.5, renew_type=usher.RenewType.HEARTBEAT))
     playback = play(stage, portal)
     assert playback.get_license(FAIRPLAY, b"spc").period_ms == 2500
@@ -142,7 +144,7 @@ def test_customer_fractionalPeriod_isKept(stage: Stage) -> None:
 
 
 def test_customer_renewalWithAnotherPeriod_changesIt(stage: Stage) -> None:
-    """Each licence response carries a heartbeat period; a later one changes it (S3)."""
+    """Each licence response carries a heartbeat period; a later one changes it (customer SSM page)."""
     portal = Portal(stage, RENEWALS, Response(b"licence", heartbeat_s=30))
     playback = play(stage, portal, payload=lambda request: b"fresh")
     playback.get_license(FAIRPLAY, b"spc")
@@ -151,7 +153,7 @@ def test_customer_renewalWithAnotherPeriod_changesIt(stage: Stage) -> None:
 
 
 def test_customer_renewalWithoutPeriod_endsThem(stage: Stage) -> None:
-    """A later answer with period 0 ends the renewals (protocol 5.9: 0 = none)."""
+    """A later answer with period 0 ends the renewals (0 = none; delegates.md: Customer SSM)."""
     portal = Portal(stage, RENEWALS, Response(b"licence"))
     playback = play(stage, portal, payload=lambda request: b"fresh")
     playback.get_license(FAIRPLAY, b"spc")
@@ -160,7 +162,7 @@ def test_customer_renewalWithoutPeriod_endsThem(stage: Stage) -> None:
 
 
 def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
-    """Without a heartbeat callback the periods pass; the session is the host's affair (protocol 5.9)."""
+    """Without a heartbeat callback the periods pass; the session is the host's affair (delegates.md: Customer SSM)."""
     asked: list[str] = []
     delegate = usher.CustomerDelegate(stage.context, license=lambda request: asked.append("license") or BEATS)  # type: ignore[func-returns-value]
     playback = play(stage, delegate)
@@ -173,7 +175,7 @@ def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
 
 
 def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> None:
-    """licenseType renewal is for periodic renewals, also those the player makes itself (S3)."""
+    """licenseType renewal is for periodic renewals, also those the player makes itself (customer SSM page)."""
     portal = Portal(stage, RENEWALS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
@@ -186,7 +188,7 @@ def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> Non
 
 
 def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
-    """One session per playback: a further licence (another track) opens no other, and is torn down once (protocol 5.10)."""
+    """One session per playback: a further licence (another track) opens no other, and is torn down once (delegates.md: Token map)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"video")
@@ -207,7 +209,7 @@ def test_customer_renewalBeforeALicence_isRefused(stage: Stage) -> None:
 
 
 def test_customer_certificate_isTheOneGiven(stage: Stage) -> None:
-    """OTVCustomerSSMDelegate(certificate:): the host gives the certificate as data (S3)."""
+    """OTVCustomerSSMDelegate(certificate:): the host gives the certificate as data (customer SSM page)."""
     playback = play(stage, Portal(stage, BEATS, certificate=b"\x30\x82 of the host"))
     assert playback.get_certificate() == b"\x30\x82 of the host"
     without = play(stage, Portal(stage, BEATS))
@@ -237,7 +239,8 @@ def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
     ],
 )
 def test_customer_withoutALicence_saysWhy(stage: Stage, answer: Any, kind: type[usher.UsherError], http_status: int, code: int, message: str) -> None:
-    """OTVSSMLicenseResponse without a licence fails the request; status, code and message of the host's server are told (S3; protocol 5.7)."""
+    """OTVSSMLicenseResponse without a licence fails the request; status, code and message of the host's server are told
+    (customer SSM page; seed-to-api.md: Notifications)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(kind) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -250,7 +253,7 @@ def test_customer_withoutALicence_saysWhy(stage: Stage, answer: Any, kind: type[
 
 
 def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
-    """The host's set-up is part of its licence callback: its 1007 is told as set-up error and LIMIT (S3; protocol 1.8)."""
+    """The host's set-up is part of its licence callback: its 1007 is told as set-up error and LIMIT (customer SSM page; errors.md: Words)."""
     playback = play(stage, Portal(stage, Response(http_status=400, service_code=1007, message="two screens already")))
     with pytest.raises(usher.LimitError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -262,7 +265,7 @@ def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
 
 
 def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
-    """A licence that failed for another reason leaves the session unopened; the next request opens it (protocol 5.9)."""
+    """A licence that failed for another reason leaves the session unopened; the next request opens it (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(http_status=503), BEATS)
     playback = play(stage, portal)
     with pytest.raises(usher.HTTPStatusError):
@@ -273,7 +276,7 @@ def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
 
 
 def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
-    """Without a licence there is no session of the host's to end (protocol 1.6)."""
+    """Without a licence there is no session of the host's to end (protocol.md: The session)."""
     portal = Portal(stage, Response(http_status=503))
     playback = play(stage, portal)
     with pytest.raises(usher.HTTPStatusError):
@@ -302,7 +305,7 @@ def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
     ids=lambda answer: repr(answer)[:60],
 )
 def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer: Any) -> None:
-    """An answer out of range is refused, and the request fails with the reason as its cause (S3)."""
+    """An answer out of range is refused, and the request fails with the reason as its cause (customer SSM page)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(usher.CallbackError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -312,7 +315,7 @@ def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer
 
 @pytest.mark.callback_errors
 def test_customer_callbackThatRaises_isTheCauseOfTheFailure(stage: Stage) -> None:
-    """If the callback fails, the application must know why (S3)."""
+    """If the callback fails, the application must know why (customer SSM page)."""
 
     def broken(request: Any) -> Any:
         raise ConnectionError("the portal is down")
@@ -328,7 +331,7 @@ def test_customer_callbackThatRaises_isTheCauseOfTheFailure(stage: Stage) -> Non
 
 
 def test_customer_answersLater_fromAnotherThread(stage: Stage) -> None:
-    """The host may answer when its server has, from any thread (protocol 5.9)."""
+    """The host may answer when its server has, from any thread (delegates.md: Customer SSM)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -352,7 +355,7 @@ def test_customer_answersWithAFuture_whenItIsDone(stage: Stage) -> None:
 
 
 def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
-    """A licence callback has `license_timeout_ms`, 10 s by default; what comes later does nothing (protocol 5.13)."""
+    """A licence callback has `license_timeout_ms`, 10 s by default; what comes later does nothing (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -366,7 +369,7 @@ def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
 
 
 def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
-    """A close during the licence callback waits for its answer, since the host has set its session up: then teardown (protocol 5.13)."""
+    """A close during the licence callback waits for its answer, since the host has set its session up: then teardown (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -382,7 +385,7 @@ def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: S
 
 
 def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
-    """The wait for the answer is at most the teardown cap (protocol 5.13)."""
+    """The wait for the answer is at most the teardown cap (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     playback.request_license(FAIRPLAY, b"spc")
@@ -430,7 +433,7 @@ def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
     "answer", [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")]
 )
 def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
-    """The host's server ended the session: heartbeat error at once, no more calls (protocol 5.13)."""
+    """The host's server ended the session: heartbeat error at once, no more calls (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer)]
     playback = play(stage, portal)
@@ -449,7 +452,7 @@ def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None
 @pytest.mark.callback_errors
 @pytest.mark.parametrize("answer", [S.TRANSPORT, S.HTTP, OSError("unreachable")])
 def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: Any) -> None:
-    """A heartbeat that failed otherwise is tried again inside its period, and nobody is alarmed (protocol 5.13)."""
+    """A heartbeat that failed otherwise is tried again inside its period, and nobody is alarmed (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer), ends(answer), None]
     playback = play(stage, portal)
@@ -461,7 +464,7 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
 
 @pytest.mark.callback_errors
 def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
-    """Heartbeat error once per outage, with the exception as its cause; a later success is told as recovery (protocol 5.13)."""
+    """Heartbeat error once per outage, with the exception as its cause; a later success is told as recovery (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     failing = [True]
 
@@ -496,7 +499,7 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
-    """A heartbeat has three eighths of its period: one that hangs can still be tried again inside it (protocol 5.13)."""
+    """A heartbeat has three eighths of its period: one that hangs can still be tried again inside it (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
@@ -510,7 +513,7 @@ def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> Non
 
 
 def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
-    """heartbeat() may go on after it returned; the next one waits for its period (S3)."""
+    """heartbeat() may go on after it returned; the next one waits for its period (customer SSM page)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
@@ -527,7 +530,7 @@ def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> None:
-    """In enforced mode a renewal the host could not get counts like a heartbeat that failed (protocol 5.13)."""
+    """In enforced mode a renewal the host could not get counts like a heartbeat that failed (protocol.md: Who wins)."""
 
     def broken(request: Any) -> Any:
         raise OSError("unreachable")
@@ -545,7 +548,7 @@ def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> N
 
 
 def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
-    """A zap ends the old session before the new item gets its licence (protocol 5.6)."""
+    """A zap ends the old session before the new item gets its licence (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     play(stage, portal).get_license(FAIRPLAY, b"one")
     play(stage, portal).get_license(FAIRPLAY, b"two")
@@ -554,7 +557,7 @@ def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
 
 
 def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> None:
-    """The wait for the old session's end is bounded (protocol 5.2, 5.13)."""
+    """The wait for the old session's end is bounded (protocol.md: When it fails; protocol.md: Who wins)."""
     calls: list[usher.SessionCall] = []
     portal = Portal(stage, BEATS)
     portal.ends = lambda call: calls.append(call) or usher.LATER  # type: ignore[func-returns-value]
@@ -577,7 +580,7 @@ def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> 
 
 @pytest.mark.callback_errors
 def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
-    """A session the host could not end is told as teardown error (protocol 5.7)."""
+    """A session the host could not end is told as teardown error (seed-to-api.md: Notifications)."""
     portal = Portal(stage, BEATS)
     portal.ends = ends(OSError("unreachable"))
     playback = play(stage, portal)
@@ -590,7 +593,7 @@ def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
 
 
 def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
-    """The delegate lives as long as a playback uses it (protocol 5.8)."""
+    """The delegate lives as long as a playback uses it (protocol.md: When it fails)."""
     asked: list[str] = []
 
     class Own(usher.CustomerDelegate):
@@ -611,6 +614,6 @@ def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
     "options", [{}, {"license": None}, {"license": lambda r: BEATS, "certificate": b""}, {"license": lambda r: BEATS, "jitter_permille": 501}]
 )
 def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """Without a licence callback there is nothing to ask (S3)."""
+    """Without a licence callback there is nothing to ask (customer SSM page)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.CustomerDelegate(stage.context, **options)

@@ -50,7 +50,7 @@ def play(stage: Stage, delegate: usher.Delegate, token: str | None = None, **opt
 
 
 def test_defaultDelegate_withAHeader_sendsItWithTheLicenceRequest(stage: Stage) -> None:
-    """setHTTPHeader() says what licence requests carry; there is no session (S2; protocol 5.12)."""
+    """setHTTPHeader() says what licence requests carry; there is no session (multi-instance page; delegates.md: Hooks)."""
     delegate = default(stage)
     token = stage.headend.content_token()
     delegate.set_http_header(HEADER, token)
@@ -64,7 +64,7 @@ def test_defaultDelegate_withAHeader_sendsItWithTheLicenceRequest(stage: Stage) 
 
 
 def test_defaultDelegate_withoutAHeader_isRefusedByTheServer(stage: Stage) -> None:
-    """No token is needed to send; what the server says to that is told (protocol 5.12)."""
+    """No token is needed to send; what the server says to that is told (delegates.md: Hooks)."""
     playback = play(stage, default(stage))
     with pytest.raises(usher.RefusedError) as caught:
         stage.clear_keys(playback)
@@ -73,7 +73,7 @@ def test_defaultDelegate_withoutAHeader_isRefusedByTheServer(stage: Stage) -> No
 
 
 def test_defaultDelegate_forTheNextStream_takesTheNextHeader(stage: Stage) -> None:
-    """One stream after the other, each with the header set before it (S2)."""
+    """One stream after the other, each with the header set before it (multi-instance page)."""
     delegate = default(stage)
     tokens = [stage.headend.content_token(account) for account in ("first", "second")]
     for token in tokens:
@@ -84,7 +84,7 @@ def test_defaultDelegate_forTheNextStream_takesTheNextHeader(stage: Stage) -> No
 
 
 def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
-    """setHTTPHeader: None takes a header away; its name is compared without case (protocol 5.12)."""
+    """setHTTPHeader: None takes a header away; its name is compared without case (delegates.md: Hooks)."""
     delegate = default(stage)
     delegate.set_http_header("X-Device", "tv")
     delegate.set_http_header(HEADER, stage.headend.content_token())
@@ -96,7 +96,7 @@ def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
 
 
 def test_defaultDelegate_playbackWithItsOwnToken_sendsThatOne(stage: Stage) -> None:
-    """The token given to play() goes before the header of the delegate of the same name (protocol 3.2)."""
+    """The token given to play() goes before the header of the delegate of the same name (protocol.md: Licences)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token("of the header"))
     token = stage.headend.content_token("of the playback")
@@ -105,7 +105,7 @@ def test_defaultDelegate_playbackWithItsOwnToken_sendsThatOne(stage: Stage) -> N
 
 
 def test_defaultDelegate_withAnotherTokenHeader_sendsTheTokenUnderIt(stage_factory: StageFactory) -> None:
-    """The header's name can be overridden per delegate (protocol 3.2)."""
+    """The header's name can be overridden per delegate (protocol.md: Licences)."""
     stage = stage_factory(headend={"ssm_required": "never", "auth_headers": ("x-token",)})
     token = stage.headend.content_token()
     assert stage.clear_keys(play(stage, default(stage, token_header="X-Token"), token)) == {KID: KEY}
@@ -114,7 +114,8 @@ def test_defaultDelegate_withAnotherTokenHeader_sendsTheTokenUnderIt(stage_facto
 
 
 def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -> None:
-    """Extra headers, e.g. a tenant id, go with licence and certificate requests; the token only with the licence's (protocol 1.2, 3.3)."""
+    """Extra headers, e.g. a tenant id, go with licence and certificate requests; the token only with the licence's
+    (protocol.md: The session; protocol.md: Licences)."""
     stage.headend.add_key(KID, KEY, "movie")
     delegate = default(stage, "fairplay", certificate_url=stage.headend.certificate_url("fairplay"), extra_headers="nv-tenant-id: TENANT1\nX-Two: 2")
     token = stage.headend.content_token(content_id="movie")
@@ -127,7 +128,7 @@ def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -
 
 
 def test_defaultDelegate_renewal_goesToTheLicenceServerWithRenewTrue(stage: Stage) -> None:
-    """Without sessions a renewal is asked of the licence server, also for Widevine (protocol 1.5, 5.12)."""
+    """Without sessions a renewal is asked of the licence server, also for Widevine (protocol.md: Heartbeats or renewals; delegates.md: Hooks)."""
     playback = play(stage, default(stage, "widevine"))
     for route in ("license", "license-renewal"):
         stage.headend.faults.add(route, Fault.reply(200, body=widevine_license(b"again")))
@@ -138,7 +139,7 @@ def test_defaultDelegate_renewal_goesToTheLicenceServerWithRenewTrue(stage: Stag
 
 
 def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
-    """Nothing but licences is asked for without a session manager (protocol 1.6)."""
+    """Nothing but licences is asked for without a session manager (protocol.md: The session)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token())
     for _ in range(3):
@@ -153,7 +154,7 @@ def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
     [{}, {"license_url": ""}, {"license_url": "ftp://127.0.0.1/"}, {"license_url": "http://tenant.example.invalid/"}, {"hook_timeout_ms": -1}],
 )
 def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """The licence URL is what a default delegate cannot be without (protocol 5.1)."""
+    """The licence URL is what a default delegate cannot be without (delegates.md: Which delegate)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.DefaultDelegate(stage.context, **options)
     with pytest.raises(TypeError):
@@ -161,7 +162,7 @@ def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: 
 
 
 def test_header_thatIsNone_isRefused(stage: Stage) -> None:
-    """A header's value is one line (protocol 3.2)."""
+    """A header's value is one line (protocol.md: Licences)."""
     delegate = default(stage)
     for name, value in [("", "x"), ("a b", "x"), ("X", "a\nb"), ("X", "a\rb"), ("X", "a\0b"), ("X:", "y"), ("X", "y" * 70_000)]:
         with pytest.raises(usher.InvalidArgumentError):
@@ -172,14 +173,16 @@ def test_header_thatIsNone_isRefused(stage: Stage) -> None:
 
 
 def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
-    """OTVDefaultLicenseDelegate is a subclass of OTVCommonLicenseDelegate: with nothing overridden they do the same (S2; protocol 5.12)."""
+    """OTVDefaultLicenseDelegate is a subclass of OTVCommonLicenseDelegate: with nothing overridden they do the same
+    (multi-instance page; delegates.md: Hooks)."""
     delegate = usher.CommonDelegate(stage.context, license_url=stage.headend.license_url("clearkey"))
     delegate.set_http_header(HEADER, stage.headend.content_token())
     assert stage.clear_keys(play(stage, delegate)) == {KID: KEY}
 
 
 def test_headersStep_answers_inPlaceOfTokenAndHeaders(stage: Stage) -> None:
-    """generateHTTPHeaders(assetID): its headers go out in place of the built-in ones, and it is told the asset ID (S2; protocol 5.12)."""
+    """generateHTTPHeaders(assetID): its headers go out in place of the built-in ones, and it is told the asset ID
+    (multi-instance page; delegates.md: Hooks)."""
     token = stage.headend.content_token("from the hook")
     asked: list[usher.HookCall[Any]] = []
 
@@ -200,7 +203,7 @@ def test_headersStep_answers_inPlaceOfTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_headersStep_none_doesNotSendTheRequest(stage: Stage) -> None:
-    """generateHTTPHeaders() -> nil: the licence request is not sent (protocol 5.12)."""
+    """generateHTTPHeaders() -> nil: the licence request is not sent (delegates.md: Hooks)."""
     playback = play(stage, common(stage, http_headers=lambda self, call: None))
     with pytest.raises(usher.DeclinedError) as caught:
         stage.clear_keys(playback)
@@ -212,7 +215,7 @@ def test_headersStep_none_doesNotSendTheRequest(stage: Stage) -> None:
 
 
 def test_headersStep_empty_sendsTheRequestWithoutThem(stage: Stage) -> None:
-    """generateHTTPHeaders() -> [:]: the request is sent without extra headers (protocol 5.12)."""
+    """generateHTTPHeaders() -> [:]: the request is sent without extra headers (delegates.md: Hooks)."""
     playback = play(stage, common(stage, http_headers={}), stage.headend.content_token())
     with pytest.raises(usher.RefusedError):
         stage.clear_keys(playback)
@@ -222,7 +225,7 @@ def test_headersStep_empty_sendsTheRequestWithoutThem(stage: Stage) -> None:
 
 
 def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
-    """What a subclass gets from its superclass: the token header and those of setHTTPHeader (protocol 5.12)."""
+    """What a subclass gets from its superclass: the token header and those of setHTTPHeader (delegates.md: Hooks)."""
     made: list[Any] = []
 
     class Own(usher.CommonDelegate):
@@ -241,7 +244,7 @@ def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
-    """getLicenseRequestUrl() says where the licence is asked for; the delegate then needs no URL of its own (protocol 5.12)."""
+    """getLicenseRequestUrl() says where the licence is asked for; the delegate then needs no URL of its own (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def license_url(self, call: usher.HookCall[str]) -> str:
@@ -253,7 +256,7 @@ def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
 
 
 def test_urlStep_ofTheSuperclass_hasRenewTrueForRenewals(stage: Stage) -> None:
-    """getLicenseRequestUrl() is the licence URL, with renew=true during renewal (protocol 5.12)."""
+    """getLicenseRequestUrl() is the licence URL, with renew=true during renewal (delegates.md: Hooks)."""
     urls: list[Any] = []
 
     class Own(usher.CommonDelegate):
@@ -271,7 +274,7 @@ def test_urlStep_ofTheSuperclass_hasRenewTrueForRenewals(stage: Stage) -> None:
 
 
 def test_bodyStep_answers_whatIsSent(stage: Stage) -> None:
-    """A delegate may wrap the payload as its licence server wants it (protocol 5.12)."""
+    """A delegate may wrap the payload as its licence server wants it (delegates.md: Hooks)."""
     body = usher.clear_key_request([KID])
 
     class Own(usher.CommonDelegate):
@@ -286,7 +289,7 @@ def test_bodyStep_answers_whatIsSent(stage: Stage) -> None:
 
 
 def test_bodyStep_ofTheSuperclass_isTheChallengeInJsonForWidevine(stage: Stage) -> None:
-    """Widevine's JSON form: {"challenge": base64} (protocol 3.4)."""
+    """Widevine's JSON form: {"challenge": base64} (protocol.md: Licences)."""
     made: list[bytes] = []
 
     class Own(usher.CommonDelegate):
@@ -300,7 +303,7 @@ def test_bodyStep_ofTheSuperclass_isTheChallengeInJsonForWidevine(stage: Stage) 
 
 
 def test_licenceStep_answers_inPlaceOfWhatTheReplyHas(stage: Stage) -> None:
-    """getCkcFromLicenseResponse() picks the licence out of a reply that is built otherwise (protocol 5.12)."""
+    """getCkcFromLicenseResponse() picks the licence out of a reply that is built otherwise (delegates.md: Hooks)."""
     asked: list[Any] = []
 
     def license_from_reply(self: Any, call: usher.HookCall[bytes]) -> bytes:
@@ -314,7 +317,7 @@ def test_licenceStep_answers_inPlaceOfWhatTheReplyHas(stage: Stage) -> None:
 
 
 def test_licenceStep_ofTheSuperclass_isTheCkc(stage: Stage) -> None:
-    """The built-in step takes CkcMessage out of the reply's JSON, base64 decoded (protocol 3.3, 5.12)."""
+    """The built-in step takes CkcMessage out of the reply's JSON, base64 decoded (protocol.md: Licences; delegates.md: Hooks)."""
     stage.headend.add_key(KID, KEY, "movie")
 
     class Own(usher.CommonDelegate):
@@ -329,7 +332,7 @@ def test_licenceStep_ofTheSuperclass_isTheCkc(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_licenceStep_whoseSuperclassFindsNone_hasItsErrorAsTheCause(stage: Stage) -> None:
-    """JSON without CkcMessage is a licence failure (protocol 3.3)."""
+    """JSON without CkcMessage is a licence failure (protocol.md: Licences)."""
 
     class Own(usher.CommonDelegate):
         def license_from_reply(self, call: usher.HookCall[bytes]) -> bytes:
@@ -344,7 +347,7 @@ def test_licenceStep_whoseSuperclassFindsNone_hasItsErrorAsTheCause(stage: Stage
 
 
 def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
-    """An HTTP error is told as such; the step is for replies that have a licence (protocol 3.6)."""
+    """An HTTP error is told as such; the step is for replies that have a licence (errors.md: Words)."""
     playback = play(stage, common(stage, license_from_reply=b"never"), stage.headend.content_token())
     stage.headend.faults.add("license", Fault.error(4027))
     with pytest.raises(usher.RefusedError) as caught:
@@ -353,7 +356,7 @@ def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
 
 
 def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
-    """certificate() may come from anywhere, e.g. from the application's bundle; no URL is needed (protocol 5.12)."""
+    """certificate() may come from anywhere, e.g. from the application's bundle; no URL is needed (delegates.md: Hooks)."""
     playback = play(stage, common(stage, certificate=b"bundled"))
     assert playback.get_certificate() == b"bundled"
     assert playback.request_certificate().result(10) == b"bundled"
@@ -361,7 +364,7 @@ def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
 
 
 def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
-    """certificate(): downloaded on first use, then from memory (protocol 3.3, 5.12)."""
+    """certificate(): downloaded on first use, then from memory (protocol.md: Licences; delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:
@@ -377,7 +380,7 @@ def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_certificateStep_whoseDownloadFails_failsAndIsTriedAgain(stage: Stage) -> None:
-    """A failed download is not cached: the next request tries again (protocol 3.3)."""
+    """A failed download is not cached: the next request tries again (protocol.md: Licences)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:
@@ -394,7 +397,7 @@ def test_certificateStep_whoseDownloadFails_failsAndIsTriedAgain(stage: Stage) -
 
 
 def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> None:
-    """contentIdentifier(url) says what goes into the SPC (protocol 4.6, 5.12)."""
+    """contentIdentifier(url) says what goes into the SPC (delegates.md: Token map; delegates.md: Hooks)."""
     asked: list[Any] = []
 
     def content_identifier(self: Any, call: usher.HookCall[bytes]) -> bytes:
@@ -408,7 +411,7 @@ def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> 
 
 
 def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
-    """Apple's contentIdentifier(url:) answers the decoded JSON, as bytes (protocol 4.6)."""
+    """Apple's contentIdentifier(url:) answers the decoded JSON, as bytes (delegates.md: Token map)."""
     playback = play(stage, default(stage))
     assert playback.get_content_id(SKD) == IDENTIFIER
     assert playback.get_content_id(SKD.replace("skd:", "SKD:") + "?x=1#y") == IDENTIFIER
@@ -420,7 +423,7 @@ def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
 
 
 def test_schemeStep_answers_whatIsStrippedFromIdentifiers(stage: Stage) -> None:
-    """scheme() is "skd" unless a subclass says otherwise (protocol 5.12)."""
+    """scheme() is "skd" unless a subclass says otherwise (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def scheme(self) -> str:
@@ -453,7 +456,7 @@ def test_schemeStep_thatIsNoScheme_isRefused(stage: Stage, scheme: str) -> None:
 
 
 def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
-    """Every step may leave it at the built-in behaviour (protocol 5.12)."""
+    """Every step may leave it at the built-in behaviour (delegates.md: Hooks)."""
     stage.headend.add_key(KID, KEY, "movie")
     asked: list[str] = []
 
@@ -471,7 +474,7 @@ def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
 
 
 def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory) -> None:
-    """SSP delegates are common delegates with a session: their licences go through the same steps, set-up and beats do not (protocol 5.12)."""
+    """SSP delegates are common delegates with a session: their licences go through the same steps, set-up and beats do not (delegates.md: Hooks)."""
     stage = stage_factory()
     asked: list[Any] = []
 
@@ -501,7 +504,8 @@ def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory
 
 
 def test_licenceStep_ofAnEnforcedSession_leavesTheSessionTokenToTheLibrary(stage_factory: StageFactory) -> None:
-    """The SSM variant of getCkcFromLicenseResponse() looks at sessionToken first: renewals and teardown have the newest (protocol 5.12, 1.5)."""
+    """The SSM variant of getCkcFromLicenseResponse() looks at sessionToken first: renewals and teardown have the newest
+    (delegates.md: Hooks; protocol.md: Heartbeats or renewals)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
 
     class Own(usher.SSPDelegate):

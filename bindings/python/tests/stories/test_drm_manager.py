@@ -41,14 +41,15 @@ def names(stage: Stage) -> list[str | None]:
 
 
 def test_manager_withoutADelegate_refusesToPlay(stage: Stage) -> None:
-    """Without a licence delegate there is no DRM (protocol 5.1)."""
+    """Without a licence delegate there is no DRM (delegates.md: Which delegate)."""
     with pytest.raises(usher.NoDelegateError):
         play(stage)
     assert stage.routes() == []
 
 
 def test_manager_setLicenseDelegate_servesPlaybacksThatNameNone(stage: Stage) -> None:
-    """OTVDRMManager.shared.setLicenseDelegate(): the delegate is registered, then players are created (S2, S3; protocol 5.12)."""
+    """OTVDRMManager.shared.setLicenseDelegate(): the delegate is registered, then players are created
+    (multi-instance page; customer SSM page; delegates.md: Hooks)."""
     stage.context.set_delegate(Named(stage, "manager's"))
     assert stage.clear_keys(play(stage)) == {KID: KEY}
     assert stage.clear_keys(play(stage, delegate=Named(stage, "its own"))) == {KID: KEY}
@@ -56,7 +57,7 @@ def test_manager_setLicenseDelegate_servesPlaybacksThatNameNone(stage: Stage) ->
 
 
 def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
-    """Another delegate is for playbacks to come: those already started keep theirs (protocol 5.1)."""
+    """Another delegate is for playbacks to come: those already started keep theirs (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "first"))
     first = play(stage)
     stage.context.set_delegate(Named(stage, "second"))
@@ -69,7 +70,7 @@ def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
 
 
 def test_manager_cleared_servesNoMoreAndLeavesWhoPlays(stage: Stage) -> None:
-    """Clearing it: "no DRM" for what comes, nothing changes for what plays (protocol 5.1)."""
+    """Clearing it: "no DRM" for what comes, nothing changes for what plays (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "only"))
     playback = play(stage)
     stage.context.set_delegate(None)
@@ -83,7 +84,7 @@ def test_manager_cleared_servesNoMoreAndLeavesWhoPlays(stage: Stage) -> None:
 
 
 def test_manager_keepsTheDelegate_whoseHandleWasFreed(stage: Stage) -> None:
-    """The context keeps it alive; the handle may be freed (protocol 5.8)."""
+    """The context keeps it alive; the handle may be freed (protocol.md: When it fails)."""
     delegate = Named(stage, "kept")
     stage.context.set_delegate(delegate)
     delegate.close()
@@ -94,7 +95,7 @@ def test_manager_keepsTheDelegate_whoseHandleWasFreed(stage: Stage) -> None:
 
 
 def test_delegate_replacedWhileItsPlaybackPlays_livesUntilThatEnds(stage: Stage) -> None:
-    """The delegate lives as long as a playback uses it, and no longer (protocol 5.8)."""
+    """The delegate lives as long as a playback uses it, and no longer (protocol.md: When it fails)."""
     delegate = Named(stage, "old")
     gone = weakref.ref(delegate)
     stage.context.set_delegate(delegate)
@@ -112,7 +113,7 @@ def test_delegate_replacedWhileItsPlaybackPlays_livesUntilThatEnds(stage: Stage)
 
 
 def test_delegate_destroyedWithItsPlaybacks_tearsDown(stage: Stage) -> None:
-    """Delegate destruction tears down: here a session ends with its playback, whichever is let go of first (protocol 5.8)."""
+    """Delegate destruction tears down: here a session ends with its playback, whichever is let go of first (protocol.md: When it fails)."""
     delegate = Named(stage, "dropped")
     playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
     stage.settle()

@@ -26,7 +26,7 @@ def paused(stage: Stage) -> usher.Playback:
 
 
 def test_background_normal_beatsGoOn(stage: Stage) -> None:
-    """Normal background mode and picture-in-picture: the SSM service works as normal (S0; protocol 5.8)."""
+    """Normal background mode and picture-in-picture: the SSM service works as normal (SSM v1 page; protocol.md: When it fails)."""
     playback = stage.play()
     stage.settle()
     playback.suspend()
@@ -38,7 +38,7 @@ def test_background_normal_beatsGoOn(stage: Stage) -> None:
 
 
 def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage: Stage) -> None:
-    """Playback can resume in the foreground if no error notification is received (S0)."""
+    """Playback can resume in the foreground if no error notification is received (SSM v1 page)."""
     playback = stage.play()
     stage.settle()
     stage.clear_keys(playback)
@@ -51,7 +51,8 @@ def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage:
 
 
 def test_background_withAHeartbeatError_zapsToTheSameStream(stage: Stage) -> None:
-    """After a heartbeat error the host stops and zaps to the same stream, which plays securely under a new session (S0; protocol 5.8)."""
+    """After a heartbeat error the host stops and zaps to the same stream, which plays securely under a new session
+    (SSM v1 page; protocol.md: When it fails)."""
     token = stage.headend.content_token("alice")
     playback = stage.play(token)
     stage.settle()
@@ -70,7 +71,7 @@ def test_background_withAHeartbeatError_zapsToTheSameStream(stage: Stage) -> Non
 
 
 def test_licenceInTheBackground_isAnswered(stage: Stage) -> None:
-    """Nothing but keep-alives is held back while suspended (protocol 5.8)."""
+    """Nothing but keep-alives is held back while suspended (protocol.md: When it fails)."""
     playback = paused(stage)
     playback.suspend()
     assert stage.clear_keys(playback)
@@ -83,7 +84,7 @@ def test_licenceInTheBackground_isAnswered(stage: Stage) -> None:
 
 
 def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
-    """A short pause changes nothing (protocol 5.8)."""
+    """A short pause changes nothing (protocol.md: When it fails)."""
     playback = paused(stage)
     stage.advance(20_000)
     playback.suspend()
@@ -97,7 +98,8 @@ def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
-    """On resume, if the deadline passed: one immediate heartbeat; until it is answered the session is doubtful (protocol 5.8, 5.13)."""
+    """On resume, if the deadline passed: one immediate heartbeat; until it is answered the session is doubtful
+    (protocol.md: When it fails; protocol.md: Who wins)."""
     playback = paused(stage)
     playback.suspend()
     stage.advance(100_000)
@@ -118,7 +120,7 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
-    """However many beats were missed, one is sent (protocol 5.13)."""
+    """However many beats were missed, one is sent (protocol.md: Who wins)."""
     stage = stage_factory(headend={"grace": 100.0})
     playback = paused(stage)
     stage.context.suspend()
@@ -133,7 +135,7 @@ def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> 
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
-    """Failure of the beat after resume is a heartbeat error: playback must stop (protocol 5.8, 5.13)."""
+    """Failure of the beat after resume is a heartbeat error: playback must stop (protocol.md: When it fails; protocol.md: Who wins)."""
     playback = paused(stage)
     stage.context.suspend()
     stage.advance(3_600_000)
@@ -152,7 +154,7 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
 def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
-    """The clock jumps while the machine sleeps: one beat at once, and the host is told that the session is doubtful (protocol 5.13)."""
+    """The clock jumps while the machine sleeps: one beat at once, and the host is told that the session is doubtful (protocol.md: Who wins)."""
     playback = stage.play(delegate=stage.delegate(suspend=suspend))
     stage.settle()
     stage.context.suspend()
@@ -168,7 +170,7 @@ def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Su
 
 @pytest.mark.breaks_rules("late-beat")
 def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None:
-    """A host that says nothing of sleep: the overdue timer says it (protocol 5.13)."""
+    """A host that says nothing of sleep: the overdue timer says it (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.sleep(100_000)
@@ -178,7 +180,7 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 
 @pytest.mark.breaks_rules("late-beat")
 def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
-    """Each playback is suspended by itself: the preview window stands still, the main stream goes on (protocol 5.10)."""
+    """Each playback is suspended by itself: the preview window stands still, the main stream goes on (delegates.md: Token map)."""
     delegate = stage.delegate(suspend=PAUSE)
     first = stage.play(delegate=delegate)
     stage.play(delegate=delegate, player=usher.Player(stage.context))
@@ -204,7 +206,7 @@ def test_suspended_twice_andResumedTwice_isTheSame(stage: Stage) -> None:
 
 
 def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
-    """Set-up is no keep-alive: it ends, and the session counts from then (protocol 5.8)."""
+    """Set-up is no keep-alive: it ends, and the session counts from then (protocol.md: When it fails)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
     stage.settle()
@@ -218,7 +220,7 @@ def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
 
 
 def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
-    """Stopping is stopping: the slot goes back (protocol 5.8)."""
+    """Stopping is stopping: the slot goes back (protocol.md: When it fails)."""
     playback = paused(stage)
     playback.suspend()
     playback.close()
@@ -228,7 +230,7 @@ def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_enforcedSession_paused_asksForItsRenewalOnResume(stage_factory: StageFactory) -> None:
-    """In enforced mode the keep-alive that fell due is a renewal (protocol 1.5, 5.8)."""
+    """In enforced mode the keep-alive that fell due is a renewal (protocol.md: Heartbeats or renewals; protocol.md: When it fails)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE), payload=lambda request: CHALLENGE)
     stage.settle()
@@ -262,7 +264,7 @@ def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
-    """A beat that failed is tried when the network is back, not at its next time (protocol 5.13)."""
+    """A beat that failed is tried when the network is back, not at its next time (protocol.md: Who wins)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.reset(), times=3)
@@ -277,7 +279,7 @@ def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None:
-    """The outage is told once; when the network is back the beat goes out at once, and a success is told as recovery (protocol 5.13)."""
+    """The outage is told once; when the network is back the beat goes out at once, and a success is told as recovery (protocol.md: Who wins)."""
     stage = stage_factory(headend={"grace": 10.0})
     playback = stage.play()
     stage.settle()
@@ -292,7 +294,7 @@ def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None
 
 
 def test_network_changedWhileAllIsWell_sendsNothing(stage: Stage) -> None:
-    """Another network is no reason to beat early; the next beat goes out over a new connection (protocol 5.8)."""
+    """Another network is no reason to beat early; the next beat goes out over a new connection (protocol.md: When it fails)."""
     stage.play()
     stage.settle()
     stage.advance(30_000)

@@ -50,7 +50,8 @@ def accounts(stage: Stage, route: str) -> list[str]:
 
 
 def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) -> None:
-    """For two encrypted streams setStreamToken is called twice; each licence is asked for with the token of its stream (S2; protocol 5.10)."""
+    """For two encrypted streams setStreamToken is called twice; each licence is asked for with the token of its stream
+    (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     tokens = {name: stage.headend.content_token(name, name) for name in ("main", "preview")}
     for name, token in tokens.items():
@@ -71,7 +72,7 @@ def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) 
 
 
 def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
-    """The clear stream requires no licence and so has neither token nor content id (S2)."""
+    """The clear stream requires no licence and so has neither token nor content id (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["main"] = stage.headend.content_token(content_id="main")
     main = play(stage, delegate, "main", own_player=True)
@@ -90,7 +91,7 @@ def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
 
 
 def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
-    """Sessions belong to playbacks, not to content ids: two playbacks of the same content are two sessions (protocol 5.13)."""
+    """Sessions belong to playbacks, not to content ids: two playbacks of the same content are two sessions (protocol.md: Who wins)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playbacks = [play(stage, delegate, "movie", own_player=True) for _ in range(2)]
@@ -103,7 +104,7 @@ def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
 
 
 def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
-    """The preview may be one stream too many; the main stream is not disturbed (S2, S0)."""
+    """The preview may be one stream too many; the main stream is not disturbed (multi-instance page; SSM v1 page)."""
     stage = stage_factory(headend={"limit": 1})
     delegate = multi(stage)
     for name in ("main", "preview"):
@@ -134,7 +135,7 @@ def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
 
 
 def test_playback_thatNamesNoContent_beginsWithItsFirstLicence(stage: Stage) -> None:
-    """generateHTTPHeaders is passed an asset ID with the content id: the token is pulled from the map by it (S2)."""
+    """generateHTTPHeaders is passed an asset ID with the content id: the token is pulled from the map by it (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate)
@@ -174,7 +175,8 @@ ASSETS = {
 
 @pytest.mark.parametrize("name", ASSETS)
 def test_assetID_ofEveryForm_findsTheToken(stage: Stage, name: str) -> None:
-    """The asset ID is base64 of JSON with "ContentId", in any variant of base64; what is none is the content id itself (S2; protocol 4.6)."""
+    """The asset ID is base64 of JSON with "ContentId", in any variant of base64; what is none is the content id itself
+    (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     delegate.tokens["movie?>~"] = stage.headend.content_token(content_id="movie?>~")
     if name == "the content id itself":
@@ -203,7 +205,8 @@ STRANGE = {
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> None:
-    """Whatever stands there: no crash, no other stream's token, the licence fails with "content token unavailable" (S2; protocol 4.6)."""
+    """Whatever stands there: no crash, no other stream's token, the licence fails with "content token unavailable"
+    (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate)
@@ -215,7 +218,7 @@ def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> No
 
 @pytest.mark.parametrize("name", [name for name in STRANGE if name != "a NUL"])
 def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None:
-    """If it does not decode to JSON with a content id, the text itself is the content id (protocol 4.6)."""
+    """If it does not decode to JSON with a content id, the text itself is the content id (delegates.md: Token map)."""
     asset = STRANGE[name]
     delegate = multi(stage)
     delegate.tokens[asset] = stage.headend.content_token()
@@ -237,7 +240,7 @@ def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
 
 
 def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
-    """Content ids are bytes: composed and decomposed letters are two streams (protocol 5.10)."""
+    """Content ids are bytes: composed and decomposed letters are two streams (delegates.md: Token map)."""
     delegate = multi(stage)
     for account, content in (("composed", "\u00e9"), ("decomposed", "e\u0301")):
         delegate.tokens[content] = stage.headend.content_token(account, content)
@@ -247,7 +250,8 @@ def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
-    """Two licences for two content ids within one playback (e.g. an advertisement): each with its token, both under the playback's session (S2)."""
+    """Two licences for two content ids within one playback (e.g. an advertisement): each with its token, both under the playback's session
+    (multi-instance page)."""
     stage.headend.add_key(KID, KEY, "movie")
     stage.headend.add_key(KID_2, KEY_2, "spot")
     delegate = multi(stage, "fairplay")
@@ -267,7 +271,8 @@ def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
 
 
 def test_lateToken_forAContentThatIsNamed_isWaitedFor(stage: Stage) -> None:
-    """A playback whose content has no token yet waits for setStreamToken (S2; protocol 5.4)."""
+    """A playback whose content has no token yet waits for setStreamToken
+    (multi-instance page; delegates.md: Content tokens that come late, or go stale)."""
     delegate = multi(stage)
     playback = play(stage, delegate, "movie")
     license = stage.call(stage.clear_keys, playback)
@@ -280,7 +285,8 @@ def test_lateToken_forAContentThatIsNamed_isWaitedFor(stage: Stage) -> None:
 
 
 def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
-    """After 5 s: "content token unavailable", as set-up error and for the licences that wait (protocol 5.4)."""
+    """After 5 s: "content token unavailable", as set-up error and for the licences that wait
+    (delegates.md: Content tokens that come late, or go stale)."""
     delegate = multi(stage)
     playback = play(stage, delegate, "movie")
     future = playback.request_license(CLEARKEY, CHALLENGE)
@@ -295,7 +301,7 @@ def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
 
 
 def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
-    """One token serves all playbacks of its content; each sets up a session of its own (protocol 5.13)."""
+    """One token serves all playbacks of its content; each sets up a session of its own (protocol.md: Who wins)."""
     delegate = multi(stage)
     for _ in range(2):
         play(stage, delegate, "movie", own_player=True)
@@ -306,7 +312,7 @@ def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
 
 
 def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
-    """setStreamToken again: further licences go out with the new token, the session goes on (S2)."""
+    """setStreamToken again: further licences go out with the new token, the session goes on (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token("alice", "movie")
     playback = play(stage, delegate, "movie")
@@ -320,7 +326,7 @@ def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
 
 
 def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
-    """Tokens can be removed when they are no longer required; who plays goes on, a new playback finds none (S2)."""
+    """Tokens can be removed when they are no longer required; who plays goes on, a new playback finds none (multi-instance page)."""
     delegate = multi(stage)
     token = delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate, "movie")
@@ -339,7 +345,8 @@ def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
 
 
 def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
-    """A multi-instance delegate may have a token callback too: it is asked for streams that nobody set a token for (S0, S2)."""
+    """A multi-instance delegate may have a token callback too: it is asked for streams that nobody set a token for
+    (SSM v1 page; multi-instance page)."""
     asked: list[Any] = []
 
     def token(request: usher.TokenRequest) -> str:
@@ -355,7 +362,7 @@ def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
 
 
 def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
-    """On one player the next stream ends the one before; its own token is used (S2; protocol 5.6)."""
+    """On one player the next stream ends the one before; its own token is used (multi-instance page; protocol.md: Who wins)."""
     delegate = multi(stage)
     for name in ("one", "two"):
         delegate.tokens[name] = stage.headend.content_token(name, name)
@@ -368,7 +375,7 @@ def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
 
 
 def test_steps_ofAMultiInstanceDelegate_areToldTheAssetID(stage: Stage) -> None:
-    """generateHTTPHeaders(assetID): a subclass may still make its own headers, per stream (S2)."""
+    """generateHTTPHeaders(assetID): a subclass may still make its own headers, per stream (multi-instance page)."""
     asked: list[Any] = []
 
     class Own(usher.MultiInstanceDelegate):

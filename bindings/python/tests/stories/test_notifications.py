@@ -17,7 +17,7 @@ CHALLENGE = usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccdd
 LegacyCodes = usher.LegacyCodes
 
 SSM_CODES = [1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001]
-"""Protocol 1.8: every row of the table."""
+"""Every row of the table (errors.md: Words)."""
 LICENSE_CODES = [
     *range(1001, 1011),
     *(2001, 2002, 2102, 2103, 2104),
@@ -25,7 +25,7 @@ LICENSE_CODES = [
     *range(4000, 4023),
     *(4024, 4025, 4027),
 ]
-"""Protocol 3.6: every row of the table."""
+"""Every row of the table (errors.md: Words)."""
 
 
 def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:
@@ -48,7 +48,7 @@ OPERATIONS = {"setup": usher.Operation.SETUP, "heartbeat": usher.Operation.HEART
 
 @pytest.mark.parametrize("route", ["heartbeat", pytest.param("teardown", marks=pytest.mark.leaves_session)])
 def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, route: str) -> None:
-    """userInfo: errorCode (the SSM's), code (HTTP status), message (S0; protocol 5.7)."""
+    """userInfo: errorCode (the SSM's), code (HTTP status), message (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, route, Fault.error(1011, status=409, message="bad request, it says"))
     assert (error.service_code, error.http_status, error.message) == (1011, 409, "bad request, it says")
     assert (error.origin, error.operation, error.status) == (usher.Origin.SSM, OPERATIONS[route], S.REFUSED)
@@ -57,7 +57,7 @@ def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, rou
 
 @pytest.mark.parametrize("code", SSM_CODES)
 def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) -> None:
-    """Each code of the SSM's table reaches the host with its status and words; only 1007 means the limit (protocol 1.8)."""
+    """Each code of the SSM's table reaches the host with its status and words; only 1007 means the limit (errors.md: Words)."""
     error = failing(stage, "setup", Fault.error(code, message=f"code {code}"))
     assert (error.service_code, error.http_status, error.message) == (code, 400, f"code {code}")
     assert error.status is (S.LIMIT if code == 1007 else S.REFUSED)
@@ -85,7 +85,8 @@ def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) ->
     ids=lambda value: getattr(value, "label", str(value)),
 )
 def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(stage: Stage, fault: Fault, status: usher.Status, http_status: int) -> None:
-    """code is the HTTP status, -1 when there was no response; errorCode only if the body was JSON with one (S0; protocol 5.7)."""
+    """code is the HTTP status, -1 when there was no response; errorCode only if the body was JSON with one
+    (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, "setup", fault)
     assert (error.status, error.http_status, error.service_code) == (status, http_status, 0)
     assert error.legacy_codes == LegacyCodes(6001, -1352, 0, 3010, http_status)
@@ -102,7 +103,7 @@ def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(stage: St
     ],
 )
 def test_notification_ofEachOperation_hasTheNumbersOfOtherPlayers(stage: Stage, route: str, codes: usher.LegacyCodes) -> None:
-    """Apple 30x0, Android what and extra, React Native 600x (protocol 5.7)."""
+    """Apple 30x0, Android what and extra, React Native 600x (seed-to-api.md: Notifications)."""
     assert failing(stage, route, Fault.error(4000, status=500)).legacy_codes == codes
 
 
@@ -118,7 +119,7 @@ def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: 
 
 
 def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> None:
-    """Licence servers reuse the numbers: their 1007 is an invalid date (protocol 1.8, 3.6)."""
+    """Licence servers reuse the numbers: their 1007 is an invalid date (errors.md: Words)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.error(1007))
@@ -134,7 +135,7 @@ def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> No
 
 @pytest.mark.parametrize("code", LICENSE_CODES)
 def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: int) -> None:
-    """Each code of the licence services' lists reaches the host with its words (protocol 3.6)."""
+    """Each code of the licence services' lists reaches the host with its words (errors.md: Words)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     playback = stage.play(delegate=stage.delegate(ssm_url=None))
     stage.headend.faults.add("license", Fault.error(code, message=f"code {code}"))
@@ -152,7 +153,7 @@ def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: 
 
 @pytest.mark.parametrize("code", sorted({-1, 1, 999, 1011, 2000, 2003, 2050, 2101, 2105, 3000, 3012, 3999, 4023, 4026, 4028, 10**12}))
 def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
-    """A code that is in no list is not explained as if it were (protocol 3.6)."""
+    """A code that is in no list is not explained as if it were (errors.md: Words)."""
     words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
     assert (words.known, words.source) == (False, "library status; the code is in no table")
     assert words.summary == usher.explain(usher.Origin.LICENSE, S.REFUSED, 0).summary
@@ -160,7 +161,7 @@ def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
 
 @pytest.mark.parametrize("code", [1, 999, 1002, 1010, 1014, 1015, 1016, 3002, 3003, 4002, 10**12])
 def test_explanation_ofAnSsmCodeInNoList_saysSo(lib: Any, code: int) -> None:
-    """1002, 1010, 1014-1016, 3002 and 3003 are not listed publicly (protocol 1.8)."""
+    """1002, 1010, 1014-1016, 3002 and 3003 are not listed publicly (errors.md: Words)."""
     assert not usher.explain(usher.Origin.SSM, S.REFUSED, code).known
 
 
@@ -189,5 +190,5 @@ LEGACY = [
 
 @pytest.mark.parametrize(("status", "operation", "codes"), LEGACY)
 def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(lib: Any, status: S, operation: usher.Operation, codes: LegacyCodes) -> None:
-    """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback (protocol 5.7)."""
+    """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback (seed-to-api.md: Notifications)."""
     assert usher.UsherError("", status=status, operation=operation).legacy_codes == codes

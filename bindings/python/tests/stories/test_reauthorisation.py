@@ -58,7 +58,8 @@ def plain(stage_factory: StageFactory) -> Stage:
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("coded", [False, True])
 def test_licence_denied_goesOutAgainWithAFreshToken(stage: Stage, status: int, coded: bool) -> None:
-    """401 or 403, with or without a code: the callback is asked, the request goes out once more under the same session (protocol 3.6, 5.3)."""
+    """401 or 403, with or without a code: the callback is asked, the request goes out once more under the same session
+    (errors.md: Words; protocol.md: Licences)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.error(4005, status=status) if coded else Fault.status(status))
@@ -137,7 +138,7 @@ def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) 
 
 
 def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> None:
-    """The callback has its 5 s; then the denial is told (protocol 5.13)."""
+    """The callback has its 5 s; then the denial is told (protocol.md: Who wins)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -162,7 +163,7 @@ def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
 
 @pytest.mark.parametrize("fault", [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503), Fault.reset()])
 def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
-    """Only 401 and 403 are about the token as such: nothing else is retried (protocol 5.11)."""
+    """Only 401 and 403 are about the token as such: nothing else is retried (protocol.md: When it fails)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", fault)
@@ -172,7 +173,7 @@ def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
 
 
 def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
-    """A close ends the question and tears down; a late answer does nothing (protocol 5.13)."""
+    """A close ends the question and tears down; a late answer does nothing (protocol.md: Who wins)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -198,7 +199,7 @@ def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFactory) -> None:
-    """A renewal carries no content token: another one would not help (protocol 3.2, 5.13)."""
+    """A renewal carries no content token: another one would not help (protocol.md: Licences; protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage)
     playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
@@ -260,7 +261,7 @@ def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
 
 
 def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
-    """There is no session yet: closing ends at once, and what is answered then does nothing (protocol 5.13)."""
+    """There is no session yet: closing ends at once, and what is answered then does nothing (protocol.md: Who wins)."""
     tokens = Tokens(stage, hold=True)
     stage.headend.faults.add("setup", Fault.status(401))
     playback = played(stage, tokens)
@@ -293,7 +294,7 @@ def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
 
 
 def test_heartbeat_denied_isFinal(stage: Stage) -> None:
-    """A heartbeat carries the session token alone: 401 ends the session (protocol 5.13)."""
+    """A heartbeat carries the session token alone: 401 ends the session (protocol.md: Who wins)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("heartbeat", Fault.status(401))

@@ -74,7 +74,7 @@ class Kept:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredLaterFromAnotherThread_goesOn(stage: Stage, step: str) -> None:
-    """A hook may answer later, from any thread; nothing waits meanwhile but its request (protocol 5.3, 5.12)."""
+    """A hook may answer later, from any thread; nothing waits meanwhile but its request (protocol.md: Licences; delegates.md: Hooks)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -87,7 +87,7 @@ def test_step_answeredLaterFromAnotherThread_goesOn(stage: Stage, step: str) -> 
 
 @pytest.mark.parametrize("step", LICENSE_STEPS)
 def test_step_thatIsSlow_doesNotHoldUpAnotherPlayback(stage: Stage, step: str) -> None:
-    """One playback's step never holds up another's licence (protocol 5.10)."""
+    """One playback's step never holds up another's licence (delegates.md: Token map)."""
     kept = Kept(stage, step)
     first = kept.ask(kept.play())
     stage.settle()
@@ -99,7 +99,7 @@ def test_step_thatIsSlow_doesNotHoldUpAnotherPlayback(stage: Stage, step: str) -
 
 
 def test_step_thatBlocks_doesNotHoldUpHeartbeats(stage_factory: StageFactory) -> None:
-    """A step runs on a thread of its own lane: keep-alives of its own playback go out in time (protocol 5.12)."""
+    """A step runs on a thread of its own lane: keep-alives of its own playback go out in time (delegates.md: Hooks)."""
     stage = stage_factory()
     go = threading.Event()
 
@@ -147,7 +147,7 @@ def test_step_thatAnswersWithAFuture_isWaitedFor(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_withoutAnAnswerInTime_timesOut(stage: Stage, step: str) -> None:
-    """A hook has `hook_timeout_ms`, 5 s by default; a late answer gets a status and does nothing (protocol 5.13)."""
+    """A hook has `hook_timeout_ms`, 5 s by default; a late answer gets a status and does nothing (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -178,7 +178,7 @@ def test_step_withATimeOfItsOwn_timesOutThen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
-    """A second answer gets a status and does nothing (protocol 5.13)."""
+    """A second answer gets a status and does nothing (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     future = kept.ask(kept.play())
     stage.settle()
@@ -191,7 +191,7 @@ def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
 
 
 def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
-    """Whoever is first wins; all others are told (protocol 5.13)."""
+    """Whoever is first wins; all others are told (protocol.md: Who wins)."""
     kept = Kept(stage, "http_headers")
     future = kept.ask(kept.play())
     stage.settle()
@@ -221,7 +221,7 @@ def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage, step: str) -> None:
-    """A close ends the questions of its playback (protocol 5.13)."""
+    """A close ends the questions of its playback (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -251,7 +251,7 @@ def test_step_answeredAfterTheContextIsGone_doesNothing(stage: Stage, step: str)
 
 
 def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
-    """A zap ends the old item's questions; the new item's go on (protocol 5.13)."""
+    """A zap ends the old item's questions; the new item's go on (protocol.md: Who wins)."""
     kept = Kept(stage, "http_headers")
     first = kept.ask(kept.play())
     stage.settle()
@@ -264,7 +264,7 @@ def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
 
 
 def test_delegate_closedWhileItsStepIsAsked_goesOn(stage: Stage) -> None:
-    """Freeing a delegate's handle leaves playbacks that use it alone (protocol 5.8)."""
+    """Freeing a delegate's handle leaves playbacks that use it alone (protocol.md: When it fails)."""
     kept = Kept(stage, "http_headers")
     playback = kept.play()
     future = kept.ask(playback)
@@ -279,7 +279,7 @@ def test_delegate_closedWhileItsStepIsAsked_goesOn(stage: Stage) -> None:
 
 
 def test_delegate_nobodyKeeps_livesAsLongAsItsPlayback(stage: Stage) -> None:
-    """The object with the steps lives while a playback uses it, and goes with the last (protocol 5.8)."""
+    """The object with the steps lives while a playback uses it, and goes with the last (protocol.md: When it fails)."""
 
     class Own(usher.CommonDelegate):
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:
@@ -341,7 +341,7 @@ NONSENSE: dict[str, list[Any]] = {
 @pytest.mark.callback_errors
 @pytest.mark.parametrize(("step", "answer"), [(step, answer) for step, answers in NONSENSE.items() for answer in answers], ids=lambda v: repr(v)[:40])
 def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, answer: Any) -> None:
-    """What is no answer is refused, and becomes the cause of the failure; nothing of it goes out (protocol 5.12)."""
+    """What is no answer is refused, and becomes the cause of the failure; nothing of it goes out (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: answer)
     error = kept.ask(kept.play()).exception(10)
@@ -368,7 +368,7 @@ def test_step_refusedAnswer_leavesTheQuestionOpen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step != "http_headers"])
 def test_step_none_failsTheRequest(stage: Stage, step: str) -> None:
-    """nil from a hook: the key request fails (protocol 5.12)."""
+    """nil from a hook: the key request fails (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: None)
     error = kept.ask(kept.play()).exception(10)
@@ -436,7 +436,7 @@ def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> No
 
 
 def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageFactory) -> None:
-    """No licence request goes out, but the session that was set up lives on and can be used by the next (protocol 5.12)."""
+    """No licence request goes out, but the session that was set up lives on and can be used by the next (delegates.md: Hooks)."""
     stage = stage_factory()
     answers: list[Any] = [None]
 
@@ -458,7 +458,8 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
 @pytest.mark.callback_errors
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory: StageFactory) -> None:
-    """In enforced mode a renewal that a step prevented counts as a keep-alive that failed: tried again, then a heartbeat error (protocol 5.13)."""
+    """In enforced mode a renewal that a step prevented counts as a keep-alive that failed: tried again, then a heartbeat error
+    (protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     broken = [True]
 
@@ -483,7 +484,7 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: StageFactory, is_closed: bool) -> None:
-    """The host waits no longer for the licence, or closed the playback: a step that ends then sends nothing (protocol 5.13)."""
+    """The host waits no longer for the licence, or closed the playback: a step that ends then sends nothing (protocol.md: Who wins)."""
     stage = stage_factory()
     kept = Kept(stage, "license_url", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=60_000)
     playback = kept.play()
@@ -506,7 +507,8 @@ def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: Stag
 
 
 def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFactory) -> None:
-    """No headers: this renewal is not sent; the session is not lost for it, the renewal is tried again inside its period (protocol 5.12, 5.13)."""
+    """No headers: this renewal is not sent; the session is not lost for it, the renewal is tried again inside its period
+    (delegates.md: Hooks; protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "beat_tolerance_ms": 1_000})
     answers: list[Any] = []
 
@@ -527,7 +529,8 @@ def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFacto
 
 
 def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_factory: StageFactory) -> None:
-    """A beat that comes while a step thinks replaces the session token: the request that then goes out must not carry the old one (protocol 1.4)."""
+    """A beat that comes while a step thinks replaces the session token: the request that then goes out must not carry the old one
+    (protocol.md: The session)."""
     stage = stage_factory()
     kept = Kept(stage, "license_body", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=300_000)
     playback = kept.play()
@@ -541,7 +544,7 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
 
 
 def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factory: StageFactory) -> None:
-    """What the superclass makes is made when it is asked: with the newest session token (protocol 1.4, 5.12)."""
+    """What the superclass makes is made when it is asked: with the newest session token (protocol.md: The session; delegates.md: Hooks)."""
     stage = stage_factory()
     kept = Kept(stage, "http_headers", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=300_000)
     playback = kept.play()
@@ -555,7 +558,8 @@ def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factor
 
 @pytest.mark.breaks_rules("stale-token")
 def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: StageFactory) -> None:
-    """Headers with a token that was replaced meanwhile are denied; the request goes out once more, with headers asked for anew (protocol 1.4)."""
+    """Headers with a token that was replaced meanwhile are denied; the request goes out once more, with headers asked for anew
+    (protocol.md: The session)."""
     stage = stage_factory()
     kept = Kept(stage, "http_headers", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=300_000)
     playback = kept.play()

@@ -35,7 +35,7 @@ def tokens(make: Any) -> Iterator[usher.TokenMap]:
 
 
 def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
-    """setStreamToken(token, contentId) keeps a token by content id; it can be removed when it is no longer required (S2)."""
+    """setStreamToken(token, contentId) keeps a token by content id; it can be removed when it is no longer required (multi-instance page)."""
     assert (len(tokens), bool(tokens), "one" in tokens) == (0, False, False)
     tokens["one"], tokens["two"] = "a", "b"
     assert (len(tokens), bool(tokens), tokens["one"], tokens.get("two"), "one" in tokens) == (2, True, "a", "b", True)
@@ -54,7 +54,8 @@ def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
 
 
 def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
-    """Content identifiers are bytes, compared as such: not UTF-8, with NUL, and not the same under Unicode's equivalence (protocol 5.10)."""
+    """Content identifiers are bytes, compared as such: not UTF-8, with NUL, and not the same under Unicode's equivalence
+    (delegates.md: Token map)."""
     keys: list[Any] = [b"\xff\xfe", b"a\0b", b"a", "\u00e9", "e\u0301", b"\0"]
     for index, key in enumerate(keys):
         tokens[key] = f"token-{index}"
@@ -75,7 +76,7 @@ def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_map_tokenThatIsNone_isRefusedAndLeavesTheOld(tokens: usher.TokenMap, token: str) -> None:
-    """A token is a header value (protocol 3.2)."""
+    """A token is a header value (protocol.md: Licences)."""
     tokens["id"] = TOKEN
     with pytest.raises(usher.InvalidArgumentError):
         tokens["id"] = token
@@ -85,7 +86,7 @@ def test_map_tokenThatIsNone_isRefusedAndLeavesTheOld(tokens: usher.TokenMap, to
 
 
 def test_map_ofAnotherKindOfDelegate_isNotThere(stage: Stage, lib: Any) -> None:
-    """Only a multi-instance delegate has a map (S2)."""
+    """Only a multi-instance delegate has a map (multi-instance page)."""
     delegate = stage.delegate()
     with pytest.raises(usher.StateError):
         lib.usher_delegate_clear_stream_tokens(delegate._handle)
@@ -105,7 +106,7 @@ def test_map_ofAFreedDelegate_isStale(make: Any) -> None:
 
 
 def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
-    """So that memory does not increase endlessly: the token set longest ago makes room (S2)."""
+    """So that memory does not increase endlessly: the token set longest ago makes room (multi-instance page)."""
     tokens = make(tokens_max=3).tokens
     for name in "abc":
         tokens[name] = name
@@ -115,7 +116,7 @@ def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
 
 
 def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
-    """A token that a playback holds is not pushed out; with all held one more is refused, and one given back makes room (S2)."""
+    """A token that a playback holds is not pushed out; with all held one more is refused, and one given back makes room (multi-instance page)."""
     delegate = make(tokens_max=2)
     players = [usher.Player(stage.context) for _ in range(2)]
     for name, player in zip("ab", players, strict=True):
@@ -133,7 +134,7 @@ def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
 
 
 def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> None:
-    """Tokens are removed when they are no longer required: after their time, on the context's clock (S2)."""
+    """Tokens are removed when they are no longer required: after their time, on the context's clock (multi-instance page)."""
     delegate = make(time_to_live_ms=60_000)
     tokens = delegate.tokens
     tokens["held"] = stage.headend.content_token(content_id="held")
@@ -153,7 +154,7 @@ def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> Non
 
 
 def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
-    """If tokens are removed when no longer required, memory usage does not increase (S2)."""
+    """If tokens are removed when no longer required, memory usage does not increase (multi-instance page)."""
     delegate = make()
     library = ctypes.CDLL(_ffi.find_library())  # functions of its own: not traced, and so fast enough
     add, remove = library.usher_delegate_set_stream_token, library.usher_delegate_remove_stream_token

@@ -22,7 +22,7 @@ def screen(stage: Stage) -> usher.Player:
 
 
 def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
-    """Tear down the old session, then set up the new one, then its licence (protocol 5.5, 5.6)."""
+    """Tear down the old session, then set up the new one, then its licence (protocol.md: Who wins)."""
     first = stage.play(stage.headend.content_token("one"), tag="first")
     stage.settle()
     stage.clear_keys(first)
@@ -42,7 +42,7 @@ def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
 
 
 def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
-    """Teardown before set-up on every zap: one stream is enough to zap for ever (protocol 5.5)."""
+    """Teardown before set-up on every zap: one stream is enough to zap for ever (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     for _ in range(10):
         stage.play()
@@ -53,7 +53,7 @@ def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
 
 @pytest.mark.leaves_session
 def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
-    """A failed teardown is reported but does not block the next set-up (protocol 5.5)."""
+    """A failed teardown is reported but does not block the next set-up (protocol.md: Who wins)."""
     stage.headend.faults.add("teardown", Fault.error(4000, status=500), always=True)
     delegate = stage.delegate(teardown_retries=usher.OFF)
     stage.play(delegate=delegate, tag="first")
@@ -66,7 +66,7 @@ def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
 
 
 def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> None:
-    """A failed set-up does not stop the player's item; it gets no licence, with the reason (protocol 5.6)."""
+    """A failed set-up does not stop the player's item; it gets no licence, with the reason (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("setup", Fault.error(1011))
@@ -80,7 +80,7 @@ def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> Non
 
 
 def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
-    """While set-up is in flight only the newest source is remembered; those between are replaced (protocol 5.5)."""
+    """While set-up is in flight only the newest source is remembered; those between are replaced (protocol.md: Who wins)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     first = stage.play(stage.headend.content_token("first"), tag=0)
     stage.settle()
@@ -95,7 +95,7 @@ def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
 
 
 def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
-    """A source without DRM: the old session is torn down, no new one is set up (protocol 5.5: SESSION_OFF if no SSM URL; S2)."""
+    """A source without DRM: the old session is torn down, no new one is set up (multi-instance page; protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     clear = stage.player.play(delegate=stage.delegate(), clear=True)
@@ -109,7 +109,7 @@ def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
 
 
 def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
-    """Another delegate for the next item: the old session ends by its own (protocol 5.5)."""
+    """Another delegate for the next item: the old session ends by its own (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.play(delegate=stage.delegate(ssm_url=None))
@@ -138,7 +138,7 @@ def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactor
 
 
 def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
-    """An aborted source cancels an in-flight licence request (protocol 5.5)."""
+    """An aborted source cancels an in-flight licence request (protocol.md: Who wins)."""
     stage.headend.faults.add("license", Fault.stall())
     first = stage.play()
     stage.settle()
@@ -153,7 +153,7 @@ def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
 
 
 def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
-    """Licence requests made before the session token exists wait for it (protocol 5.5)."""
+    """Licence requests made before the session token exists wait for it (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -170,7 +170,7 @@ def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
 
 
 def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
-    """syncSSMSetupTeardown: teardown, then set-up, before play() returns (S0; protocol 5.2, 5.6)."""
+    """syncSSMSetupTeardown: teardown, then set-up, before play() returns (SSM v1 page; protocol.md: When it fails; protocol.md: Who wins)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     for _ in range(2):
         playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
@@ -181,7 +181,7 @@ def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
 
 
 def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
-    """At most 3 s for the teardown, then set-up; play() itself waits 5 s at most (protocol 5.2)."""
+    """At most 3 s for the teardown, then set-up; play() itself waits 5 s at most (protocol.md: When it fails)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     stage.player.play(stage.headend.content_token(), delegate=delegate)
     stage.headend.faults.add("teardown", Fault.stall())
@@ -200,7 +200,8 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
 
 
 def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
-    """Our teardown was answered before the set-up went out, so the slot is another device's: a limit error, no retry (protocol 5.11, 5.13)."""
+    """Our teardown was answered before the set-up went out, so the slot is another device's: a limit error, no retry
+    (protocol.md: When it fails; protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     stage.play(tag="first")
     stage.settle()
@@ -212,7 +213,7 @@ def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: S
 
 
 def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_factory: StageFactory) -> None:
-    """1007 while a teardown of ours is in flight, on any player of the context: wait for it, set up once more (protocol 5.13)."""
+    """1007 while a teardown of ours is in flight, on any player of the context: wait for it, set up once more (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -229,7 +230,7 @@ def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_f
 
 
 def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
-    """Once more, not for ever (protocol 5.13)."""
+    """Once more, not for ever (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -245,7 +246,7 @@ def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
 
 
 def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: StageFactory) -> None:
-    """The wait for our own teardown is at most its cap (protocol 5.13)."""
+    """The wait for our own teardown is at most its cap (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -262,7 +263,7 @@ def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: St
 
 
 def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFactory) -> None:
-    """One slot comes free, two wait for it: one gets it, the other's refusal is final (protocol 5.13)."""
+    """One slot comes free, two wait for it: one gets it, the other's refusal is final (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -280,7 +281,7 @@ def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFac
 
 
 def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: Stage) -> None:
-    """After a heartbeat error: stop, and zap to the same stream to resume securely (S0; protocol 5.8)."""
+    """After a heartbeat error: stop, and zap to the same stream to resume securely (SSM v1 page; protocol.md: When it fails)."""
     token = stage.headend.content_token("alice")
     first = stage.play(token)
     stage.settle()
@@ -299,7 +300,7 @@ def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: St
 
 
 def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
-    """In the state ERROR a new source is adopted and set up (protocol 5.5)."""
+    """In the state ERROR a new source is adopted and set up (protocol.md: Who wins)."""
     stage.headend.faults.add("setup", Fault.status(503))
     token = stage.headend.content_token()
     stage.play(token, tag="first")
@@ -312,7 +313,7 @@ def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
 
 
 def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
-    """A beat refused otherwise than as unknown: the old session is torn down, so that the same account can play again (protocol 5.13)."""
+    """A beat refused otherwise than as unknown: the old session is torn down, so that the same account can play again (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     token = stage.headend.content_token()
     stage.play(token)
@@ -328,7 +329,7 @@ def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_fac
 
 
 def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
-    """Null source: reset. What plays is torn down, what waited for its turn is closed (protocol 5.5)."""
+    """Null source: reset. What plays is torn down, what waited for its turn is closed (protocol.md: Who wins)."""
     stage.play(tag="first")
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -342,7 +343,7 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
 
 
 def test_player_freed_tearsDown(stage: Stage) -> None:
-    """View destruction also tears down (protocol 5.6); the session ends when the player item is released (S0)."""
+    """View destruction also tears down (protocol.md: Who wins); the session ends when the player item is released (SSM v1 page)."""
     player = screen(stage)
     stage.play(player=player)
     stage.settle()
@@ -352,7 +353,7 @@ def test_player_freed_tearsDown(stage: Stage) -> None:
 
 
 def test_playbackOfAnotherPlayer_isNotDisturbedByAZap(stage: Stage) -> None:
-    """Independent playback and control for each player (S2)."""
+    """Independent playback and control for each player (multi-instance page)."""
     main = stage.play(stage.headend.content_token("main"), player=screen(stage))
     preview = screen(stage)
     for number in range(3):
