@@ -25,6 +25,8 @@ final class ThreadedExecutor: CallbackExecutor {
   private var idle = 0
   private var jobCount = 0
   private var isEnding = false
+  /// The thread that ended last. Each joins the one before it, so that after `shutDown` none is left, nor what the host keeps by thread.
+  private var lastEnded: UInt64?
 
   /// - Parameter onChange: called after each job, from a callback thread, without a lock held.
   init(cap: Int, onChange: @escaping () -> Void) {
@@ -60,47 +62,51 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private func startThread() {
     let me = Unmanaged.passRetained(self)
-    if up_thread_start(runExecutorThread, me.toOpaque(), 1, nil) != 0 {
+    if up_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
       // Those that run take the work; with none running it waits for the next try.
-      monitor.locked { threads -= 1 }
+      monitor.locked { threads -= 1; monitor.broadcast() }
     }
   }
 
   fileprivate func work() {
     up_key_set(callbackThreadKey, 1)
-    while let lane = runOne() {
+    var before: UInt64?
+    while let lane = runOne(&before) {
       done(lane)
       onChange()
     }
+    if let before { up_thread_join(before) }
   }
 
   /// The job, and what it alone held, are gone when this returns.
-  private func runOne() -> UInt64? {
-    guard let (lane, job) = next() else { return nil }
+  private func runOne(_ before: inout UInt64?) -> UInt64? {
+    guard let (lane, job) = next(&before) else { return nil }
     job()
     return lane
   }
 
-  private func next() -> (UInt64, () -> Void)? {
+  /// nil: this thread ends, and joins `before`.
+  private func next(_ before: inout UInt64?) -> (UInt64, () -> Void)? {
     monitor.locked {
       while true {
         if let lane = ready.popFirst() {
           if let job = lanes[lane]?.jobs.popFirst() { return (lane, job) }
           continue
         }
-        if isEnding {
-          threads -= 1
-          monitor.broadcast()
-          return nil
+        var isDone = isEnding
+        if !isDone {
+          idle += 1
+          let woken = monitor.wait(until: up_monotonic_ms() &+ 5000)
+          idle -= 1
+          isDone = !woken && ready.isEmpty && !isEnding
         }
-        idle += 1
-        let woken = monitor.wait(until: up_monotonic_ms() &+ 5000)
-        idle -= 1
-        if !woken && ready.isEmpty && !isEnding {
-          threads -= 1
-          return nil
-        }
+        guard isDone else { continue }
+        threads -= 1
+        before = lastEnded
+        lastEnded = up_thread_self()
+        if isEnding { monitor.broadcast() }  // else those that rest would rest anew
+        return nil
       }
     }
   }
@@ -127,7 +133,12 @@ final class ThreadedExecutor: CallbackExecutor {
       return false
     }
     if mustStart { startThread() }
-    monitor.locked { while threads > 0 { monitor.wait() } }
+    let last = monitor.locked { () -> UInt64? in
+      while threads > 0 { monitor.wait() }
+      defer { lastEnded = nil }
+      return lastEnded
+    }
+    if let last { up_thread_join(last) }
   }
 }
 

@@ -115,7 +115,7 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 /**
  * Frees a context: closes what is still open, with the default time; on the manual clock it moves that itself. Callbacks that are due run before it returns.
  * Handles of its players, playbacks and delegates
- * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run. In a
+ * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run, and none of its threads is left. In a
  * callback (of whichever context) it returns at once and the rest happens in the background (pumped mode: before that pump returns; in another
  * context's callback, before this function does). In pumped mode, the
  * callbacks still due run inside this function. NULL is a no-op.
