@@ -47,7 +47,7 @@ def hosts() -> list[Part]:
 
 
 def all_parts() -> list[Part]:
-    without_headend = ("tests", "--ignore", "tests/headend", "--ignore", "tests/faults")
+    without_headend = ("tests", "--ignore", "tests/headend", "--ignore", "tests/faults", "--ignore", "tests/security")
     scripts = [str(file) for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
     found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in ("scripts", "benchmarks", "benchmarks/python"))}
     check_wheel = str(ROOT / "scripts" / "check-wheel")
@@ -70,6 +70,8 @@ def all_parts() -> list[Part]:
         bindings("headend", "Python: the head-end", None, "tests/headend"),
         bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),
         bindings("python-checked", "Python: stories, checked library", CHECKED, *without_headend),
+        bindings("security-shipped", "Python: secrets stay secret, shipped library", SHIPPED, "tests/security"),
+        bindings("security-checked", "Python: secrets stay secret, checked library", CHECKED, "tests/security"),
         bindings("faults", "Python: faults on every operation, the quick part", SHIPPED, "tests/faults", "-m", "not whole"),
         Part("mypy", "Python: types (mypy --strict)", [PYTHON, "-m", "mypy", "src/usher", *scripts], count_exit, folder=BINDINGS, environment=found),
         Part(

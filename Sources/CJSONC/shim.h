@@ -10,19 +10,35 @@
 
 typedef struct json_object *uj_object;
 
+/* Overwrites every string value below `o`. */
+static inline void uj_wipe(uj_object o) {
+  switch (json_object_get_type(o)) {
+    case json_type_string: explicit_bzero((char *)json_object_get_string(o), (size_t)json_object_get_string_len(o)); break;
+    case json_type_object: {
+      json_object_object_foreach(o, key, value) { (void)key; uj_wipe(value); }
+      break;
+    }
+    case json_type_array:
+      for (size_t i = 0; i < json_object_array_length(o); i++) uj_wipe(json_object_array_get_idx(o, i));
+      break;
+    default: break;
+  }
+}
 /* Parses a whole text, at most `depth` deep; NULL unless it is one JSON value and nothing else. */
 static inline uj_object uj_parse(const char *text, int size, int depth) {
+  uj_object object = NULL;
   struct json_tokener *tokener = json_tokener_new_ex(depth);
   if (tokener == NULL) return NULL;
   json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-  uj_object object = json_tokener_parse_ex(tokener, text, size);
-  if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue) object = json_tokener_parse_ex(tokener, "", 1);
-  if (json_tokener_get_error(tokener) != json_tokener_success) {
-    if (object != NULL) json_object_put(object);
-    object = NULL;
+  /* Room for the longest string there can be: a buffer that grows leaves what it held where it was. */
+  if (printbuf_memset(tokener->pb, 0, 0, size) >= 0) {
+    printbuf_reset(tokener->pb);
+    object = json_tokener_parse_ex(tokener, text, size);
+    if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue) object = json_tokener_parse_ex(tokener, "", 1);
   }
-  /* It holds the last string it read. */
-  if (tokener->pb != NULL && tokener->pb->buf != NULL && tokener->pb->size > 0) explicit_bzero(tokener->pb->buf, (size_t)tokener->pb->size);
+  /* What it holds: where the text broke off, the values read until then; the last string. */
+  for (int level = 0; object == NULL && level <= tokener->depth; level++) uj_wipe(tokener->stack[level].current);
+  explicit_bzero(tokener->pb->buf, (size_t)tokener->pb->size);
   json_tokener_free(tokener);
   return object;
 }
@@ -62,20 +78,7 @@ static inline int uj_boolean(uj_object o) { return json_object_get_boolean(o); }
 static inline size_t uj_count(uj_object o) { return json_object_array_length(o); }
 static inline uj_object uj_at(uj_object o, size_t i) { return json_object_array_get_idx(o, i); }
 
-/* Overwrites every string value below `o`, then frees it. */
-static inline void uj_wipe(uj_object o) {
-  switch (json_object_get_type(o)) {
-    case json_type_string: explicit_bzero((char *)json_object_get_string(o), (size_t)json_object_get_string_len(o)); break;
-    case json_type_object: {
-      json_object_object_foreach(o, key, value) { (void)key; uj_wipe(value); }
-      break;
-    }
-    case json_type_array:
-      for (size_t i = 0; i < json_object_array_length(o); i++) uj_wipe(json_object_array_get_idx(o, i));
-      break;
-    default: break;
-  }
-}
+/* Wipes, then frees. */
 static inline void uj_free(uj_object o) {
   uj_wipe(o);
   json_object_put(o);

@@ -120,13 +120,8 @@ public func usher_complete_headers(_ completion: usher_completion, _ headers: Un
   report { () throws(UsherError) in
     let ask = try question(completion)
     guard ask.kind == .hook(.headers) else { throw UsherError(.invalidCompletion) }
-    var lines: Secret?
-    if headers != nil {
-      var text = try headerLines(headers).reduce(into: [UInt8]()) { $0 += $1 + [0x0A] }
-      lines = Secret(text)
-      text.withUnsafeMutableBufferPointer { wipe($0) }
-    }
-    guard ask.answer(lines) else { throw UsherError(.invalidCompletion) }
+    _ = try headerLines(headers)
+    guard ask.answer(try secretText(headers)) else { throw UsherError(.invalidCompletion) }
   }
 }
 

@@ -41,15 +41,17 @@ func cString(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
 /// A header value that may be a token; nil for NULL.
 @inline(never)
 func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+  let secret = try secretText(text)
+  if let secret, !secret.withBytes(isHeaderSafe) { throw UsherError(.invalidArgument) }
+  return secret
+}
+
+/// Up to 64 kB; nil for NULL.
+func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   let count = up_strnlen(text, (1 << 16) + 1)
   guard count <= 1 << 16 else { throw UsherError(.invalidArgument) }
-  let secret = UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) { base -> Secret? in
-    let bytes = UnsafeBufferPointer(start: base, count: count)
-    return isHeaderSafe(bytes) ? Secret(bytes) : nil
-  }
-  guard let secret else { throw UsherError(.invalidArgument) }
-  return secret
+  return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) { Secret(UnsafeBufferPointer(start: $0, count: count)) }
 }
 
 /// What may stand in a header, possibly empty; nil for NULL.

@@ -182,19 +182,17 @@ func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
   return endpoint
 }
 
-/// "Name: value" lines.
+/// "Name: value" lines, each ending in NUL.
 @inline(never)
-func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]] {
-  guard let all = try bytes(text) else { return [] }
-  var lines: [[UInt8]] = []
-  for part in all.split(separator: 0x0A) {
-    let line = Array(part)
-    guard !line.contains(0x0D), let colon = line.firstIndex(of: 0x3A), colon > 0, line[..<colon].allSatisfy(isHeaderNameByte) else {
-      throw UsherError(.invalidArgument)
-    }
-    lines.append(line)
-  }
+func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [Secret] {
+  let lines = UsherEngine.headerLines(try secretText(text) ?? Secret([]))
+  guard lines.allSatisfy({ $0.withBytes(isHeaderLine) }) else { throw UsherError(.invalidArgument) }
   return lines
+}
+
+private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+  guard !line.contains(0x0D), let colon = line.firstIndex(of: 0x3A) else { return false }
+  return colon > 0 && line[..<colon].allSatisfy(isHeaderNameByte)
 }
 
 /// A token of RFC 9110.

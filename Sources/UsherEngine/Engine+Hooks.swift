@@ -1,4 +1,4 @@
-internal import UsherCore
+package import UsherCore
 
 /// A licence request on its way through the hooks.
 final class LicensePreparation {
@@ -200,7 +200,7 @@ private func headerText(_ lines: [Secret]) -> Secret {
 }
 
 /// The lines of a text, each ending in NUL.
-private func headerLines(_ text: Secret) -> [Secret] {
+package func headerLines(_ text: Secret) -> [Secret] {
   text.withBytes { bytes in
     bytes.split(separator: 0x0A).map { line in
       Secret(count: line.count + 1) { copy(UnsafeBufferPointer(rebasing: line), into: $0) }
@@ -213,6 +213,6 @@ private func headerValue(_ line: Secret) -> Secret? {
   line.withBytes { bytes in
     guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }
     let value = bytes[(colon + 1)...].drop { $0 == 0x20 }.dropLast()
-    return value.count < 16 ? nil : Secret(Array(value))
+    return value.count < 16 ? nil : Secret(UnsafeBufferPointer(rebasing: value))
   }
 }

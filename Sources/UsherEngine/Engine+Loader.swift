@@ -130,7 +130,7 @@ extension Engine {
     guard let server = job.keyServer, let body else {
       return fail(entry, job, UsherError(.callback, operation: .license, message: "the content identifier does not fit into the request's format"))
     }
-    let headers = [contentType(format)] + job.loader.headers
+    let headers = [contentType(format)] + job.loader.options.headers
     send(HTTPRequest(method: .post, endpoint: server, headers: headers, body: body, isUrgent: false, tokens: job.secrets), for: entry, job, .key)
   }
 

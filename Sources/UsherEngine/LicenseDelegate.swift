@@ -54,7 +54,7 @@ package final class LicenseDelegate {
 
   package init(
     policy: SSPPolicy, isSync: Bool, endpoints: Endpoints, isRaw: Bool, setupBody: [UInt8], keepAliveBody: [UInt8], tokenHeader: [UInt8],
-    extraHeaders: [[UInt8]], tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(), customer: CustomerCallbacks? = nil,
+    extraHeaders: [Secret], tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(), customer: CustomerCallbacks? = nil,
     certificate: Secret? = nil, hookTimeout: Milliseconds = 5000
   ) {
     self.policy = policy
@@ -64,15 +64,14 @@ package final class LicenseDelegate {
     self.setupBody = Secret(setupBody)
     self.keepAliveBody = Secret(keepAliveBody)
     self.tokenHeader = tokenHeader + [0x3A, 0x20]
-    let extra = extraHeaders.map { Secret($0 + [0]) }
-    self.extraHeaders = extra
+    self.extraHeaders = extraHeaders
     self.tokenMap = tokenMap
     self.fields = fields
     self.customer = customer
     self.certificate = certificate
     self.hookTimeout = hookTimeout
     if certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) }
-    ssmHeaders = [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extra
+    ssmHeaders = [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extraHeaders
   }
 
   /// Any thread: hooks that the I/O thread takes up with its next command can get a certificate from now on.

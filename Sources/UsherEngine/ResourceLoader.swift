@@ -14,7 +14,7 @@ package final class ResourceLoader {
     package var allowed = AllowList()
     /// In place of the scheme of URLs out of content.
     package var target = TokenURL.https
-    package var headers: [[UInt8]] = []
+    package var headers: [Secret] = []
     package var request = FPSRequestFormat()
     /// A further field of the request, with the content identifier.
     package var contentField: [UInt8]?
@@ -35,14 +35,12 @@ package final class ResourceLoader {
   let askSPC: (Ask, Question, HostPlayback) -> Void
   /// Fetches and keeps the certificate.
   let certificates: LicenseDelegate
-  let headers: [Secret]
   var binding: SEESBinding?
 
   package init(_ options: Options, certificate: Secret?, certificateURL: Endpoint?, spc: @escaping (Ask, Question, HostPlayback) -> Void) {
     self.options = options
     askSPC = spc
     binding = options.binding
-    headers = options.headers.map { Secret($0 + [0]) }
     var endpoints = LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil)
     endpoints.certificate = certificateURL
     certificates = LicenseDelegate(

@@ -13,7 +13,7 @@ pytest_plugins = ["usher.testing.pytest_plugin"]
 
 HERE = Path(__file__).resolve().parent
 LAST = "test_every_function.py"
-APART = {"headend", "faults"}
+APART = {"headend", "faults", "security"}
 """Folders that are parts of their own."""
 
 

@@ -1,0 +1,126 @@
+"""Secrets stay secret: no token, licence, key or payload is in a log line, an event, an error or what Python prints of the objects."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import usher
+from stage import KEY, KID, Stage
+from usher.testing.headend import Fault, HeadEnd
+
+SLICE = 16
+KEYS = {"content key": base64.urlsafe_b64encode(KEY).decode().rstrip("="), "content key in hex": KEY.hex()}
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "whole": lambda token: token,
+    "in a sentence": lambda token: f"token '{token}' is not known",
+    "its end": lambda token: f"…{token[-60:]}",
+    "its middle": lambda token: f"at {token[100:160]}:",
+    "in quotes and lines": lambda token: f'"{token}"\r\n\t{token}\0',
+    "in a URL": lambda token: f"https://tenant.example.invalid/x?token={token}&y=1",
+    "late": lambda token: "x " * 300 + token,
+}
+"""How a server may say a token back."""
+
+
+class Told:
+    """Everything a host may have printed."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, *things: object) -> None:
+        for thing in things:
+            self.lines += [repr(thing), str(thing)]
+            if isinstance(thing, BaseException):
+                self.lines += [repr(thing.args), repr(vars(thing)), *traceback.format_exception(thing)]
+            if isinstance(thing, usher.UsherError):
+                self.lines += [thing.message, repr(thing.explain())]
+
+    def add_stage(self, stage: Stage) -> None:
+        self.add(*stage.events.all(), *(event.error for event in stage.events.all() if event.error is not None))
+        self.lines += stage.logs
+
+    def check(self, secret: dict[str, str]) -> None:
+        """None of them holds a part of a secret; the first letters of a JWT are none."""
+        text = "\n".join(self.lines)
+        assert len(self.lines) > 20, text
+        for name, value in secret.items():
+            for at in range(40 if value.startswith("eyJ") else 0, len(value) - SLICE + 1):
+                part = value[at : at + SLICE]
+                assert part not in text, f"{name}: {part!r} in {next(line for line in self.lines if part in line)!r}"
+
+
+@pytest.fixture
+def stage(lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest) -> Iterator[Stage]:
+    made = Stage(headend_factory(period_s=60, limit=9, grace=50, enforced=getattr(request, "param", frozenset())))
+    yield made
+    made.close()
+
+
+def session_tokens(headend: HeadEnd) -> dict[str, str]:
+    """Those that were sent."""
+    sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",") if part.startswith("eyJ")}
+    return {f"token {number}": token for number, token in enumerate(sorted(sent))}
+
+
+@pytest.mark.parametrize("stage", [frozenset(), frozenset({"clearkey"})], ids=["heartbeats", "renewals"], indirect=True)
+def test_secrets_ofASession_areInNothingThatIsTold(stage: Stage) -> None:
+    told, header, payload = Told(), secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    token = stage.headend.content_token(marker=secrets.token_hex(16))
+    challenge = usher.clear_key_request([KID])
+
+    def renew(request: usher.PayloadRequest) -> bytes:
+        told.add(request)
+        return challenge
+
+    def ask(request: usher.TokenRequest) -> str:
+        told.add(request)
+        return token
+
+    delegate = stage.delegate(extra_headers=f"x-api-key: {header}", token_callback=ask)
+    playback = stage.player.play(None, delegate=delegate, payload=renew, tag="a")
+    stage.settle()
+    licence = playback.get_license(usher.KeySystem.CLEARKEY, challenge)
+    stage.advance(130_000)
+    told.add(licence, playback, stage.player, delegate, stage.context)
+    with pytest.raises(usher.RefusedError) as refused:
+        playback.get_license(usher.KeySystem.CLEARKEY, payload.encode())
+    told.add(refused.value)
+    stage.headend.faults.add("setup", Fault.error(1003, message=f"{token} {header}"))
+    stage.play(token, player=usher.Player(stage.context), tag="b")
+    stage.settle()
+    playback.close()
+    stage.settle()
+    told.add_stage(stage)
+    assert {"SESSION_STARTED", "LICENSE", "KEPT_ALIVE", "LICENSE_ERROR", "SETUP_ERROR", "PLAYBACK_CLOSED"} <= set(stage.events.types())
+    told.check({"content token": token, "payload": payload, **KEYS, **session_tokens(stage.headend)})
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("status", [200, 400, 403, 500, 503])
+def test_tokens_thatServersSayBack_areTakenOut(stage: Stage, status: int, spelling: str) -> None:
+    told, headend = Told(), stage.headend
+    token = headend.content_token(marker=secrets.token_hex(16))
+    playback = stage.play(token, tag="a")
+    stage.settle()
+    session = headend._service.session_token(headend.sessions.only())
+    for route in ("license", "heartbeat", "teardown", "setup"):
+        sent = token if route in ("license", "setup") else session
+        body = {"errorCode": 1003, "message": SPELLINGS[spelling](sent), "sent": sent}
+        headend.faults.add(route, Fault.reply(status, body=body, headers={"X-Sent": sent}), always=True)
+    with pytest.raises(usher.UsherError) as refused:
+        playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
+    told.add(refused.value)
+    stage.advance(100_000)
+    playback.close()
+    stage.play(token, player=usher.Player(stage.context), tag="b")
+    stage.advance(100_000)
+    told.add_stage(stage)
+    assert "SETUP_ERROR" in stage.events.types("b") and "HEARTBEAT_ERROR" in stage.events.types("a")
+    told.check({"content token": token, "session token": session})

@@ -1,0 +1,111 @@
+"""After the end no token, licence, payload or header stands in our part of the memory of the process, all of which is searched from outside."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory import search
+
+from usher.testing.headend import Fault, HeadEnd, ckc
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE.parents[3] / "include"
+C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
+KINDS = pytest.mark.parametrize("enforced", [False, True], ids=["heartbeats", "renewals"])
+TLS = pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+
+
+class Hosts:
+    """Programs that play a session in a process of their own and are looked into afterwards."""
+
+    def __init__(self, folder: Path) -> None:
+        self.host, self.wiping = folder / "host", folder / "wiping.so"
+        library = Path(os.environ["USHER_LIBRARY"]).resolve()
+        # All symbols bound at the start: the binder would leave registers, and so parts of what is copied through them, on the stack.
+        linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined", "-o", str(self.host)]
+        subprocess.run(["cc", *C_FLAGS, f"-I{INCLUDE}", str(HERE / "host.c"), *linked], check=True, timeout=60)
+        subprocess.run(["cc", *C_FLAGS, "-shared", "-fPIC", str(HERE / "wiping.c"), "-ldl", "-o", str(self.wiping)], check=True, timeout=60)
+
+    def left(self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None) -> Counter[str]:
+        """Plays a session with secrets of its own and says which are found in the process then."""
+        token, payload, key = headend.content_token(marker=secrets.token_hex(32)), secrets.token_hex(64), secrets.token_hex(32)
+        words = [headend.license_url("fairplay"), headend.ssm_url, str(headend.ca_file or ""), f"x-api-key: {key}", token, payload, "end", ""]
+        environment = {**os.environ, "LD_PRELOAD": str(self.wiping)}
+        host = subprocess.Popen([self.host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        assert host.stdin is not None and host.stdout is not None
+        with host:
+            host.stdin.write("\n".join(words).encode())
+            host.stdin.flush()
+            said = host.stdout.readline()
+            while not said.endswith((b"over\n", b"wrong\n")):
+                said += host.stdout.readline() or b"wrong\n"
+            try:
+                assert said == b"over\n" or not goes_well, said.decode()
+                return search(host.pid, {**wanted(headend, token, payload), "header": key.encode(), **(more or {})})
+            finally:
+                host.stdin.close()
+                assert host.wait(20) == (said != b"over\n")
+
+
+@pytest.fixture(scope="module")
+def hosts(lib: Any, tmp_path_factory: pytest.TempPathFactory) -> Hosts:
+    return Hosts(tmp_path_factory.mktemp("hosts"))
+
+
+def head_end(enforced: bool = False, tls: bool = False) -> HeadEnd:
+    return HeadEnd(clock="manual", token_rotation="strict", grace=100, enforced=frozenset({"fairplay"} if enforced else ()), tls=tls)
+
+
+def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
+    """The secrets of that session; the session tokens as they were sent."""
+    sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",")} - {token, ""}
+    assert sent, headend.journal.dump()
+    licence = ckc(payload.encode())
+    found = {f"session token {number}": text.encode() for number, text in enumerate(sorted(sent))}
+    return {**found, "content token": token.encode(), "payload": payload.encode(), "licence": licence, "licence in base64": base64.b64encode(licence)}
+
+
+@TLS
+@KINDS
+def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: bool) -> None:
+    with head_end(enforced, tls) as headend:
+        assert not +hosts.left(headend)
+        assert len(headend.journal.entries(route="license" if enforced else "heartbeat")) >= 3, headend.journal.dump()
+
+
+BROKEN = {
+    "breaks off": '{{"errorCode": 1003, "sent": ["{0}", {{"a": "{0}", "deeper": [{{"b": "{0}"}}, "{0}',
+    "is no JSON": '{{"sent": ["{0}", {{"a": "{0}"}}], no}}',
+    "has more after it": '{{"sent": "{0}"}} {{"sent": "{0}"}}',
+    "is an error": '{{"errorCode": 1003, "message": "{0} is not known", "sent": "{0}"}}',
+    "is a text": "the token {0} is not known",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("route", ["license", "heartbeat"])
+def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str, broken: str) -> None:
+    secret = secrets.token_hex(500)
+    with head_end() as headend:
+        for status in (200, 400):
+            body = BROKEN[broken].format(secret)
+            headend.faults.add(
+                route, Fault.reply(status, body=body, content_type="application/json", headers={"x-sent": secret[:600]}), always=status == 400
+            )
+        assert not +hosts.left(headend, goes_well=False, more={"what the server said": secret.encode()})
+        assert headend.journal.entries(route=route), headend.journal.dump()
+
+
+def test_memory_whilePlaying_holdsTheNewestToken_soThatTheSearchFinds(hosts: Hosts) -> None:
+    with head_end() as headend:
+        found = hosts.left(headend, "held")
+    assert any(count > 0 for name, count in found.items() if name.startswith("session token"))
+    assert found["licence"] == 0 and found["payload"] == 0
