@@ -15,7 +15,7 @@ func sspDelegate(
   var endpoints = LicenseDelegate.Endpoints(
     license: try endpoint(license, insecure), licenseRenewal: try endpoint(license.adding("renew=true"), insecure))
   if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
-  let hasSSM = try addSSM(given, to: &endpoints, insecure)
+  let hasSSM = try addSSM(given, to: &endpoints, insecure, needsSetup: v2 == nil)
   var policy = try sspPolicy(given, hasSSM: hasSSM)
   if let v2 {
     policy.opening = .license
@@ -88,8 +88,11 @@ func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
 }
 
 /// The SSM's endpoints, where there is one. False: no SSM.
+/// - Parameter needsSetup: V2 needs none: a licence request sets up.
 @inline(never)
-private func addSSM(_ given: usher_ssp_options, to endpoints: inout LicenseDelegate.Endpoints, _ insecure: Bool) throws(UsherError) -> Bool {
+private func addSSM(
+  _ given: usher_ssp_options, to endpoints: inout LicenseDelegate.Endpoints, _ insecure: Bool, needsSetup: Bool
+) throws(UsherError) -> Bool {
   let version = try bytes(given.ssm_api_version) ?? Array("v1".utf8)
   guard !version.isEmpty, version.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3F && $0 != 0x23 }) else { throw UsherError(.invalidArgument) }
   let rule: URLText.VersionRule
@@ -109,7 +112,7 @@ private func addSSM(_ given: usher_ssp_options, to endpoints: inout LicenseDeleg
   endpoints.heartbeat = try place(given.heartbeat_url, "sessions/heartbeat")
   endpoints.teardown = try place(given.teardown_url, "sessions/teardown")
   endpoints.widevineRenewal = try place(given.renewal_url, "renewal-license-wv")
-  let parts = [endpoints.setup, endpoints.heartbeat, endpoints.teardown].compactMap { $0 }.count
+  let parts = [needsSetup ? endpoints.setup : endpoints.teardown, endpoints.heartbeat, endpoints.teardown].compactMap { $0 }.count
   // All of them or none: a session that could be set up but not given back would be a trap.
   guard parts == 0 || parts == 3 else { throw UsherError(.invalidArgument) }
   return parts == 3

@@ -54,27 +54,35 @@ private func ssmWords(_ code: Int64) -> (StaticString, StaticString)? {
 
 private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
   switch code {
+  case 1006, 1008: return ("The licence server is not set up for this stream.", "Operator: check the tenant's configuration.")
+  case 1007: return ("The licence server did not accept the date of the request.", "Check the device's clock.")
   case 1001...1010: return ("The licence server could not read the request.", "Check the app's version and the licence server's address.")
   case 2001, 2002, 2102...2104: return ("The licence server could not use what this device sent.", "Restart the device; check its DRM software.")
   case 3001...3011: return ("The licence server could not use the stream's sign-in.", "Sign in again; operator: check the content token.")
-  case 4000: return ("The licence server did not allow this stream.", "Check that the subscription includes it.")
+  case 4000, 4021: return ("The licence server did not allow this stream.", "Check that the subscription includes it.")
   case 4001: return ("The sign-in for this stream is missing.", "Start the stream again.")
   case 4005: return ("The sign-in for this stream has expired.", "Start the stream again; check the device's clock.")
   case 4006: return ("The sign-in for this stream was used already.", "Start the stream again; the app must fetch a fresh content token.")
   case 4007, 4027: return ("This device is not the one the stream was booked for.", "Sign out and in again on this device.")
   case 4008: return ("This device is not secure enough for this stream.", "Play it on a device with stronger protection.")
-  case 4002...4004, 4009...4016: return ("The licence server could not match the stream with its keys.", "Operator: check tokens and keys of the content.")
-  case 4017...4022, 4024, 4025: return ("The device or the account may not play this stream.", "Check the account, its devices and its subscription.")
+  case 4009, 4022, 4024, 4025: return ("The stream belongs to another operator.", "Check the tenant configured in the app.")
+  case 4002...4004, 4010...4016: return ("The licence server could not match the stream with its keys.", "Operator: check tokens and keys of the content.")
+  case 4017: return ("This device is disabled.", "Ask the operator to enable it.")
+  case 4018: return ("The device is not known.", "Register the device with the account.")
+  case 4019: return ("This device does not belong to this account.", "Register the device with the account, or sign in with the right account.")
+  case 4020: return ("The account is not active.", "Check the subscription of the account.")
   default: return nil
   }
 }
 
 private func expressPlayWords(_ code: Int64) -> (StaticString, StaticString)? {
-  guard let meaning = ExpressPlayError.meaning(of: code) else { return nil }
+  guard ExpressPlayError.meaning(of: code) != nil else { return nil }
   switch code {
   case -2002, -4010: return ("The ticket for this stream is no longer valid.", "Start the stream again; the app must fetch a fresh licence token.")
+  case -2003: return ("The ticket for this stream is for another network.", "Start the stream again on this network.")
   case -4001: return ("This device could not prove what it is.", "Restart the device; check its DRM software.")
-  default: return (meaning, "Operator: check how licence tokens are made.")
+  case -2019, -2030, -2031, -6006, -6009: return ("The licence server's account does not cover this stream.", "Operator: check the account at the licence server.")
+  default: return ("The licence server could not use the ticket for this stream.", "Operator: check how licence tokens are made.")
   }
 }
 

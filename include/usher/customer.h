@@ -107,7 +107,7 @@ typedef struct usher_customer_license {
   const uint8_t *license;
   /** Its length in bytes. */
   size_t license_size;
-  /** Period of heartbeats or renewals in seconds; 0: none. From 0 to 1e9; a later answer changes it. */
+  /** Period of heartbeats or renewals in seconds; 0: none. From 0 to 1e9, and below 0.05 as 0.05; a later answer changes it. */
   double heartbeat_s;
   /** USHER_RENEW_ENFORCED: the library asks for a renewal each period; USHER_RENEW_HEARTBEAT: it calls the heartbeat callback. 0: enforced. The first
       answer decides. */

@@ -177,7 +177,8 @@ USHER_API int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp
 typedef struct usher_ssp_v2_options {
   /** USHER_SSP_V2_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** Servers, headers, times. Its `setup_url`, `setup_body` and `heartbeat_start` are not used: the licence request sets the session up. Not NULL. */
+  /** Servers, headers, times. Its `setup_url`, `setup_body` and `heartbeat_start` are not used: the licence request sets the session up (whole URLs are
+      those for heartbeats and teardown, both or none). Not NULL. */
   const usher_ssp_options *ssp;
   /** 1: usher_playback_close() with USHER_CLOSE_DEFAULT tears down. Default 0: the session is left to expire at the head-end. */
   int32_t teardown_on_close;

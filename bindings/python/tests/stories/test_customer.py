@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import queue
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from conftest_types import Stage
+from conftest_types import Stage, StageFactory
 
 import usher
+from stage import REAL_TIMEOUT_S
 
 E = usher.EventType
 S = usher.Status
@@ -58,8 +61,8 @@ BEATS = Response(b"licence", heartbeat_s=60, renew_type=usher.RenewType.HEARTBEA
 RENEWALS = Response(b"licence", heartbeat_s=60)
 
 
-def play(stage: Stage, delegate: usher.Delegate, **options: Any) -> usher.Playback:
-    playback = stage.player.play(delegate=delegate, **options)
+def play(stage: Stage, delegate: usher.Delegate, player: usher.Player | None = None, **options: Any) -> usher.Playback:
+    playback = (player or stage.player).play(delegate=delegate, **options)
     stage._playbacks.append(playback)
     return playback
 
@@ -121,6 +124,16 @@ def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
     stage.advance(180_000)
     assert portal.asked == [("license", 0), ("heartbeat", 60_000), ("heartbeat", 120_000), ("heartbeat", 180_000)]
     assert stage.events.types().count("KEPT_ALIVE") == 3
+
+
+@pytest.mark.parametrize(("heartbeat_s", "period_ms"), [(1e-9, 50), (0.04, 50), (0.05, 50), (86_401, 86_401_000), (1e9, 10**12)])
+def test_customer_periodTinyOrHuge_isBoundedBelow(stage: Stage, heartbeat_s: float, period_ms: int) -> None:
+    """A period that would keep the host's servers busy is 50 ms; a long one is what it says (delegates.md: Customer SSM)."""
+    portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s, renew_type=usher.RenewType.HEARTBEAT))
+    playback = play(stage, portal)
+    assert playback.get_license(FAIRPLAY, b"spc").period_ms == period_ms
+    stage.advance(200)
+    assert portal.asked == [("license", 0), *(("heartbeat", at) for at in range(period_ms, 201, period_ms))]
 
 
 @pytest.mark.parametrize("heartbeat_s", [0, 0.0])
@@ -526,6 +539,30 @@ def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
     stage.advance(55_000)
     assert portal.asked[1:] == [("heartbeat", 60_000), ("heartbeat", 120_000)]
     assert stage.events.types().count("KEPT_ALIVE") == 2
+
+
+def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> None:
+    """As many callbacks block as leave one thread: who shares it is asked when it is due (delegates.md: Customer SSM)."""
+    stage = stage_factory(callback_threads_max=4)
+    go, kept = threading.Event(), queue.Queue[usher.Event]()
+    slow = [Portal(stage, BEATS) for _ in range(3)]
+    for portal in slow:
+        portal.heartbeats = [lambda call: go.wait(30) and None]
+        play(stage, portal, player=usher.Player(stage.context)).get_license(FAIRPLAY, b"spc")
+    quick = Portal(stage, BEATS)
+    play(stage, quick, tag="quick").get_license(FAIRPLAY, b"spc")
+    stage.context.add_observer(lambda event: kept.put(event) if event.type is E.KEPT_ALIVE else None)
+    stage.advance(59_999)
+    stage.held_callbacks = 100  # those that block, and what waits behind them
+    for step in (1, 60_000, 60_000):
+        stage.advance(step)
+        assert kept.get(timeout=REAL_TIMEOUT_S).tag == "quick"
+    assert [portal.names.count("heartbeat") for portal in slow] == [1, 1, 1]
+    go.set()
+    stage.held_callbacks = 0
+    stage.settle()
+    assert quick.asked == [("license", 0), ("heartbeat", 60_000), ("heartbeat", 120_000), ("heartbeat", 180_000)]
+    assert [event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE, tag="quick")] == [0, 0, 0]
 
 
 @pytest.mark.callback_errors

@@ -151,6 +151,38 @@ def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: 
     assert stage.events.error(E.LICENSE_ERROR).service_code == code
 
 
+@pytest.mark.parametrize(
+    ("code", "subject", "remedy"),
+    [
+        (1007, "date", "clock"),
+        (1008, "not set up", "tenant"),
+        (2002, "device", "DRM software"),
+        (3005, "sign-in", "content token"),
+        (4005, "expired", "Start the stream again"),
+        (4006, "used already", "fresh content token"),
+        (4008, "not secure enough", "stronger protection"),
+        (4009, "another operator", "tenant"),
+        (4011, "keys", "keys of the content"),
+        (4017, "disabled", "operator"),
+        (4018, "not known", "Register"),
+        (4020, "account", "subscription"),
+        (4021, "did not allow", "subscription"),
+        (-2002, "no longer valid", "fresh licence token"),
+        (-2003, "another network", "this network"),
+        (-4001, "device", "DRM software"),
+        (-6003, "could not use", "tokens are made"),
+        (-6006, "account", "Operator"),
+    ],
+)
+def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, subject: str, remedy: str) -> None:
+    """Codes with different remedies have different words (errors.md: Words)."""
+    words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
+    assert subject in words.summary
+    assert remedy in words.advice
+    assert words.summary[0].isupper()
+    assert words.summary.endswith(".")
+
+
 @pytest.mark.parametrize("code", sorted({-1, 1, 999, 1011, 2000, 2003, 2050, 2101, 2105, 3000, 3012, 3999, 4023, 4026, 4028, 10**12}))
 def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
     """A code that is in no list is not explained as if it were (errors.md: Words)."""
