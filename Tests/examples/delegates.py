@@ -77,9 +77,7 @@ def tell(examples: Examples) -> None:
     stage = Stage(examples)
     for language in ("c", "py"):
         for story in (default, common, ssp, ssp_v2, multi_instance, customer):
-            who = f"{story.__name__}.{language}"
-            if language == "c" or (demo.ROOT / "examples" / "python" / who).exists():
-                story(stage, who)
+            story(stage, f"{story.__name__}.{language}")
     examples.claim(not stage.headend.ask("sessions?state=active")["active"], "delegates: no session is held afterwards", stage.headend.sessions())
     violations = stage.headend.ask("violations")["violations"]
     examples.claim(not violations, "delegates: the head-end noticed no mistake", violations)
@@ -146,12 +144,13 @@ def multi_instance(stage: Stage, who: str) -> None:
 
 
 def customer(stage: Stage, who: str) -> None:
-    """The operator's own back end instead of the head-end: kept alive by heartbeats, by renewals, refused, killed."""
+    """The operator's own back end instead of the head-end: kept alive by heartbeats, by renewals, refused, killed. In C it is a plug-in."""
     claim, keys = stage.examples.claim, {bytes.fromhex(stage.media["kid"]): bytes.fromhex(stage.media["key"])}
+    clip = [str(stage.examples.build / "usher-portal.so")] * (not who.endswith(".py")) + [stage.clip]
     for renewals in (False, True):
         how = "renew" if renewals else "alive"
         with Backend(keys, renewals, PERIOD_S) as backend:
-            journal, table, output = stage.play(who, stage.clip, backend.url, stage.kid(who, stage.media))
+            journal, table, output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media))
             stage.claim_picture(who, output)
             claim(not journal and not table, f"{who}: nothing of it came to the head-end", journal)
             whats = backend.whats()
@@ -160,11 +159,11 @@ def customer(stage: Stage, who: str) -> None:
             claim(backend.sessions == {"session-1": "stopped"}, f"{who}: one session, given back", backend.sessions)
             claim({status for _, _, status in backend.journal} == {200}, f"{who}: each of them was granted", backend.journal)
     with Backend(keys, renewals=False, limit=0) as backend:
-        output = stage.play(who, stage.clip, backend.url, stage.kid(who, stage.media), code_wanted=1)[2]
+        output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media), code_wanted=1)[2]
         refused = ("as many streams as it may" in output or "1007" in output) and backend.whats() == ["start"]
         claim(refused, f"{who}: refused at the limit, it says so", (output, backend.journal))
     with Backend(keys, False, PERIOD_S) as backend:
-        process = stage.examples.start(f"killed-{who}", [*program(stage.examples, who), stage.clip, backend.url, stage.kid(who, stage.media)])
+        process = stage.examples.start(f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.kid(who, stage.media)])
         demo.wait_until(lambda: "alive" in backend.whats(), 30, "a first heartbeat")
         backend.kill()
         code = process.wait(30)

@@ -1,5 +1,5 @@
 /*
- * backend.h - what an operator's app has already: how it talks to the operator's own servers. For customer.c, which is about libusher alone.
+ * backend.h - what an operator's app has already: how it talks to the operator's own servers. For portal.c, which is about libusher alone.
  * A POST to BACKEND/WHAT/SESSION is answered with JSON: the session, its period in seconds, whether renewals keep it alive, the licence; or a code and words.
  * SPDX-License-Identifier: Apache-2.0
  */
