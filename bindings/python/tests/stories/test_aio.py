@@ -552,13 +552,21 @@ def test_context_madeWithABadOption_leavesNothing(lib: Any) -> None:
 LEFT_OPEN = """
 import asyncio, sys, usher
 license_url, ssm_url, token = sys.argv[1:]
+async def never(event):
+    pass
+async def none(call):
+    assert False, "there is no loop to await this"
 async def main():
     context = usher.aio.Context(proxy="")
+    context.add_observer(never)
+    ours = usher.aio.CustomerDelegate(context, license=lambda request: usher.LicenseResponse(b"x"), teardown=none)
+    other = await usher.aio.Player(context).play(delegate=ours)
+    await other.get_license(usher.KeySystem.FAIRPLAY, b"spc")
     delegate = usher.aio.SSPDelegate(context, license_url=license_url, ssm_url=ssm_url)
     playback = await usher.aio.Player(context).play(token, delegate=delegate)
     waiting = asyncio.create_task(playback.wait_closed())
     await playback.wait_session()
-    return context, playback
+    return context, playback, other
 kept = asyncio.run(main())
 print("left")
 """
@@ -567,7 +575,7 @@ print("left")
 def test_program_thatLeavesTheContextOpen_exitsAndTearsDown(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
     headend = headend_factory(clock="system")
     arguments = [headend.license_url("clearkey"), headend.ssm_url, headend.content_token()]
-    done = subprocess.run([sys.executable, "-c", LEFT_OPEN, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-W", "always", "-c", LEFT_OPEN, *arguments], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
     assert headend.journal.routes() == ["setup", "teardown"]
 

@@ -8,7 +8,7 @@ import usher
 from stage import KEY, KID, Stage, StageFactory
 from usher.testing.headend import Fault, SessionState
 from usher.testing.headend.config import KeySystem
-from v2_stage import PAYLOAD, ask, licence, play
+from v2_stage import PAYLOAD, ask, delegate, licence, play
 
 E = usher.EventType
 T, LEAVE = usher.CloseMode.TEARDOWN, usher.CloseMode.LEAVE
@@ -362,6 +362,41 @@ def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: 
     playback.close(T)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["none", "no answer"])
+def test_tokenCallback_withoutAToken_failsTheLicence_andTheSessionGoesOn(stage: Stage, late: bool) -> None:
+    """null, or no answer in time: "content token unavailable" (5022), for that request alone (SSM V2 page; protocol.md: Licences)."""
+    asked: list[usher.TokenRequest] = []
+
+    def token(request: usher.TokenRequest) -> usher.Later | None:
+        asked.append(request)
+        return usher.LATER if late else None
+
+    playback = play(stage, token_callback=token)
+    licence(playback)
+    future = ask(playback)
+    stage.advance(5_000 if late else 0)
+    error = future.exception(10)
+    assert isinstance(error, usher.NoTokenError)
+    assert error.legacy_codes.react_native == 5022
+    if late:
+        with pytest.raises(usher.InvalidCompletionError):
+            asked[0].answer(stage.headend.content_token())
+    stage.advance(60_000)
+    assert stage.seqs() == [("license", None), ("heartbeat", 1)]
+    assert playback.session_state is usher.SessionState.ACTIVE
+    playback.close(T)
+
+
+def test_tokenCallback_withoutAToken_firstLicence_opensNothing(stage: Stage) -> None:
+    """Without a token from the start the first licence asks; where there is none, nobody is asked for a licence (SSM V2 page)."""
+    playback = stage.player.play(delegate=delegate(stage, token_callback=lambda request: None))
+    with pytest.raises(usher.NoTokenError):
+        licence(playback)
+    playback.close(T)
+    stage.settle()
+    assert stage.routes() == []
+
+
 def test_contentTokenRefused401_isReplacedByTheCallback_andTheSessionOpensWithIt(stage: Stage) -> None:
     old = stage.headend.content_token()
     stage.headend.revoke_tokens()
@@ -383,6 +418,39 @@ def test_clockOfTheKeepAlive_beginsWithTheReply(stage: Stage) -> None:
     stage.advance(4_001)
     assert stage.routes() == ["license", "heartbeat"]
     playback.close(T)
+
+
+def test_backgroundOrPictureInPicture_beatsGoOn(stage: Stage) -> None:
+    """As ever, whether or not the host says that it is in the background (SSM V2 page; protocol.md: When it fails)."""
+    playback = play(stage)
+    licence(playback)
+    playback.suspend()
+    stage.advance(180_000)
+    playback.resume()
+    stage.advance(60_000)
+    playback.close(T)
+    stage.settle()
+    assert stage.seqs() == [("license", None), *(("heartbeat", number) for number in range(1, 5)), ("teardown", 5)]
+
+
+@pytest.mark.parametrize("where", ["in the background", "in the foreground"])
+def test_heartbeatError_zapToTheSameStream_playsUnderANewSession(stage: Stage, where: str) -> None:
+    """The host stops, and opens the same stream again (SSM V2 page; protocol.md: Who wins)."""
+    token = stage.headend.content_token("alice")
+    playback = play(stage, token=token)
+    licence(playback)
+    if where == "in the background":
+        stage.context.suspend()
+    stage.headend.kill_account("alice")
+    stage.advance(60_000)
+    stage.context.resume()
+    assert stage.events.error(E.HEARTBEAT_ERROR).must_stop
+    again = play(stage, token=token)
+    assert licence(again).clear_keys() == {KID: KEY}
+    assert again.session_state is usher.SessionState.ACTIVE
+    again.close(T)
+    stage.settle()
+    assert stage.routes() == ["license", "heartbeat", "license", "teardown"], "a session the server calls unknown is not torn down"
 
 
 @pytest.mark.breaks_rules("late-beat")

@@ -199,7 +199,7 @@ class Context:
         """Runs a telling callback; a coroutine becomes a task."""
         try:
             outcome = callback(*arguments)
-            if inspect.isawaitable(outcome):
+            if inspect.isawaitable(outcome) and self._runs(outcome):
                 self._spawn(self._finish(name, outcome))
         except Exception as error:
             self.blocking._callback_failed(name, error)
@@ -209,8 +209,18 @@ class Context:
         outcome = callback(request)
         if not inspect.isawaitable(outcome):
             return LATER if request.answered else outcome
+        if not self._runs(outcome):
+            return None
         self._spawn(self._answer(name, request, outcome))
         return LATER
+
+    def _runs(self, outcome: Awaitable[object]) -> bool:
+        """False: its loop was closed before the context, as when a program ends; what is still told and asked then finds no coroutines."""
+        if not self._loop.is_closed():
+            return True
+        if inspect.iscoroutine(outcome):
+            outcome.close()
+        return False
 
     async def _finish(self, name: str, outcome: Awaitable[object]) -> None:
         try:
