@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -74,7 +75,7 @@ class Server:
         """With `logs`: a line for each set-up and heartbeat: when, the id in the token given, the id in the token that came."""
         try:
             self.ca = make_certificates(self.folder)
-            self._ports = {scheme: free_port() for scheme in ("http", "https", "http2")}
+            self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))
             (self.folder / "nginx.conf").write_text(self._configuration(logs, period_s), encoding="utf-8")
             command = [nginx(), "-p", str(self.folder), "-c", "nginx.conf", "-e", str(self.folder / "error.log")]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
@@ -150,8 +151,10 @@ def make_certificates(folder: Path) -> Path:
     return folder / "ca.pem"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_ports(count: int) -> list[int]:
+    """All of them held until the last is found: one let go of may be found again."""
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
