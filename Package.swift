@@ -15,7 +15,7 @@ let architecture = "x86_64"
 #endif
 
 let swiftSettings: [SwiftSetting] = embedded
-  ? [.enableExperimentalFeature("Embedded"), .unsafeFlags(["-wmo", "-Osize", "-Xfrontend", "-function-sections"])]
+  ? [.enableExperimentalFeature("Embedded"), .unsafeFlags(["-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections"])]
   : []
 
 /// In Embedded Swift the autolink entries of the module maps are not passed on, so the libraries are named here.
