@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static inline CURLcode uc_set_long(CURL *e, CURLoption o, long v) { return curl_easy_setopt(e, o, v); }
 static inline CURLcode uc_set_off(CURL *e, CURLoption o, int64_t v) { return curl_easy_setopt(e, o, (curl_off_t)v); }
@@ -17,6 +18,15 @@ static inline CURLcode uc_set_data_fn(CURL *e, CURLoption o, uc_data_fn v) { ret
 
 typedef int (*uc_prereq_fn)(void *, char *, char *, int, int);
 static inline CURLcode uc_set_prereq_fn(CURL *e, uc_prereq_fn v) { return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v); }
+typedef curl_socket_t (*uc_open_fn)(void *, curlsocktype, struct curl_sockaddr *);
+typedef int (*uc_close_fn)(void *, curl_socket_t);
+static inline CURLcode uc_set_socket_fns(CURL *e, uc_open_fn open_fn, uc_close_fn close_fn, void *data) {
+  CURLcode result = curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_fn);
+  if (result == CURLE_OK) result = curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data);
+  if (result == CURLE_OK) result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_fn);
+  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, data) : result;
+}
+static inline curl_socket_t uc_open_socket(const struct curl_sockaddr *at) { return socket(at->family, at->socktype | SOCK_CLOEXEC, at->protocol); }
 /* The body of a POST, read where it is; NULL: none. */
 static inline CURLcode uc_set_body(CURL *e, const void *bytes, int64_t size) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
@@ -40,6 +50,13 @@ static inline long uc_request_size(CURL *e) {
   long size = 0;
   curl_easy_getinfo(e, CURLINFO_REQUEST_SIZE, &size);
   return size;
+}
+/* From when the connection was ready for the request to the end of the answer, in microseconds. */
+static inline int64_t uc_reply_time(CURL *e) {
+  curl_off_t ready = 0, end = 0;
+  curl_easy_getinfo(e, CURLINFO_PRETRANSFER_TIME_T, &ready);
+  curl_easy_getinfo(e, CURLINFO_TOTAL_TIME_T, &end);
+  return end > ready ? end - ready : 0;
 }
 static inline void *uc_private(CURL *e) {
   void *p = NULL;

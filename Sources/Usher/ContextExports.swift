@@ -58,7 +58,7 @@ public func usher_context_close(_ context: OpaquePointer!, _ timeout_ms: UInt32,
 public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(context, as: ContextObject.self) else { return }
-    for child in object.takeChildren() { _ = handles.release(child) }
+    object.endHandles()
     object.beginClosing()
     guard isCallbackThread() else { return finish(object.engine) }
     if let pump = object.engine.pump {

@@ -18,7 +18,10 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.isPumped = given.callbacks == USHER_CALLBACKS_PUMPED
   if given.log_level > 0 { result.logLevel = given.log_level }
   result.callbackThreadsMax = Int(given.callback_threads_max == 0 ? 16 : min(given.callback_threads_max, 1024))
-  result.requestsPerOriginMax = Int(given.requests_per_origin_max == 0 ? 64 : min(given.requests_per_origin_max, 4096))
+  if given.requests_per_origin_max != 0 {
+    result.requestsPerOriginMax = Int(min(given.requests_per_origin_max, 4096))
+    result.requestsPerOriginMin = result.requestsPerOriginMax
+  }
   result.transport.connectTimeout = milliseconds(given.connect_timeout_ms, default: 5000)
   result.transport.httpTimeout = milliseconds(given.http_timeout_ms, default: 10_000)
   if given.max_response_bytes > 0 { result.transport.maxResponseBytes = Int(given.max_response_bytes) }

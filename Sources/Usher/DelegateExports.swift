@@ -89,7 +89,6 @@ public func usher_delegate_set_token_callback(
 public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(delegate, as: DelegateObject.self) else { return }
-    object.context.forget(UInt(bitPattern: delegate))
   }
 }
 

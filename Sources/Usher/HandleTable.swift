@@ -5,7 +5,10 @@ internal import UsherCore
 internal import UsherEngine
 
 /// What a handle stands for.
-class HandleObject {}
+class HandleObject {
+  /// Whether its handle goes stale with that context.
+  func ends(with context: ContextObject) -> Bool { false }
+}
 
 /// Every handle of the process: an index and a generation, so that a stale one is told from a live one and none is ever dereferenced.
 final class HandleTable {
@@ -37,12 +40,29 @@ final class HandleTable {
   func release(_ handle: UInt) -> HandleObject? {
     monitor.locked {
       guard let index = slot(handle), let object = slots[index].object else { return nil }
-      slots[index].object = nil
-      slots[index].generation &+= 1
-      if slots[index].generation == 0 { slots[index].generation = 1 }
-      free.append(UInt32(index))
+      clear(index)
       return object
     }
+  }
+
+  /// Takes out all that end with a context.
+  func releaseAll(with context: ContextObject) {
+    let ended = monitor.locked { () -> [HandleObject] in
+      slots.indices.compactMap { index in
+        guard let object = slots[index].object, object.ends(with: context) else { return nil }
+        clear(index)
+        return object
+      }
+    }
+    // What they alone held is let go of here, without the lock.
+    withExtendedLifetime(ended) {}
+  }
+
+  private func clear(_ index: Int) {
+    slots[index].object = nil
+    slots[index].generation &+= 1
+    if slots[index].generation == 0 { slots[index].generation = 1 }
+    free.append(UInt32(index))
   }
 
   private func handle(_ index: UInt32) -> UInt { UInt(slots[Int(index)].generation) << 32 | UInt(index) << 3 | 5 }

@@ -189,6 +189,5 @@ public func usher_response_get(_ response: OpaquePointer!, _ out: UnsafeMutableP
 public func usher_response_free(_ response: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(response, as: ResponseObject.self) else { return }
-    object.context?.forget(UInt(bitPattern: response))
   }
 }

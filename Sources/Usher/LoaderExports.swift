@@ -28,7 +28,6 @@ public func usher_context_add_loader(
 public func usher_loader_free(_ loader: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(loader, as: LoaderObject.self) else { return }
-    object.context.forget(UInt(bitPattern: loader))
     object.context.unregister(object.loader)
   }
 }

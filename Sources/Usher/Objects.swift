@@ -8,7 +8,6 @@ final class ContextObject: HandleObject {
   let engine: Engine
   let allowsInsecureHTTP: Bool
   private let monitor = Monitor()
-  private var children: Set<UInt> = []
   private var defaultDelegate: LicenseDelegate?
   private var loaders: [ResourceLoader] = []
   private var closing = false
@@ -27,24 +26,16 @@ final class ContextObject: HandleObject {
   /// Gives a handle that ends with the context; none once the context has ended, or nobody would end it.
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
-    let isAccepted = monitor.locked { () -> Bool in
-      if isFreed { return false }
-      children.insert(handle)
-      return true
-    }
-    if isAccepted { return handle }
+    // In this order: whoever sets `isFreed` takes out what is in the table then.
+    if !monitor.locked({ isFreed }) { return handle }
     _ = handles.release(handle)
     throw UsherError(.invalidHandle)
   }
 
-  func forget(_ handle: UInt) { monitor.locked { _ = children.remove(handle) } }
-
-  func takeChildren() -> [UInt] {
-    monitor.locked {
-      isFreed = true
-      defer { children = [] }
-      return Array(children)
-    }
+  /// The handles given by it go stale.
+  func endHandles() {
+    monitor.locked { isFreed = true }
+    handles.releaseAll(with: self)
   }
 
   var delegate: LicenseDelegate? {
@@ -101,6 +92,8 @@ final class DelegateObject: HandleObject {
     self.context = context
     self.delegate = delegate
   }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
 final class LoaderObject: HandleObject {
@@ -111,6 +104,8 @@ final class LoaderObject: HandleObject {
     self.context = context
     self.loader = loader
   }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
 final class PlayerObject: HandleObject {
@@ -121,6 +116,8 @@ final class PlayerObject: HandleObject {
     self.context = context
     self.id = id
   }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
 final class PlaybackObject: HandleObject {
@@ -139,6 +136,8 @@ final class PlaybackObject: HandleObject {
   }
 
   var engine: Engine { context.engine }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
 /// The answer to a blocking request.
@@ -154,6 +153,8 @@ final class ResponseObject: HandleObject {
     self.answer = answer
     message = Array(answer.error.message.utf8) + [0]
   }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
 /// A question to the host by its one-shot number; stale once answered or too late.

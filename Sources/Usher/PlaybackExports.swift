@@ -18,7 +18,6 @@ public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> I
 public func usher_playback_free(_ playback: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(playback, as: PlaybackObject.self) else { return }
-    object.context.forget(UInt(bitPattern: playback))
     object.engine.closePlayback(object.id, nil)
   }
 }

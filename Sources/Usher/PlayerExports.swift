@@ -60,7 +60,7 @@ private func chosenDelegate(_ handle: OpaquePointer?, _ context: ContextObject) 
 private func callbacks(_ given: usher_playback_options, _ reference: HostReference) -> PlaybackCallbacks {
   var result = PlaybackCallbacks()
   let user = given.user_data
-  result.keepsAlive = reference
+  if given.destroy != nil { result.keepsAlive = reference }
   if let fn = given.payload {
     result.payload = { ask, keySystem, host in
       keySystem.identifier.withUTF8Buffer { text in
@@ -93,7 +93,6 @@ public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 
 public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
-    object.context.forget(UInt(bitPattern: player))
     object.context.engine.removePlayer(object.id)
   }
 }

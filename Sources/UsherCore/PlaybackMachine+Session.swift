@@ -71,7 +71,7 @@ extension PlaybackMachine {
   private mutating func reauthoriseSetup(_ request: RequestID, _ outcome: SSMOutcome) -> [Action]? {
     guard case .failure(let failure) = outcome, failure.isAuthorisation, hasTokenCallback, !isClosing, setupDenial == nil else { return nil }
     guard session.setupWithdrawn(request) else { return nil }
-    setupDenial = failure
+    setupDenial = Shared(failure)
     isReauthorising = true
     contentToken = .asking
     return [.askToken]

@@ -87,7 +87,7 @@ package struct PlaybackMachine {
     case missing
   }
 
-  let policy: SSPPolicy
+  let sharedPolicy: Shared<SSPPolicy>
   let seed: UInt64
   package internal(set) var session: SSMSession
   var flows: [LicenseFlow] = []
@@ -103,7 +103,7 @@ package struct PlaybackMachine {
   /// The content token is asked for because one was denied, not because a further licence wants one of its own.
   var isReauthorising = false
   /// What set-up was told when its content token was denied.
-  var setupDenial: WireFailure?
+  var setupDenial: Shared<WireFailure>?
   /// Counts the content tokens.
   var contentGeneration: UInt32 = 0
   /// The opening licence reply brought no session.
@@ -111,14 +111,15 @@ package struct PlaybackMachine {
   var lastKeySystem: KeySystem?
   var nextRequest: RequestID = 1
 
-  package init(policy: SSPPolicy, contentToken: Secret?, hasTokenCallback: Bool, seed: UInt64) {
-    self.policy = policy
+  package init(policy: Shared<SSPPolicy>, contentToken: Secret?, hasTokenCallback: Bool, seed: UInt64) {
+    sharedPolicy = policy
     self.seed = seed
     self.hasTokenCallback = hasTokenCallback
     self.contentToken = contentToken.map { .known($0) } ?? .none
     session = SSMSession(policy: policy, seed: seed)
   }
 
+  var policy: SSPPolicy { sharedPolicy.value }
   package var isClosing: Bool { closing != nil }
 
   /// May be forgotten: closed, and no reply is awaited that could bring a token.
@@ -209,7 +210,7 @@ package struct PlaybackMachine {
     contentToken = .missing
     isReauthorising = false
     if policy.hasSSM, session.isIdle, !policy.opensByLicense {
-      guard let denial = setupDenial else { return startSession(now: now) }
+      guard let denial = setupDenial?.value else { return startSession(now: now) }
       return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
     }
     // The session that lives goes on; the requests that needed the token fail.
@@ -235,7 +236,7 @@ package struct PlaybackMachine {
   mutating func restartIfFinished(now: Milliseconds) -> [Action] {
     guard isRestarting, session.isFinished else { return [] }
     isRestarting = false
-    session = SSMSession(policy: policy, seed: seed, firstRequest: session.newRequest())
+    session = SSMSession(policy: sharedPolicy, seed: seed, firstRequest: session.newRequest())
     return isClosing ? [] : startSession(now: now)
   }
 

@@ -62,7 +62,7 @@ package struct SSMSession {
     case asked(attempt: UInt32)
   }
 
-  let policy: SSPPolicy
+  private let sharedPolicy: Shared<SSPPolicy>
   let seed: UInt64
   var phase = Phase.idle
   var beat = Beat.off
@@ -106,11 +106,13 @@ package struct SSMSession {
   /// - Parameters:
   ///   - seed: makes the jitter the playback's own.
   ///   - firstRequest: request ids count from here.
-  package init(policy: SSPPolicy, seed: UInt64, firstRequest: RequestID = 1) {
-    self.policy = policy
+  package init(policy: Shared<SSPPolicy>, seed: UInt64, firstRequest: RequestID = 1) {
+    sharedPolicy = policy
     self.seed = seed
     nextRequest = firstRequest
   }
+
+  var policy: SSPPolicy { sharedPolicy.value }
 
   mutating func newRequest() -> RequestID {
     defer { nextRequest &+= 1 }

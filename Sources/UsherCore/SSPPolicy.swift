@@ -1,3 +1,9 @@
+/// A value that many hold and none changes, where each would be the larger for it.
+package final class Shared<Value: Sendable>: Sendable {
+  package let value: Value
+  package init(_ value: Value) { self.value = value }
+}
+
 /// What a host decides about an SSP delegate's behaviour; the defaults are the header's.
 package struct SSPPolicy: Sendable {
   package enum MissingPeriod: Sendable { case error, noTimer }

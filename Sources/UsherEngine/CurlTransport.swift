@@ -24,15 +24,25 @@ final class CurlTransport: Transport {
   private let wakeFD: Int32
   private let timerFD: Int32
   private var idle: [CurlTransfer] = []
-  private var running: [TransferID: CurlTransfer] = [:]
+  /// By the places of their numbers.
+  private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
-  /// What each socket is watched for, by its number.
-  private var watched: [Int32] = []
+  private struct Watch {
+    /// What libcurl wants to know of.
+    var wanted: Int32 = 0
+    /// What epoll tells of. A kept connection goes on being watched between two requests, though nobody wants to know: most of them are used again.
+    var told: Int32 = 0
+    /// Made by us and closed by us, so that we know when its number stands for another.
+    var isOurs = false
+  }
+  /// By socket.
+  private var watches: [Watch] = []
   /// When libcurl wants to be called, monotonic; nil: no wish.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
-  init?(options: TransportOptions) {
+  /// - Parameter connectionsMax: how many connections are kept.
+  init?(options: TransportOptions, connectionsMax: Int) {
     self.options = options
     multi = curl_multi_init().map { OpaquePointer($0) }
     epoll = up_epoll_new()
@@ -47,7 +57,7 @@ final class CurlTransport: Transport {
     _ = uc_multi_pointer(handle, CURLMOPT_SOCKETDATA, me)
     _ = uc_multi_timer_fn(handle, onTimer)
     _ = uc_multi_pointer(handle, CURLMOPT_TIMERDATA, me)
-    _ = uc_multi_long(handle, CURLMOPT_MAXCONNECTS, 64)
+    _ = uc_multi_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
   }
 
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
@@ -60,13 +70,22 @@ final class CurlTransport: Transport {
       discard(transfer)
       return fail(id)
     }
-    running[id] = transfer
+    let place = Slots<Transfer>.place(id)
+    while running.count <= place { running.append(nil) }
+    running[place] = transfer
+  }
+
+  private func takeRunning(_ id: TransferID) -> CurlTransfer? {
+    let place = Slots<Transfer>.place(id)
+    guard place < running.count, let transfer = running[place], transfer.id == id else { return nil }
+    running[place] = nil
+    return transfer
   }
 
   private func fail(_ id: TransferID) { finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system)))) }
 
   func cancel(_ id: TransferID) -> Bool {
-    guard let transfer = running.removeValue(forKey: id) else { return false }
+    guard let transfer = takeRunning(id) else { return false }
     // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
     _ = uc_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
@@ -84,7 +103,10 @@ final class CurlTransport: Transport {
   }
 
   func wait(until instant: Int64?) {
-    arm(instant ?? 0)
+    arm(instant)
+    // First what is due: a request just given to libcurl goes out before it is waited for what comes.
+    callWhereDue()
+    if finished.isEmpty { collect() }
     var timeout: Int32 = -1
     if let curlDue {
       let left = curlDue &- up_monotonic_ms()
@@ -95,16 +117,20 @@ final class CurlTransport: Transport {
       let count = Int(up_epoll_wait(epoll, ready.baseAddress, timeout))
       for index in 0..<count { handle(ready[index]) }
     }
-    if let due = curlDue, due <= up_monotonic_ms() {
-      curlDue = nil
-      var left: Int32 = 0
-      _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
-    }
+    callWhereDue()
     collect()
   }
 
-  private func arm(_ instant: Int64) {
-    guard instant != timerSetTo else { return }
+  private func callWhereDue() {
+    guard let due = curlDue, due <= up_monotonic_ms() else { return }
+    curlDue = nil
+    var left: Int32 = 0
+    _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
+  }
+
+  /// The timer may ring too early, where what it was set for is done: that costs less than to set it anew each time.
+  private func arm(_ instant: Int64?) {
+    guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
     timerSetTo = instant
     up_timerfd_set(timerFD, instant)
   }
@@ -116,6 +142,8 @@ final class CurlTransport: Transport {
       up_fd_drain(timerFD)
       timerSetTo = 0
     default:
+      let index = Int(ready.fd)
+      guard index < watches.count, watches[index].wanted != 0 else { return tell(ready.fd, 0) }
       var flags: Int32 = 0
       if ready.readable != 0 { flags |= CURL_CSELECT_IN }
       if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
@@ -130,10 +158,11 @@ final class CurlTransport: Transport {
     while let easy = uc_next_done(multiHandle, &code) {
       guard let pointer = uc_private(easy) else { continue }
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
-      guard running.removeValue(forKey: transfer.id) != nil else { continue }
+      guard takeRunning(transfer.id) != nil else { continue }
       let outcome = transfer.outcome(code)
+      let microseconds = uc_reply_time(easy)
       _ = curl_multi_remove_handle(multiHandle, easy)
-      finished.append(FinishedTransfer(id: transfer.id, outcome: outcome))
+      finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
       if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
     }
   }
@@ -176,7 +205,8 @@ final class CurlTransport: Transport {
       && set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey) && set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
       && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
       && set(easy, CURLOPT_USERAGENT, options.userAgent) && uc_set_prereq_fn(easy, onPrerequest) == CURLE_OK
-      && uc_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
+      && uc_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
+      && uc_set_socket_fns(easy, onOpen, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
       && uc_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK && uc_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
     guard isSafe else {
       curl_easy_cleanup(easy)
@@ -205,10 +235,30 @@ final class CurlTransport: Transport {
     }
     guard socket >= 0 else { return }
     let index = Int(socket)
-    while watched.count <= index { watched.append(0) }
-    guard watched[index] != interest else { return }
-    _ = up_epoll_watch(epoll, socket, watched[index], interest)
-    watched[index] = interest
+    while watches.count <= index { watches.append(Watch()) }
+    watches[index].wanted = interest
+    if interest == 0, watches[index].isOurs, watches[index].told == UP_READABLE { return }
+    tell(socket, interest)
+  }
+
+  private func tell(_ socket: Int32, _ interest: Int32) {
+    let index = Int(socket)
+    guard index < watches.count, watches[index].told != interest else { return }
+    _ = up_epoll_watch(epoll, socket, watches[index].told, interest)
+    watches[index].told = interest
+  }
+
+  fileprivate func opened(_ socket: Int32) {
+    guard socket >= 0 else { return }
+    watch(socket, CURL_POLL_REMOVE)
+    watches[Int(socket)] = Watch(isOurs: true)
+  }
+
+  /// Told to epoll too: a child of a fork may still have the socket.
+  fileprivate func close(_ socket: Int32) {
+    tell(socket, 0)
+    if Int(socket) < watches.count { watches[Int(socket)] = Watch() }
+    up_close(socket)
   }
 
   fileprivate func wantsCall(in milliseconds: Int) {
@@ -216,7 +266,7 @@ final class CurlTransport: Transport {
   }
 
   func shutDown() {
-    for transfer in running.values {
+    for case let transfer? in running {
       _ = curl_multi_remove_handle(multiHandle, transfer.easy)
       transfer.release()
       curl_easy_cleanup(transfer.easy)
@@ -233,6 +283,17 @@ final class CurlTransport: Transport {
 
 private func onSocket(_ easy: UnsafeMutableRawPointer?, _ socket: Int32, _ what: Int32, _ data: UnsafeMutableRawPointer?, _ own: UnsafeMutableRawPointer?) -> Int32 {
   if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().watch(socket, what) }
+  return 0
+}
+
+private func onOpen(_ data: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?) -> Int32 {
+  let socket = uc_open_socket(address)
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().opened(socket) }
+  return socket
+}
+
+private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().close(socket) }
   return 0
 }
 

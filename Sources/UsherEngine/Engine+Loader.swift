@@ -140,8 +140,7 @@ extension Engine {
   }
 
   private func send(_ request: HTTPRequest, for entry: PlaybackEntry, _ job: LoadingJob, _ step: LoadingJob.Step) {
-    job.transfer = nextTransfer
-    send(request, for: .load(entry.id, job, step))
+    job.transfer = send(request, for: .load(entry.id, job, step))
   }
 
   func loadReplied(_ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome) {

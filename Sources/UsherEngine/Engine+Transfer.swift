@@ -15,25 +15,23 @@ final class Transfer {
   var timer: UInt64?
   var deadline: Milliseconds
   /// Waits for a place at its origin.
-  var isWaiting: Bool
-  /// Gave its place at the origin up.
-  var hasPlace: Bool
+  var isWaiting = false
+  /// False: it gave its place at the origin up, or never had one.
+  var hasPlace = true
 
-  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds, isWaiting: Bool) {
+  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds) {
     self.purpose = purpose
     self.request = request
     askedAt = now
     self.timeout = timeout
     deadline = now.adding(timeout)
-    self.isWaiting = isWaiting
-    hasPlace = !isWaiting
   }
 }
 
 /// How long a request may take before others stop waiting for its place.
 private let stallTime: Milliseconds = 1000
 
-/// How long a keep-alive waits for a place: a burst of requests that are answered passes in less, one of requests that are not must not make it late.
+/// How long a keep-alive waits for a place where no answers come: requests that are not answered must not make it late.
 private let keepAlivePatience: Milliseconds = 100
 
 extension Transfer.Purpose {
@@ -48,17 +46,28 @@ extension Transfer.Purpose {
 
 extension Engine {
   /// - Parameter atMost: how long it may take where that is less than the context's bound.
-  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost: Milliseconds = .never) {
-    let id = nextTransfer
-    nextTransfer &+= 1
+  @discardableResult
+  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost: Milliseconds = .never) -> TransferID {
     let now = clock.now
-    let isAdmitted = queue.admit(id, request)
-    let transfer = Transfer(
-      purpose: purpose, request: request, now: now, timeout: min(options.transport.httpTimeout, atMost), isWaiting: !isAdmitted)
-    transfers[id] = transfer
-    let patience = purpose.isKeepAlive(request) ? keepAlivePatience : .never
-    transfer.timer = timers.set(at: isAdmitted ? firstTimer(transfer, now) : min(transfer.deadline, now.adding(patience)), .transfer(id))
-    if isAdmitted { startTransfer(id, request) }
+    let transfer = Transfer(purpose: purpose, request: request, now: now, timeout: min(options.transport.httpTimeout, atMost))
+    let id = transfers.insert(transfer)
+    transfer.isWaiting = !queue.admit(id, request)
+    transfer.hasPlace = !transfer.isWaiting
+    if transfer.isWaiting {
+      transfer.timer = timers.set(at: purpose.isKeepAlive(request) ? min(transfer.deadline, now.adding(keepAlivePatience)) : transfer.deadline, .transfer(id))
+    } else {
+      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(id))
+      startTransfer(id, request)
+    }
+    return id
+  }
+
+  /// A keep-alive has waited for long. Where answers come, it goes on waiting: it has only others before it, and one more request under way would
+  /// make none of them faster. Where none come, it goes although every place is taken.
+  private func waitedLong(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
+    guard queue.hasAnswered(transfer.request.endpoint.origin, since: now.since(keepAlivePatience)) else { return startWithoutPlace(id, transfer, now) }
+    let next = now.adding(max(keepAlivePatience, min(now.since(transfer.askedAt), stallTime)))
+    transfer.timer = timers.set(at: min(transfer.deadline, next), .transfer(id))
   }
 
   /// It waited long enough: it goes although every place is taken.
@@ -90,7 +99,7 @@ extension Engine {
     guard let transfer = transfers[id] else { return }
     let now = clock.now
     if now < transfer.deadline {
-      if transfer.isWaiting { return startWithoutPlace(id, transfer, now) }
+      if transfer.isWaiting { return waitedLong(id, transfer, now) }
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
       giveUpPlace(transfer)
       return
@@ -106,7 +115,7 @@ extension Engine {
   /// Ends a request without telling anybody. Answers whether the server may have read it.
   @discardableResult
   func abandonTransfer(_ id: TransferID) -> Bool {
-    guard let transfer = transfers.removeValue(forKey: id) else { return false }
+    guard let transfer = transfers.remove(id) else { return false }
     timers.cancel(transfer.timer)
     if transfer.isWaiting {
       _ = queue.withdraw(id, transfer.request.endpoint.origin)
@@ -117,29 +126,34 @@ extension Engine {
     return mayHaveReachedServer
   }
 
-  func transferEnded(_ id: TransferID, _ outcome: HTTPOutcome) {
-    guard let transfer = transfers.removeValue(forKey: id) else { return }
+  func transferEnded(_ finished: FinishedTransfer) {
+    guard let transfer = transfers.remove(finished.id) else { return }
     timers.cancel(transfer.timer)
-    giveUpPlace(transfer)
-    switch outcome {
-    case .response: judge(transfer, isTrusted: true)
+    switch finished.outcome {
+    case .response:
+      judge(transfer, isTrusted: true)
+      queue.answered(transfer.request.endpoint.origin, after: finished.microseconds, now: clock.now)
     case .failure: judge(transfer, isTrusted: false)
     }
-    reply(transfer, outcome)
+    giveUpPlace(transfer)
+    reply(transfer, finished.outcome)
   }
 
   private func giveUpPlace(_ transfer: Transfer) {
     guard transfer.hasPlace else { return }
     transfer.hasPlace = false
-    while let next = queue.free(transfer.request.endpoint.origin) {
-      guard let waiting = transfers[next.id] else { continue }
+    queue.free(transfer.request.endpoint.origin)
+    while let next = queue.next(transfer.request.endpoint.origin) {
+      guard let waiting = transfers[next.id] else {
+        queue.free(transfer.request.endpoint.origin)
+        continue
+      }
       waiting.isWaiting = false
       waiting.hasPlace = true
       waiting.deadline = clock.now.adding(waiting.timeout)
       timers.cancel(waiting.timer)
       waiting.timer = timers.set(at: firstTimer(waiting, clock.now), .transfer(next.id))
       startTransfer(next.id, next.request)
-      return
     }
   }
 

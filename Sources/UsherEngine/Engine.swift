@@ -6,7 +6,9 @@ package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
   package var callbackThreadsMax = 16
-  package var requestsPerOriginMax = 64
+  /// Under way at once: to an origin that answers at once, and to one that takes its time.
+  package var requestsPerOriginMin = 64
+  package var requestsPerOriginMax = 512
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()
   /// Plain http also off this machine.
@@ -52,9 +54,8 @@ package final class Engine {
   var timers = TimerHeap<TimerTarget>()
   var playbacks: [PlaybackID: PlaybackEntry] = [:]
   var players: [PlayerID: PlayerMachine<PlaybackID>] = [:]
-  var transfers: [TransferID: Transfer] = [:]
+  var transfers = Slots<Transfer>()
   var queue: RequestQueue
-  var nextTransfer: TransferID = 1
   var observers: [Observer] = []
   var log: ((LogLevel, String) -> Void)?
   var eventSequence: UInt64 = 0
@@ -77,20 +78,20 @@ package final class Engine {
 
   /// - Parameter transport: nil for libcurl.
   package init?(options: EngineOptions, transport seam: (any Transport)? = nil) {
-    guard let transport = seam ?? CurlTransport(options: options.transport) else { return nil }
+    guard let transport = seam ?? CurlTransport(options: options.transport, connectionsMax: max(64, options.requestsPerOriginMax)) else { return nil }
     let quiet = Quiet()
     self.quiet = quiet
     self.options = options
     self.transport = transport
     clock = Clock(isManual: options.isManualClock)
-    queue = RequestQueue(bound: options.requestsPerOriginMax)
+    queue = RequestQueue(least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax)
     if options.isPumped {
-      guard let pumped = PumpedExecutor(onChange: { quiet.notify() }) else { return nil }
+      guard let pumped = PumpedExecutor(onChange: { quiet.callbackEnded(left: $0) }) else { return nil }
       pump = pumped
       executor = pumped
     } else {
       pump = nil
-      executor = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.notify() })
+      executor = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.callbackEnded(left: $0) })
     }
   }
 
@@ -127,6 +128,7 @@ package final class Engine {
       return orphanedJobs
     }
     for job in jobs { job() }
+    quiet.idle(transfers: 0)
   }
 
   var hasCommands: Bool { mailbox.locked { !commands.isEmpty } }
@@ -147,7 +149,7 @@ package final class Engine {
   fileprivate func run() {
     while !isStopping {
       runCommands()
-      for finished in transport.takeFinished() { transferEnded(finished.id, finished.outcome) }
+      for finished in transport.takeFinished() { transferEnded(finished) }
       fireTimers()
       if isStopping || hasCommands { continue }
       quiet.idle(transfers: transfers.count)
@@ -206,10 +208,11 @@ package final class Engine {
       for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
     }
     for wait in closeWaits { wait.end(.closed) }
-    for transfer in Array(transfers.values) {
-      if case .certificate(let delegate) = transfer.purpose { endCertificate(delegate, certificateFailure(UsherError(.closed))) }
+    let left = transfers.ids
+    for id in left {
+      if case .certificate(let delegate) = transfers[id]?.purpose { endCertificate(delegate, certificateFailure(UsherError(.closed))) }
     }
-    for id in Array(transfers.keys) { abandonTransfer(id) }
+    for id in left { abandonTransfer(id) }
   }
 
   private func letGo() {

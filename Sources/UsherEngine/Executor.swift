@@ -18,18 +18,21 @@ final class ThreadedExecutor: CallbackExecutor {
   }
   private let monitor = Monitor()
   private let cap: Int
-  private let onChange: () -> Void
+  private let onChange: (Int) -> Void
   private var lanes: [UInt64: Lane] = [:]
   private var ready = Fifo<UInt64>()
   private var threads = 0
   private var idle = 0
+  /// A thread was sent for and has not come yet. One at a time: it takes what is ready, and sends for the next where more is; so short callbacks of many
+  /// lanes are run by few threads, and those that block hold up nobody.
+  private var isComing = false
   private var jobCount = 0
   private var isEnding = false
   /// The thread that ended last. Each joins the one before it, so that after `shutDown` none is left, nor what the host keeps by thread.
   private var lastEnded: UInt64?
 
-  /// - Parameter onChange: called after each job, from a callback thread, without a lock held.
-  init(cap: Int, onChange: @escaping () -> Void) {
+  /// - Parameter onChange: called after each job with the number of those left, from a callback thread, without a lock held.
+  init(cap: Int, onChange: @escaping (Int) -> Void) {
     self.cap = max(1, cap)
     self.onChange = onChange
   }
@@ -47,12 +50,7 @@ final class ThreadedExecutor: CallbackExecutor {
       if !queue.isScheduled {
         queue.isScheduled = true
         ready.append(lane)
-        if idle >= ready.count {
-          monitor.signal()
-        } else if threads < cap {
-          threads += 1
-          mustStart = true
-        }
+        mustStart = sendForOne()
       }
       return true
     }
@@ -60,45 +58,69 @@ final class ThreadedExecutor: CallbackExecutor {
     return accepted
   }
 
+  /// Inside the lock: has a thread come for what is ready. True: it is to be started.
+  private func sendForOne() -> Bool {
+    guard !isComing, !ready.isEmpty else { return false }
+    if idle > 0 {
+      isComing = true
+      monitor.signal()
+      return false
+    }
+    guard threads < cap else { return false }
+    threads += 1
+    isComing = true
+    return true
+  }
+
   private func startThread() {
     let me = Unmanaged.passRetained(self)
     if up_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
       // Those that run take the work; with none running it waits for the next try.
-      monitor.locked { threads -= 1; monitor.broadcast() }
+      monitor.locked {
+        threads -= 1
+        isComing = false
+        monitor.broadcast()
+      }
     }
   }
 
   fileprivate func work() {
     up_key_set(callbackThreadKey, 1)
     var before: UInt64?
-    while let lane = runOne(&before) {
-      done(lane)
-      onChange()
+    var isNew = true
+    while let lane = runOne(&before, isNew: isNew) {
+      isNew = false
+      onChange(done(lane))
     }
     if let before { up_thread_join(before) }
   }
 
   /// The job, and what it alone held, are gone when this returns.
-  private func runOne(_ before: inout UInt64?) -> UInt64? {
-    guard let (lane, job) = next(&before) else { return nil }
+  private func runOne(_ before: inout UInt64?, isNew: Bool) -> UInt64? {
+    guard let (lane, job) = next(&before, isNew: isNew) else { return nil }
     job()
     return lane
   }
 
   /// nil: this thread ends, and joins `before`.
-  private func next(_ before: inout UInt64?) -> (UInt64, () -> Void)? {
-    monitor.locked {
+  private func next(_ before: inout UInt64?, isNew: Bool) -> (UInt64, () -> Void)? {
+    var mustStart = false
+    let found = monitor.locked { () -> (UInt64, () -> Void)? in
+      if isNew { isComing = false }
       while true {
         if let lane = ready.popFirst() {
-          if let job = lanes[lane]?.jobs.popFirst() { return (lane, job) }
-          continue
+          guard let job = lanes[lane]?.jobs.popFirst() else { continue }
+          // Before it runs, since it may block.
+          mustStart = sendForOne()
+          return (lane, job)
         }
         var isDone = isEnding
         if !isDone {
           idle += 1
           let woken = monitor.wait(until: up_monotonic_ms() &+ 5000)
           idle -= 1
+          isComing = false
           isDone = !woken && ready.isEmpty && !isEnding
         }
         guard isDone else { continue }
@@ -109,19 +131,23 @@ final class ThreadedExecutor: CallbackExecutor {
         return nil
       }
     }
+    if mustStart { startThread() }
+    return found
   }
 
-  private func done(_ lane: UInt64) {
+  /// How many jobs are left.
+  private func done(_ lane: UInt64) -> Int {
     monitor.locked {
       jobCount -= 1
-      guard let queue = lanes[lane] else { return }
+      guard let queue = lanes[lane] else { return jobCount }
       if queue.jobs.isEmpty {
         lanes.removeValue(forKey: lane)
       } else {
+        // The thread that is done with one looks for the next.
         ready.append(lane)
-        if idle > 0 { monitor.signal() }
       }
       if isEnding { monitor.broadcast() }
+      return jobCount
     }
   }
 
@@ -129,8 +155,7 @@ final class ThreadedExecutor: CallbackExecutor {
     let mustStart = monitor.locked { () -> Bool in
       isEnding = true
       monitor.broadcast()
-      if threads == 0 && jobCount > 0 { threads += 1; return true }
-      return false
+      return threads == 0 && sendForOne()
     }
     if mustStart { startThread() }
     let last = monitor.locked { () -> UInt64? in

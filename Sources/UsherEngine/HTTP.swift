@@ -67,4 +67,6 @@ package protocol Transport: AnyObject {
 package struct FinishedTransfer {
   package let id: TransferID
   package let outcome: HTTPOutcome
+  /// From the request's being sent to its answer; 0: not known.
+  package var microseconds: Int64 = 0
 }

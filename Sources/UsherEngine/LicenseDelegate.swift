@@ -21,7 +21,8 @@ package final class LicenseDelegate {
 
   package typealias TokenCallback = (Ask, HostPlayback) -> Void
 
-  package let policy: SSPPolicy
+  let sharedPolicy: Shared<SSPPolicy>
+  package var policy: SSPPolicy { sharedPolicy.value }
   package let isSync: Bool
   let endpoints: Endpoints
   /// Whether it can get a certificate at all.
@@ -57,7 +58,7 @@ package final class LicenseDelegate {
     extraHeaders: [Secret], tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(), customer: CustomerCallbacks? = nil,
     certificate: Secret? = nil, hookTimeout: Milliseconds = 5000
   ) {
-    self.policy = policy
+    sharedPolicy = Shared(policy)
     self.isSync = isSync
     self.endpoints = endpoints
     self.isRaw = isRaw

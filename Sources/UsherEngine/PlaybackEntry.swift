@@ -68,12 +68,16 @@ final class PlaybackEntry {
     self.shared = shared
     self.callbacks = callbacks
     contentID = item.contentID
-    var policy = delegate.policy
+    var policy = delegate.sharedPolicy
     if item.isClear {
-      policy.hasSSM = false
-      policy.needsToken = false
+      var own = policy.value
+      own.hasSSM = false
+      own.needsToken = false
+      policy = Shared(own)
     } else if delegate.tokenMap != nil, item.contentID.isEmpty, item.contentToken == nil {
-      policy.startsWithLicense = true
+      var own = policy.value
+      own.startsWithLicense = true
+      policy = Shared(own)
     }
     machine = PlaybackMachine(
       policy: policy, contentToken: item.contentToken, hasTokenCallback: delegate.tokenCallback != nil, seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)

@@ -5,18 +5,21 @@ package final class PumpedExecutor: CallbackExecutor {
   package enum PumpResult { case ran(Int), busy, reentered }
 
   private let monitor = Monitor()
-  private let onChange: () -> Void
+  private let onChange: (Int) -> Void
   private var jobs: [() -> Void] = []
   private var running = 0
   private var isPumping = false
   private var pumper: UInt64?
   private var isEnded = false
+  /// The file descriptor is readable, or about to be.
+  private var isSignalled = false
   private var afterPump: (() -> Void)?
   /// Readable while jobs are due.
   package let fileDescriptor: Int32
 
   /// nil: no file descriptor could be had.
-  init?(onChange: @escaping () -> Void) {
+  /// - Parameter onChange: called after each job with the number of those left, without a lock held.
+  init?(onChange: @escaping (Int) -> Void) {
     self.onChange = onChange
     fileDescriptor = up_eventfd_new()
     if fileDescriptor < 0 { return nil }
@@ -31,12 +34,25 @@ package final class PumpedExecutor: CallbackExecutor {
     monitor.locked {
       if isEnded { return false }
       jobs.append(job)
-      if jobs.count == 1 {
-        up_eventfd_signal(fileDescriptor)
-        monitor.broadcast()
-      }
+      signal()
       return true
     }
+  }
+
+  /// Also has `serve` look again.
+  package func wake() {
+    monitor.locked {
+      signal()
+      monitor.broadcast()
+    }
+  }
+
+  /// Inside the lock.
+  private func signal() {
+    guard !jobs.isEmpty, !isSignalled else { return }
+    isSignalled = true
+    up_eventfd_signal(fileDescriptor)
+    monitor.broadcast()
   }
 
   /// Whether the calling thread is the one that pumped last: what it waits for could need itself.
@@ -50,6 +66,7 @@ package final class PumpedExecutor: CallbackExecutor {
       isPumping = true
       pumper = up_thread_self()
       up_fd_drain(fileDescriptor)
+      isSignalled = false
       defer { jobs = [] }
       running = jobs.count
       return jobs
@@ -59,7 +76,7 @@ package final class PumpedExecutor: CallbackExecutor {
     let last = monitor.locked { () -> (() -> Void)? in
       isPumping = false
       monitor.broadcast()
-      if !jobs.isEmpty { up_eventfd_signal(fileDescriptor) }
+      signal()
       defer { afterPump = nil }
       return afterPump
     }
@@ -70,8 +87,11 @@ package final class PumpedExecutor: CallbackExecutor {
   private func run(_ taken: [() -> Void]) {
     for job in taken {
       withCallbackMark(job)
-      monitor.locked { running -= 1 }
-      onChange()
+      let left = monitor.locked { () -> Int in
+        running -= 1
+        return jobs.count + running
+      }
+      onChange(left)
     }
   }
 
@@ -102,9 +122,6 @@ package final class PumpedExecutor: CallbackExecutor {
       if !runDue() { monitor.locked { if jobs.isEmpty, isWaiting() { monitor.wait() } } }
     }
   }
-
-  /// Has `serve` look again.
-  func wake() { monitor.locked { monitor.broadcast() } }
 
   /// Waits for a pump of another thread, then runs what is left on the calling one.
   package func shutDown() {

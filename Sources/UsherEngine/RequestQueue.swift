@@ -2,6 +2,10 @@ internal import UsherCore
 
 /// Bounds the requests under way to each origin; what finds no place waits, urgent ones first. A request that stalls gives its place
 /// up, so that a hung server takes none from a keep-alive.
+///
+/// The bound adapts: it is as many as one thread can keep going at the pace the origin answers. One that answers within few milliseconds is served
+/// best over few connections, while one far away would be asked too slowly. It grows by a place for each answer while others wait, so that
+/// it doubles with each round trip, as TCP's window does.
 struct RequestQueue {
   struct Waiting {
     let id: TransferID
@@ -11,17 +15,35 @@ struct RequestQueue {
     var underWay = 0
     var urgent = Fifo<Waiting>()
     var others = Fifo<Waiting>()
+    var bound: Int
+    /// The shortest times to an answer in µs, of this second or so and of the one before.
+    var shortest = Int64.max
+    var shortestBefore = Int64.max
+    var secondBegan: Milliseconds = 0
+    var answeredAt: Milliseconds?
+
+    init(bound: Int) { self.bound = bound }
+    var isWaitedFor: Bool { !urgent.isEmpty || !others.isEmpty }
   }
+  /// What a request keeps a thread busy for at most, in µs.
+  private static var share: Int64 { 100 }
   private var lanes: [[UInt8]: Lane] = [:]
-  private let bound: Int
+  private let least: Int
+  private let most: Int
   private(set) var waitingCount = 0
 
-  init(bound: Int) { self.bound = max(1, bound) }
+  /// - Parameters:
+  ///   - least: places at an origin that answers at once.
+  ///   - most: places at any.
+  init(least: Int, most: Int) {
+    self.least = max(1, least)
+    self.most = max(self.least, most)
+  }
 
   /// True: send it now. False: it waits.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let lane = lane(request.endpoint.origin)
-    if lane.underWay < bound {
+    if lane.underWay < lane.bound {
       lane.underWay += 1
       return true
     }
@@ -30,14 +52,34 @@ struct RequestQueue {
     return false
   }
 
-  /// A request ended or stalled: its place goes to who waits.
-  mutating func free(_ origin: [UInt8]) -> Waiting? {
-    guard let lane = lanes[origin] else { return nil }
-    guard let next = lane.urgent.popFirst() ?? lane.others.popFirst() else {
-      lane.underWay = max(0, lane.underWay - 1)
-      if lane.underWay == 0 { lanes.removeValue(forKey: origin) }
-      return nil
+  /// An answer came, so long after its request was sent.
+  mutating func answered(_ origin: [UInt8], after microseconds: Int64, now: Milliseconds) {
+    guard let lane = lanes[origin] else { return }
+    lane.answeredAt = now
+    if now.since(lane.secondBegan) >= 1000 {
+      lane.secondBegan = now
+      lane.shortestBefore = lane.shortest
+      lane.shortest = .max
     }
+    lane.shortest = min(lane.shortest, microseconds)
+    guard lane.bound < most, lane.isWaitedFor else { return }
+    if min(lane.shortest, lane.shortestBefore) / Self.share > lane.bound { lane.bound += 1 }
+  }
+
+  /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.
+  func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool { lanes[origin]?.answeredAt.map { $0 >= instant } ?? false }
+
+  /// A request ended or stalled: its place is free.
+  mutating func free(_ origin: [UInt8]) {
+    guard let lane = lanes[origin] else { return }
+    lane.underWay = max(0, lane.underWay - 1)
+    if lane.underWay == 0, !lane.isWaitedFor { lanes.removeValue(forKey: origin) }
+  }
+
+  /// The first of those that wait, if there is a place; it has the place then.
+  mutating func next(_ origin: [UInt8]) -> Waiting? {
+    guard let lane = lanes[origin], lane.underWay < lane.bound, let next = lane.urgent.popFirst() ?? lane.others.popFirst() else { return nil }
+    lane.underWay += 1
     waitingCount -= 1
     return next
   }
@@ -52,7 +94,7 @@ struct RequestQueue {
 
   private mutating func lane(_ origin: [UInt8]) -> Lane {
     if let lane = lanes[origin] { return lane }
-    let lane = Lane()
+    let lane = Lane(bound: least)
     lanes[origin] = lane
     return lane
   }

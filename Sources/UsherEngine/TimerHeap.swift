@@ -8,28 +8,27 @@ struct TimerHeap<Target> {
     let id: ID
   }
   private var heap: [Entry] = []
-  private var live: [ID: Target] = [:]
-  private var lastID: ID = 0
+  /// Those that were not cancelled.
+  private var live = Slots<Target>()
 
   var count: Int { live.count }
 
   mutating func set(at instant: Milliseconds, _ target: Target) -> ID {
-    lastID &+= 1
-    live[lastID] = target
-    heap.append(Entry(at: instant, id: lastID))
+    let id = live.insert(target)
+    heap.append(Entry(at: instant, id: id))
     siftUp(heap.count - 1)
     if heap.count > 64 && heap.count > 2 &* live.count { compact() }
-    return lastID
+    return id
   }
 
   mutating func cancel(_ id: ID?) {
-    if let id { live.removeValue(forKey: id) }
+    if let id { live.remove(id) }
   }
 
   /// The soonest instant.
   mutating func next() -> Milliseconds? {
     while let first = heap.first {
-      if live[first.id] != nil { return first.at }
+      if live.contains(first.id) { return first.at }
       removeFirst()
     }
     return nil
@@ -39,11 +38,11 @@ struct TimerHeap<Target> {
   mutating func popDue(now: Milliseconds) -> Target? {
     guard let at = next(), at <= now, let first = heap.first else { return nil }
     removeFirst()
-    return live.removeValue(forKey: first.id)
+    return live.remove(first.id)
   }
 
   private mutating func compact() {
-    let kept = heap.filter { live[$0.id] != nil }
+    let kept = heap.filter { live.contains($0.id) }
     heap = []
     heap.reserveCapacity(kept.count)
     for entry in kept {

@@ -17,7 +17,7 @@ struct PlaybackDriver {
   private(set) var lastError: UsherError?
 
   init(_ policy: SSPPolicy = steady(), content: String? = "c1", hasTokenCallback: Bool = false) {
-    machine = PlaybackMachine(policy: policy, contentToken: content.map { secret($0) }, hasTokenCallback: hasTokenCallback, seed: 7)
+    machine = PlaybackMachine(policy: Shared(policy), contentToken: content.map { secret($0) }, hasTokenCallback: hasTokenCallback, seed: 7)
   }
 
   /// Started, set up, its session token `t1`.

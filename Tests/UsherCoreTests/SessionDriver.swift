@@ -21,7 +21,7 @@ struct SessionDriver {
   private(set) var lastError: UsherError?
 
   init(_ policy: SSPPolicy = steady(), seed: UInt64 = 7, now: Milliseconds = 0) {
-    session = SSMSession(policy: policy, seed: seed)
+    session = SSMSession(policy: Shared(policy), seed: seed)
     self.now = now
   }
 

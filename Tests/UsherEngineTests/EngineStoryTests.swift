@@ -312,7 +312,7 @@ import Testing
 
   @Test func commands_submittedFromManyThreads_runInTheirOrder() throws {
     let s = try simulation()
-    let feeders = ThreadedExecutor(cap: 4, onChange: {})
+    let feeders = ThreadedExecutor(cap: 4, onChange: { _ in })
     let notes = Notes<(lane: UInt64, number: Int)>()
     for lane in 1...4 as ClosedRange<UInt64> {
       _ = feeders.enqueue(lane) { for number in 0..<500 { s.engine.submit { notes.add((lane, number)) } } }

@@ -21,7 +21,7 @@ final class Notes<Value> {
 
 @Suite struct ExecutorTests {
   @Test func oneLane_runsInOrder() {
-    let executor = ThreadedExecutor(cap: 8, onChange: {})
+    let executor = ThreadedExecutor(cap: 8, onChange: { _ in })
     let notes = Notes<Int>()
     for index in 0..<2000 { _ = executor.enqueue(1) { notes.add(index) } }
     executor.shutDown()
@@ -30,7 +30,7 @@ final class Notes<Value> {
   }
 
   @Test func lanes_whileOneBlocks_goOn() {
-    let executor = ThreadedExecutor(cap: 4, onChange: {})
+    let executor = ThreadedExecutor(cap: 4, onChange: { _ in })
     let gate = Wait<Int>()
     let notes = Notes<UInt64>()
     _ = executor.enqueue(1) { _ = gate.wait() }
@@ -41,7 +41,7 @@ final class Notes<Value> {
   }
 
   @Test func lanes_beyondTheCap_waitTheirTurn() {
-    let executor = ThreadedExecutor(cap: 2, onChange: {})
+    let executor = ThreadedExecutor(cap: 2, onChange: { _ in })
     let gate = Wait<Int>()
     let running = Notes<UInt64>()
     let done = Notes<UInt64>()
@@ -59,8 +59,61 @@ final class Notes<Value> {
     #expect(Set(done.all) == [1, 2, 3, 4, 5, 6])
   }
 
+  @Test func lanes_thatAllBlock_runBesideEachOther() {
+    let executor = ThreadedExecutor(cap: 8, onChange: { _ in })
+    let running = Notes<UInt64>()
+    let gate = Wait<Int>()
+    for lane in 1...8 as ClosedRange<UInt64> {
+      _ = executor.enqueue(lane) {
+        running.add(lane)
+        _ = gate.wait()
+      }
+    }
+    #expect(running.wait(for: 8))
+    gate.end(1)
+    executor.shutDown()
+    #expect(executor.pending == 0)
+  }
+
+  @Test func lane_whoseJobBlocks_keepsItsOrderWhileOthersComeAndGo() {
+    let executor = ThreadedExecutor(cap: 3, onChange: { _ in })
+    let notes = Notes<(lane: UInt64, number: Int)>()
+    let gates = (0..<4).map { _ in Wait<Int>() }
+    for number in 0..<200 {
+      _ = executor.enqueue(1) {
+        if number % 50 == 49 { _ = gates[number / 50].wait() }
+        notes.add((1, number))
+      }
+      _ = executor.enqueue(UInt64(2 + number % 5)) { notes.add((UInt64(2 + number % 5), number)) }
+    }
+    for (index, gate) in gates.enumerated() {
+      #expect(notes.wait(for: 200 + 49 + 50 * index))
+      gate.end(1)
+    }
+    executor.shutDown()
+    for lane in 1...6 as ClosedRange<UInt64> {
+      let numbers = notes.all.filter { $0.lane == lane }.map(\.number)
+      #expect(numbers == numbers.sorted() && numbers.count == (lane == 1 ? 200 : 40))
+    }
+  }
+
+  @Test func lanes_queuedOneByOneByManyThreads_areAllRun() {
+    let executor = ThreadedExecutor(cap: 4, onChange: { _ in })
+    let feeders = ThreadedExecutor(cap: 4, onChange: { _ in })
+    let notes = Notes<UInt64>()
+    for feeder in 1...4 as ClosedRange<UInt64> {
+      _ = feeders.enqueue(feeder) {
+        for number in 0..<2000 as Range<UInt64> { _ = executor.enqueue(feeder << 32 | number) { notes.add(number) } }
+      }
+    }
+    #expect(notes.wait(for: 8000))
+    feeders.shutDown()
+    executor.shutDown()
+    #expect(notes.all.count == 8000)
+  }
+
   @Test func shutDown_runsWhatIsQueuedAndThenTakesNothing() {
-    let executor = ThreadedExecutor(cap: 1, onChange: {})
+    let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
     let notes = Notes<Int>()
     for index in 0..<100 { _ = executor.enqueue(UInt64(index % 7)) { notes.add(index) } }
     executor.shutDown()
@@ -70,7 +123,7 @@ final class Notes<Value> {
   }
 
   @Test func jobs_queuedByJobsDuringShutDown_runToo() {
-    let executor = ThreadedExecutor(cap: 2, onChange: {})
+    let executor = ThreadedExecutor(cap: 2, onChange: { _ in })
     let notes = Notes<Int>()
     let gate = Wait<Int>()
     _ = executor.enqueue(1) {
@@ -84,7 +137,7 @@ final class Notes<Value> {
   }
 
   @Test func callbackThreads_areTold_fromOthers() {
-    let executor = ThreadedExecutor(cap: 1, onChange: {})
+    let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
     let inside = Wait<Bool>()
     _ = executor.enqueue(1) { inside.end(isCallbackThread()) }
     #expect(inside.wait())
@@ -93,8 +146,8 @@ final class Notes<Value> {
   }
 
   @Test func manyThreadsEnqueue_everyLaneKeepsItsOrder() {
-    let executor = ThreadedExecutor(cap: 6, onChange: {})
-    let feeders = ThreadedExecutor(cap: 4, onChange: {})
+    let executor = ThreadedExecutor(cap: 6, onChange: { _ in })
+    let feeders = ThreadedExecutor(cap: 4, onChange: { _ in })
     let notes = Notes<(lane: UInt64, number: Int)>()
     for lane in 1...4 as ClosedRange<UInt64> {
       _ = feeders.enqueue(lane) {
@@ -114,7 +167,7 @@ final class Notes<Value> {
   }
 
   @Test func hostReference_whenTheLastLetsGo_isDestroyedOnceOnACallbackThread() {
-    let executor = ThreadedExecutor(cap: 1, onChange: {})
+    let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
     let notes = Notes<Bool>()
     var reference: HostReference? = HostReference(executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
     reference?.accept()

@@ -3,63 +3,71 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
+extension RequestQueue {
+  /// A request ended, and who is next goes.
+  fileprivate mutating func passOn(_ origin: [UInt8]) -> Waiting? {
+    free(origin)
+    return next(origin)
+  }
+}
+
 @Suite struct RequestQueueTests {
   private let origin = Array("head-end".utf8)
 
   @Test func requests_beyondTheBound_wait() {
-    var queue = RequestQueue(bound: 2)
+    var queue = RequestQueue(least: 2, most: 2)
     let got1 = [1, 2, 3, 4].map { queue.admit($0, request()) }
     #expect(got1 == [true, true, false, false])
     #expect(queue.waitingCount == 2)
-    let got2 = queue.free(origin)?.id
+    let got2 = queue.passOn(origin)?.id
     #expect(got2 == 3)
-    let got3 = queue.free(origin)?.id
+    let got3 = queue.passOn(origin)?.id
     #expect(got3 == 4)
     #expect(queue.waitingCount == 0)
-    let got4 = queue.free(origin)
+    let got4 = queue.passOn(origin)
     #expect(got4 == nil)
     let admitted = queue.admit(5, request())
     #expect(admitted)
   }
 
   @Test func urgentRequests_passTheOthersButNotEachOther() {
-    var queue = RequestQueue(bound: 1)
+    var queue = RequestQueue(least: 1, most: 1)
     _ = queue.admit(1, request())
     for (id, urgent) in [(2, false), (3, true), (4, false), (5, true)] as [(TransferID, Bool)] { _ = queue.admit(id, request(urgent: urgent)) }
     var order: [TransferID] = []
-    while let next = queue.free(origin) { order.append(next.id) }
+    while let next = queue.passOn(origin) { order.append(next.id) }
     #expect(order == [3, 5, 2, 4])
   }
 
   @Test func origins_doNotWaitForEachOther() {
-    var queue = RequestQueue(bound: 1)
+    var queue = RequestQueue(least: 1, most: 1)
     let got5 = [queue.admit(1, request(host: "a")), queue.admit(2, request(host: "b")), queue.admit(3, request(host: "a"))]
     #expect(got5 == [true, true, false])
-    let got6 = queue.free(Array("b".utf8))
+    let got6 = queue.passOn(Array("b".utf8))
     #expect(got6 == nil)
-    let got7 = queue.free(Array("a".utf8))?.id
+    let got7 = queue.passOn(Array("a".utf8))?.id
     #expect(got7 == 3)
   }
 
   @Test func withdrawn_requestIsNeverSent() {
-    var queue = RequestQueue(bound: 1)
+    var queue = RequestQueue(least: 1, most: 1)
     for (id, urgent) in [(1, false), (2, false), (3, true)] as [(TransferID, Bool)] { _ = queue.admit(id, request(urgent: urgent)) }
     let got8 = [queue.withdraw(3, origin), queue.withdraw(3, origin), queue.withdraw(1, origin), queue.withdraw(2, Array("b".utf8))]
     #expect(got8 == [true, false, false, false])
     #expect(queue.waitingCount == 1)
-    let got9 = queue.free(origin)?.id
+    let got9 = queue.passOn(origin)?.id
     #expect(got9 == 2)
   }
 
   @Test func free_tooOften_neverGivesMorePlacesThanTheBound() {
-    var queue = RequestQueue(bound: 2)
-    for _ in 0..<5 { _ = queue.free(origin) }
+    var queue = RequestQueue(least: 2, most: 2)
+    for _ in 0..<5 { _ = queue.passOn(origin) }
     let got10 = [1, 2, 3].map { queue.admit($0, request()) }
     #expect(got10 == [true, true, false])
   }
 
   @Test func bound_zero_isOne() {
-    var queue = RequestQueue(bound: 0)
+    var queue = RequestQueue(least: 0, most: 0)
     let got11 = [1, 2].map { queue.admit($0, request()) }
     #expect(got11 == [true, false])
   }
@@ -68,7 +76,7 @@ import Testing
     for seed in 0..<50 as Range<UInt64> {
       var dice = Dice(seed)
       let bound = 1 + Int(dice.upTo(5))
-      var queue = RequestQueue(bound: bound)
+      var queue = RequestQueue(least: bound, most: bound)
       var underWay: Set<TransferID> = []
       var waiting: Set<TransferID> = []
       var next: TransferID = 1
@@ -82,7 +90,7 @@ import Testing
           waiting.remove(victim)
         } else if let done = underWay.randomElement(using: &dice) {
           underWay.remove(done)
-          if let started = queue.free(origin) {
+          if let started = queue.passOn(origin) {
             #expect(waiting.remove(started.id) != nil)
             underWay.insert(started.id)
           }
@@ -91,5 +99,71 @@ import Testing
         #expect(waiting.isEmpty || underWay.count == bound)
       }
     }
+  }
+
+  /// Places in use after each round trip of an origin that answers after so many µs, with ever more requests waiting.
+  private func growth(_ microseconds: Int64, least: Int = 4, most: Int = 64, trips: Int = 8) -> [Int] {
+    var queue = RequestQueue(least: least, most: most)
+    var next: TransferID = 0
+    var underWay = 0
+    for _ in 0..<1000 {
+      if queue.admit(next, request()) { underWay += 1 }
+      next += 1
+    }
+    return (0..<trips).map { _ in
+      for _ in 0..<underWay {
+        queue.answered(origin, after: microseconds, now: 0)
+        queue.free(origin)
+        underWay -= 1
+        while queue.next(origin) != nil { underWay += 1 }
+      }
+      return underWay
+    }
+  }
+
+  @Test func bound_whereAnswersTakeLong_doublesWithEachRoundTripUpToTheMost() {
+    #expect(growth(50_000) == [8, 16, 32, 64, 64, 64, 64, 64])
+  }
+
+  @Test func bound_isWhatKeepsAThreadBusyAtTheOriginsPace() {
+    #expect(growth(3_200).last == 32)
+    #expect(growth(400).last == 4)
+    #expect(growth(0).last == 4)
+    #expect(growth(50_000, least: 4, most: 4).last == 4)
+  }
+
+  @Test func bound_whereNobodyWaits_staysWhereItWas() {
+    var queue = RequestQueue(least: 2, most: 64)
+    for id in 0..<100 as Range<TransferID> {
+      let isAdmitted = queue.admit(id, request())
+      #expect(isAdmitted)
+      queue.answered(origin, after: 90_000, now: 0)
+      queue.free(origin)
+    }
+    let places = (100..<110 as Range<TransferID>).map { queue.admit($0, request()) }
+    #expect(places.filter { $0 }.count == 2)
+  }
+
+  @Test func bound_goesByTheShortestAnswerOfTheLastSecond_soThatASlowOneOpensNoPlaces() {
+    var queue = RequestQueue(least: 2, most: 64)
+    for id in 0..<100 as Range<TransferID> { _ = queue.admit(id, request()) }
+    queue.answered(origin, after: 200, now: 10_000)
+    for _ in 0..<10 { queue.answered(origin, after: 90_000, now: 10_900) }
+    let before = queue.next(origin)?.id
+    #expect(before == nil)
+    // Whatever it was before, it is far away now.
+    for second in 1...3 as ClosedRange<Milliseconds> { queue.answered(origin, after: 90_000, now: 10_000 + 1000 * second) }
+    let after = queue.next(origin)?.id
+    #expect(after == 2)
+  }
+
+  @Test func hasAnswered_knowsOfTheOriginsLastAnswer() {
+    var queue = RequestQueue(least: 1, most: 1)
+    for id in 1...3 as ClosedRange<TransferID> { _ = queue.admit(id, request()) }
+    let atFirst = queue.hasAnswered(origin, since: 0)
+    queue.answered(origin, after: 1, now: 500)
+    let later = [400, 500, 501].map { queue.hasAnswered(origin, since: $0) }
+    let elsewhere = queue.hasAnswered(Array("b".utf8), since: 0)
+    #expect(!atFirst && later == [true, true, false] && !elsewhere)
   }
 }

@@ -81,7 +81,7 @@ struct World {
     self.setting = setting
     budget = setting.budget
     machine = PlaybackMachine(
-      policy: setting.policy, contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil, hasTokenCallback: setting.hasCallback, seed: 1)
+      policy: Shared(setting.policy), contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil, hasTokenCallback: setting.hasCallback, seed: 1)
     perform(machine.start(now: 0))
     for step in setting.before { take(step) }
     budget = setting.budget
