@@ -87,8 +87,6 @@ package struct PlaybackMachine {
     case missing
   }
 
-  let sharedPolicy: Shared<SSPPolicy>
-  let seed: UInt64
   package internal(set) var session: SSMSession
   var flows: [LicenseFlow] = []
   var contentToken: TokenState
@@ -112,14 +110,12 @@ package struct PlaybackMachine {
   var nextRequest: RequestID = 1
 
   package init(policy: Shared<SSPPolicy>, contentToken: Secret?, hasTokenCallback: Bool, seed: UInt64) {
-    sharedPolicy = policy
-    self.seed = seed
     self.hasTokenCallback = hasTokenCallback
     self.contentToken = contentToken.map { .known($0) } ?? .none
     session = SSMSession(policy: policy, seed: seed)
   }
 
-  var policy: SSPPolicy { sharedPolicy.value }
+  var policy: SSPPolicy { session.policy }
   package var isClosing: Bool { closing != nil }
 
   /// May be forgotten: closed, and no reply is awaited that could bring a token.
@@ -236,7 +232,7 @@ package struct PlaybackMachine {
   mutating func restartIfFinished(now: Milliseconds) -> [Action] {
     guard isRestarting, session.isFinished else { return [] }
     isRestarting = false
-    session = SSMSession(policy: sharedPolicy, seed: seed, firstRequest: session.newRequest())
+    session = SSMSession(policy: session.sharedPolicy, seed: session.seed, firstRequest: session.newRequest())
     return isClosing ? [] : startSession(now: now)
   }
 

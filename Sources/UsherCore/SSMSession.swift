@@ -62,7 +62,7 @@ package struct SSMSession {
     case asked(attempt: UInt32)
   }
 
-  private let sharedPolicy: Shared<SSPPolicy>
+  let sharedPolicy: Shared<SSPPolicy>
   let seed: UInt64
   var phase = Phase.idle
   var beat = Beat.off

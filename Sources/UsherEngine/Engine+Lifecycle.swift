@@ -20,7 +20,7 @@ extension Engine {
 
   func tokenWaitEnded(_ playback: PlaybackID) {
     guard let entry = playbacks[playback] else { return }
-    entry.tokenTimer = nil
+    entry.tokenTimer = 0
     step(entry) { $0.tokenWaitEnded(now: self.clock.now) }
   }
 
@@ -34,7 +34,8 @@ extension Engine {
   /// Any thread: the network is back, or another one. Connections made before are not trusted, and what failed is tried at once.
   package func networkChanged() {
     submit {
-      for entry in self.playbacks.values {
+      for id in self.playbacks.sortedIDs {
+        guard let entry = self.playbacks[id] else { continue }
         for endpoint in [entry.delegate.endpoints.heartbeat, entry.delegate.endpoints.license].compactMap({ $0 }) {
           if !self.suspects.contains(endpoint.origin) { self.suspects.append(endpoint.origin) }
         }
@@ -46,7 +47,7 @@ extension Engine {
   private func each(_ playback: PlaybackID?, _ body: @escaping (PlaybackEntry) -> Void) {
     submit {
       guard let playback else {
-        for id in self.playbacks.keys.sorted() { if let entry = self.playbacks[id] { body(entry) } }
+        for id in self.playbacks.sortedIDs { if let entry = self.playbacks[id] { body(entry) } }
         return
       }
       if let entry = self.playbacks[playback] { body(entry) }
@@ -77,7 +78,7 @@ extension Engine {
   package func tokenMapped(_ delegate: LicenseDelegate, _ contentID: [UInt8]) {
     submit {
       guard let map = delegate.tokenMap else { return }
-      for id in self.playbacks.keys.sorted() {
+      for id in self.playbacks.sortedIDs {
         guard let entry = self.playbacks[id], entry.delegate === delegate, entry.contentID == contentID, !entry.machine.isClosing else { continue }
         if entry.held.contains(where: { $0.id == contentID }) {
           if let token = contentID.withUnsafeBufferPointer({ map.get($0) }) { entry.machine.tokenReplaced(token) }

@@ -59,7 +59,7 @@ extension Engine {
     guard let player = players[id] else { return }
     if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
     if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
-    if isLast { players.removeValue(forKey: id) }
+    if isLast { players.remove(id) }
   }
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
@@ -96,7 +96,7 @@ extension Engine {
       entry.isOpen = isOpen
       openCount += isOpen ? 1 : -1
     }
-    if entry.machine.isFinished, playbacks.removeValue(forKey: entry.id) != nil {
+    if entry.machine.isFinished, playbacks.remove(entry.id) != nil {
       timers.cancel(entry.sessionTimer)
       if entry.isOpen { openCount -= 1 }
       checkClosed()
@@ -121,7 +121,7 @@ extension Engine {
         entry.sessionTimer = timers.set(at: at, .session(entry.id))
       case .cancelTimer:
         timers.cancel(entry.sessionTimer)
-        entry.sessionTimer = nil
+        entry.sessionTimer = 0
       case .askToken: askToken(entry)
       case .awaitToken(let atMost):
         timers.cancel(entry.tokenTimer)
@@ -227,7 +227,7 @@ extension Engine {
 
   func sessionTimerFired(_ id: PlaybackID) {
     guard let entry = playbacks[id] else { return }
-    entry.sessionTimer = nil
+    entry.sessionTimer = 0
     step(entry) { $0.timerFired(now: self.clock.now) }
   }
 
@@ -326,7 +326,7 @@ extension Engine {
     submit {
       guard !self.isClosing else { return }
       self.isClosing = true
-      for id in self.playbacks.keys.sorted() {
+      for id in self.playbacks.sortedIDs {
         if let entry = self.playbacks[id] { self.close(entry, nil, .closed) }
       }
       self.checkClosed()

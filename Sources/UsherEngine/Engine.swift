@@ -52,8 +52,8 @@ package final class Engine {
 
   // The I/O thread's own.
   var timers = TimerHeap<TimerTarget>()
-  var playbacks: [PlaybackID: PlaybackEntry] = [:]
-  var players: [PlayerID: PlayerMachine<PlaybackID>] = [:]
+  var playbacks = IDTable<PlaybackEntry>()
+  var players = IDTable<PlayerMachine<PlaybackID>>()
   var transfers = Slots<Transfer>()
   var queue: RequestQueue
   var observers: [Observer] = []
@@ -191,7 +191,7 @@ package final class Engine {
       mailbox.locked { isGone = true }
       runCommands()
       endWhatWaits()
-      let asks = playbacks.values.flatMap { $0.customerAsks }
+      let asks = playbacks.sortedIDs.flatMap { playbacks[$0]?.customerAsks ?? [] }
       letGo()
       // Nobody listens any more; their numbers go stale, and what they hold is let go of.
       for ask in asks { ask.expire(.closed) }
@@ -200,7 +200,8 @@ package final class Engine {
   }
 
   private func endWhatWaits() {
-    for entry in playbacks.values {
+    for id in playbacks.sortedIDs {
+      guard let entry = playbacks[id] else { continue }
       entry.tokenAsk?.expire(.closed)
       entry.payloadAsk?.expire(.closed)
       for ask in entry.hookAsks { ask.expire(.closed) }
@@ -216,8 +217,8 @@ package final class Engine {
   }
 
   private func letGo() {
-    playbacks = [:]
-    players = [:]
+    playbacks = IDTable()
+    players = IDTable()
     observers = []
     log = nil
     timers = TimerHeap()

@@ -35,21 +35,16 @@ final class PlaybackEntry {
   var jobs: [LicenseID: LicenseJob] = [:]
   /// Jobs whose host has its answer, but whose request is under way.
   var abandoned: [LicenseID: LicenseJob] = [:]
-  var sessionTimer: UInt64?
+  /// 0: none; so the other.
+  var sessionTimer: UInt64 = 0
   /// What the item is called, for the token map.
   let contentID: [UInt8]
   var tokenAsk: Ask?
-  var tokenTimer: UInt64?
-  /// Hooks that are being asked.
-  var hookAsks: [Ask] = []
-  /// Questions to a customer's callbacks: they outlive closing, since their answers count.
-  var customerAsks: [Ask] = []
-  var loads: [LoadingJob] = []
+  var tokenTimer: UInt64 = 0
   /// Its tokens in the map, which are not pruned while it plays.
   var held: [(id: [UInt8], pin: TokenMap.Pin)] = []
   var payloadAsk: Ask?
-  var setupWaits: [Wait<Status>] = []
-  var closeWaits: [Wait<Status>] = []
+  fileprivate var business: Business?
   /// Its end was told: the machine knows it before the actions ahead of it are performed.
   var hasToldClosed = false
   var setupStatus: Status?
@@ -81,6 +76,48 @@ final class PlaybackEntry {
     }
     machine = PlaybackMachine(
       policy: policy, contentToken: item.contentToken, hasTokenCallback: delegate.tokenCallback != nil, seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)
+  }
+}
+
+/// What a playback has to do with others just now; most of the time, and so for most of them, nothing.
+private final class Business {
+  var hookAsks: [Ask] = []
+  var customerAsks: [Ask] = []
+  var loads: [LoadingJob] = []
+  var setupWaits: [Wait<Status>] = []
+  var closeWaits: [Wait<Status>] = []
+
+  var isDone: Bool { hookAsks.isEmpty && customerAsks.isEmpty && loads.isEmpty && setupWaits.isEmpty && closeWaits.isEmpty }
+}
+
+extension PlaybackEntry {
+  /// Hooks that are being asked.
+  var hookAsks: [Ask] {
+    get { business?.hookAsks ?? [] }
+    set { change { $0.hookAsks = newValue } }
+  }
+  /// Questions to a customer's callbacks: they outlive closing, since their answers count.
+  var customerAsks: [Ask] {
+    get { business?.customerAsks ?? [] }
+    set { change { $0.customerAsks = newValue } }
+  }
+  var loads: [LoadingJob] {
+    get { business?.loads ?? [] }
+    set { change { $0.loads = newValue } }
+  }
+  var setupWaits: [Wait<Status>] {
+    get { business?.setupWaits ?? [] }
+    set { change { $0.setupWaits = newValue } }
+  }
+  var closeWaits: [Wait<Status>] {
+    get { business?.closeWaits ?? [] }
+    set { change { $0.closeWaits = newValue } }
+  }
+
+  private func change(_ change: (Business) -> Void) {
+    let now = business ?? Business()
+    change(now)
+    business = now.isDone ? nil : now
   }
 }
 
