@@ -36,9 +36,9 @@ package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, 
   return nil
 }
 
-/// May stand in a header: not empty, no CR, LF or NUL.
+/// May stand in a header: not empty, at most 64 kB, no CR, LF or NUL.
 package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-  if bytes.isEmpty { return false }
+  if bytes.isEmpty || bytes.count > 1 << 16 { return false }
   let raw = UnsafeRawBufferPointer(bytes)
   let whole = bytes.count & ~7
   var at = 0

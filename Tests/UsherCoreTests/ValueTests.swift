@@ -73,6 +73,12 @@ import Testing
     #expect(withBytes(given) { isHeaderSafe($0) } == expected)
   }
 
+  @Test func headerSafety_isUpTo64kB() {
+    for (count, expected) in [(1 << 16, true), (1 << 16 + 1, false)] {
+      #expect([UInt8](repeating: 0x61, count: count).withUnsafeBufferPointer { isHeaderSafe($0) } == expected)
+    }
+  }
+
   @Test func headerSafety_whereverTheByteStands() {
     for count in 1...33 {
       for filler in [0x01, 0x09, 0x0B, 0x80, 0x8A, 0x8D, 0xFF] as [UInt8] {

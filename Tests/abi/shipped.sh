@@ -20,9 +20,11 @@ same "no RPATH, no RUNPATH" "" "$(tag 'RPATH\|RUNPATH')"
 claim "all symbols bound at loading (BIND_NOW)" has 'BIND_NOW|Flags:.* NOW' "$dynamic"
 claim "read-only after relocation (RELRO)" has '^ *GNU_RELRO ' "$segments"
 claim "stays mapped after dlclose (NODELETE)" has 'Flags:.*NODELETE' "$dynamic"
+claim "stack buffers guarded (stack protector)" has ' __stack_chk_fail(@|$)' "$(nm -D --undefined-only "$library")"
 claim "stack not executable" has '^ *GNU_STACK .* RW +0x' "$segments"
 same "no segment both writable and executable" "" "$(printf '%s\n' "$segments" | grep -E '^ *LOAD .* RWE ' || true)"
 same "no text relocation" "" "$(printf '%s\n' "$dynamic" | grep TEXTREL || true)"
+same "no path of the machine it was built on" "" "$(strings -a "$library" | grep -F -e "$(cd "$here/../.." && pwd)/" -e "${HOME:-/nowhere}/" || true)"
 needed=$(nm -D --undefined-only "$library" | sed -n 's/.*@\(GLIBC_[0-9.]*\).*/\1/p' | sort -uV)
 newest=$(printf '%s\n' "$needed" | tail -n 1 | sed 's/GLIBC_//')
 what="needs $(echo "$needed" | tr '\n' ' ')of glibc"

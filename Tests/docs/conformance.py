@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""docs/conformance.md: every statement names tests, they exist, and they ran and passed.
+"""docs/conformance.md and docs/security.md: every statement names tests, they exist, and they ran and passed.
 
-    Tests/docs/conformance.py               the tests it names exist
+    Tests/docs/conformance.py               the tests they name exist
     Tests/docs/conformance.py build/test    ... and passed in the results there: JUnit XML of Swift and Python, output of C and C++
 
 One line a claim, "ok - ..." or "not ok - ...". A kind of test without any results is told ("# ..."), and nothing is claimed of it.
@@ -20,12 +20,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "conformance.md"
+PAGES = [ROOT / "docs" / name for name in ("conformance.md", "security.md")]
 NOT_SHOWN = "Not shown by a test"
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 PYTHON = ROOT / "bindings" / "python" / "tests"
-RESULTS = {"Swift": "swift*.xml", "head-end": "headend*.xml", "Python": "python-*.xml", "faults": "faults*.xml", "C": "c-*.log", "C++": "cpp-*.log"}
+RESULTS = {
+    "Swift": "swift*.xml",
+    "head-end": "headend*.xml",
+    "Python": "python-*.xml",
+    "security": "security-*.xml",
+    "faults": "faults*.xml",
+    "C": "c-*.log",
+    "C++": "cpp-*.log",
+    "gate": "shipped.log",
+}
 """Kind of test to its parts' results; every one that is there must have the test."""
+
+CLAIMS = ("C", "C++", "gate")
+"""Kinds whose tests are claims in a log."""
 
 failed = 0
 
@@ -52,7 +64,7 @@ class File:
 
     def ids(self, name: str) -> list[str]:
         """A claim may be named by its beginning, since its end may be made when it is told."""
-        if self.kind in ("C", "C++"):
+        if self.kind in CLAIMS:
             return [name] if any(text.startswith(name) for text in self.tests) else []
         return self.tests.get(name, [])
 
@@ -75,7 +87,7 @@ def swift(path: Path) -> File:
 def python(path: Path) -> File:
     """test_ functions of the module; parameters are not told apart."""
     module = ".".join(path.relative_to(PYTHON.parent).with_suffix("").parts)
-    found = File(path, {"headend": "head-end", "faults": "faults"}.get(path.parent.name, "Python"))
+    found = File(path, {"headend": "head-end", "faults": "faults", "security": "security"}.get(path.parent.name, "Python"))
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
             found.tests[node.name] = [f"{module}.{node.name}"]
@@ -92,6 +104,14 @@ def claims(path: Path) -> File:
         for said in STRING.findall(arguments[place]) if place < len(arguments) else []:
             if beginning := re.split(r"%(?!%)", said.replace('\\"', '"'))[0].rstrip():
                 found.tests[beginning] = [beginning]
+    return found
+
+
+def gate(path: Path) -> File:
+    """The claims of a shell gate: what they say before the first thing put in."""
+    found = File(path, "gate")
+    for said in re.findall(r'^(?:claim|same) "([^"$]*)', path.read_text(encoding="utf-8"), re.M):
+        found.tests[said.rstrip()] = [said.rstrip()]
     return found
 
 
@@ -116,6 +136,7 @@ def there() -> dict[str, list[File]]:
     files = [
         *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/*.swift")),
         *(python(path) for path in PYTHON.rglob("test_*.py")),
+        gate(ROOT / "Tests" / "abi" / "shipped.sh"),
         *(claims(path) for folder in ("c", "cpp") for path in (ROOT / "Tests" / folder).glob("*.c*")),
     ]
     found: dict[str, list[File]] = {}
@@ -137,9 +158,9 @@ class Table:
     named: list[tuple[str, str]] = field(default_factory=list)
 
 
-def tables() -> list[Table]:
+def tables(page: Path) -> list[Table]:
     found: list[Table] = []
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    for line in page.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             found.append(Table(line[3:].strip()))
         elif line.startswith("|") and found and not re.match(r"\|[-| ]+\|$|\| statement \|", line):
@@ -211,7 +232,7 @@ def exist(table: Table, files: dict[str, list[File]]) -> Iterator[str]:
 def passed(table: Table, files: dict[str, list[File]], ran: dict[str, list[Ran]]) -> Iterator[str]:
     for name, kind, test in sorted(tests_of(table, files)):
         for part in ran[kind]:
-            outcome = part.outcome(test, kind in ("C", "C++"))
+            outcome = part.outcome(test, kind in CLAIMS)
             if outcome != "passed":
                 yield f"{name}: {outcome} ({part.name})"
 
@@ -226,14 +247,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("results", nargs="?", type=Path, metavar="FOLDER", help="with the results of the tests: build/test")
     folder: Path | None = parser.parse_args().results
-    files, page = there(), tables()
+    files = there()
     ran = results(folder) if folder else {kind: [] for kind in RESULTS}
+    unseen: dict[str, set[str]] = {}
+    for page in PAGES:
+        print(f"# {page.relative_to(ROOT)}")
+        check(tables(page), files, ran, unseen)
+    for kind, names in sorted(unseen.items()):
+        print(f"# not looked up, since there are no results {RESULTS[kind]}: {len(names)} tests of kind {kind}")
+    return 1 if failed else 0
+
+
+def check(page: list[Table], files: dict[str, list[File]], ran: dict[str, list[Ran]], unseen: dict[str, set[str]]) -> None:
     groups = [table for table in page if table.title != NOT_SHOWN]
     claim(f'the last section is "{NOT_SHOWN}"', [] if page and page[-1].title == NOT_SHOWN and len(groups) == len(page) - 1 else ["it is not"])
     claim("what is not shown names no test", [f"{file}::{name}" for table in page if table.title == NOT_SHOWN for file, name in table.named])
     said = [statement for table in page for statement in table.statements]
     claim(f"the {len(said)} statements are told once", sorted({text for text in said if said.count(text) > 1}))
-    unseen: dict[str, set[str]] = {}
     for table in groups:
         tests = tests_of(table, files)
         claim(f"{table.title}: each of {len(table.statements)} statements names a test", table.without)
@@ -244,9 +274,6 @@ def main() -> int:
         looked_up = {name for name, kind, _ in tests if ran[kind]}
         if looked_up:
             claim(f"{table.title}: {len(looked_up)} of its tests ran and passed", passed(table, files, ran))
-    for kind, names in sorted(unseen.items()):
-        print(f"# not looked up, since there are no results {RESULTS[kind]}: {len(names)} tests of kind {kind}")
-    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
+from stage import PERIOD_MS, Stage
+from usher.testing.headend import HeadEnd
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +17,22 @@ def lib() -> Any:
     from usher import _ffi
 
     return _ffi.lib
+
+
+@pytest.fixture
+def stage_factory(lib: Any, headend_factory: Callable[..., HeadEnd]) -> Iterator[Callable[..., Stage]]:
+    """Makes stages: ``stage_factory(headend={…settings}, **context_options)``."""
+    stages: list[Stage] = []
+
+    def make(headend: dict[str, Any] | None = None, **options: Any) -> Stage:
+        stages.append(Stage(headend_factory(**{"period_s": PERIOD_MS // 1000, "limit": 9, "grace": 50, **(headend or {})}), **options))
+        return stages[-1]
+
+    yield make
+    for stage in stages:
+        stage.close()
+
+
+@pytest.fixture
+def stage(stage_factory: Callable[..., Stage]) -> Stage:
+    return stage_factory()

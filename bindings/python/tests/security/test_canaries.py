@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 import traceback
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -56,21 +55,15 @@ class Told:
                 assert part not in text, f"{name}: {part!r} in {next(line for line in self.lines if part in line)!r}"
 
 
-@pytest.fixture
-def stage(lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest) -> Iterator[Stage]:
-    made = Stage(headend_factory(period_s=60, limit=9, grace=50, enforced=getattr(request, "param", frozenset())))
-    yield made
-    made.close()
-
-
 def session_tokens(headend: HeadEnd) -> dict[str, str]:
     """Those that were sent."""
     sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",") if part.startswith("eyJ")}
     return {f"token {number}": token for number, token in enumerate(sorted(sent))}
 
 
-@pytest.mark.parametrize("stage", [frozenset(), frozenset({"clearkey"})], ids=["heartbeats", "renewals"], indirect=True)
-def test_secrets_ofASession_areInNothingThatIsTold(stage: Stage) -> None:
+@pytest.mark.parametrize("enforced", [frozenset(), frozenset({"clearkey"})], ids=["heartbeats", "renewals"])
+def test_secrets_ofASession_areInNothingThatIsTold(stage_factory: Callable[..., Stage], enforced: frozenset[str]) -> None:
+    stage = stage_factory(headend={"enforced": enforced})
     told, header, payload = Told(), secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     token = stage.headend.content_token(marker=secrets.token_hex(16))
     challenge = usher.clear_key_request([KID])

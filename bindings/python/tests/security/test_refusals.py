@@ -1,0 +1,226 @@
+"""Plain http leaves this machine only where the host said so, and what is too large or too deep is refused, however it comes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from raw import RawServer, endless, reply
+
+import usher
+import v2_stage
+from fps_stage import CDM
+from stage import KID, Stage
+from usher.testing.headend import Fault
+
+CHALLENGE = usher.clear_key_request([KID])
+CLEARKEY = usher.KeySystem.CLEARKEY
+
+# ---- plain http ------------------------------------------------------------------------------------------------------
+
+ELSEWHERE = [
+    "http://tenant.example.invalid/x",
+    "http://192.0.2.1/x",
+    "http://10.0.0.1/x",
+    "http://[2001:db8::1]/x",
+    "http://0.0.0.0/x",
+    "http://128.0.0.1/x",
+    "http://127.0.0.1.example.invalid/x",
+    "http://localhost.example.invalid/x",
+    "http://127.0.0.1@tenant.example.invalid/x",
+    "http://localhost:80@tenant.example.invalid/x",
+    "http://tenant.example.invalid#@127.0.0.1/x",
+    "http://[::1].example.invalid/x",
+    "HTTP://tenant.example.invalid/x",
+]
+OPTIONS: dict[str, Callable[[usher.Context, str], object]] = {
+    "licence server": lambda context, url: usher.SSPDelegate(context, license_url=url),
+    "session manager": lambda context, url: usher.SSPDelegate(context, license_url="https://tenant.example.invalid/", ssm_url=url),
+    **{
+        name: lambda context, url, name=name: usher.SSPDelegate(  # type: ignore[misc]
+            context, license_url="https://tenant.example.invalid/", ssm_url="https://tenant.example.invalid/", **{name: url}
+        )
+        for name in ("certificate_url", "setup_url", "heartbeat_url", "teardown_url", "renewal_url")
+    },
+    "V2": lambda context, url: usher.SSPV2Delegate(context, license_url=url, ssm_url="https://tenant.example.invalid/"),
+    "default": lambda context, url: usher.DefaultDelegate(context, license_url=url),
+    "common": lambda context, url: usher.CommonDelegate(context, license_url=url),
+    "multi-instance": lambda context, url: usher.MultiInstanceDelegate(context, license_url=url),
+    "key server": lambda context, url: usher.ResourceLoader(context, CDM(), license_url=url),
+    "entitlement server": lambda context, url: usher.ResourceLoader(context, CDM(), route=usher.Route.ENTITLEMENT, entitlement_url=url),
+    "loader's certificate": lambda context, url: usher.ResourceLoader(
+        context, CDM(), license_url="https://tenant.example.invalid/", certificate_url=url
+    ),
+}
+
+
+@pytest.mark.parametrize("url", ELSEWHERE)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_plainHttp_offThisMachine_isRefused(lib: Any, option: str, url: str) -> None:
+    with usher.Context() as context, pytest.raises(usher.InvalidArgumentError):
+        OPTIONS[option](context, url)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_plainHttp_offThisMachine_isTakenWhereTheHostSaysSo(lib: Any, option: str) -> None:
+    with usher.Context(allow_insecure_http=True) as context:
+        OPTIONS[option](context, "http://tenant.example.invalid/x")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://127.255.0.9:8080/x", "http://localhost/", "http://LOCALHOST:1/", "http://[::1]:8/x"])
+@pytest.mark.parametrize("option", OPTIONS)
+def test_plainHttp_onLoopback_isTaken(lib: Any, option: str, url: str) -> None:
+    with usher.Context() as context:
+        OPTIONS[option](context, url)
+
+
+def test_plainHttp_ofTheUrlHook_isRefused(stage: Stage) -> None:
+    class Own(usher.CommonDelegate):
+        def license_url(self, call: usher.HookCall[str]) -> str:
+            return "http://tenant.example.invalid/x"
+
+    playback = stage.play(delegate=Own(stage.context, license_url=stage.headend.license_url("clearkey")))
+    with pytest.raises(usher.CallbackError):
+        playback.get_license(CLEARKEY, CHALLENGE)
+    assert stage.routes() == []
+
+
+# ---- too large -------------------------------------------------------------------------------------------------------
+
+MOST_TEXT = 65_536
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_contentToken_of64kB_isTaken_oneMoreIsRefused(stage: Stage, extra: int) -> None:
+    with RawServer(reply(b'{"sessionToken":"t","heartbeat":60}'), reply(b"{}")) as server:
+        delegate = stage.delegate(ssm_url=server.url)
+        token = "t" * (MOST_TEXT + extra)
+        if extra:
+            with pytest.raises(usher.InvalidArgumentError):
+                stage.player.play(token, delegate=delegate)
+            return
+        stage.player.play(token, delegate=delegate).wait_session()
+        assert token.encode() in server.requests[0]
+
+
+@pytest.mark.parametrize("place", ["setup", "heartbeat", "license"])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_sessionToken_of64kB_isTaken_oneMoreIsNotSentBack(stage: Stage, place: str, extra: int) -> None:
+    token = "t" * (MOST_TEXT + extra)
+    answer = reply(json.dumps({"sessionToken": token, "heartbeat": 60, "keys": [{"kty": "oct", "kid": "A", "k": "A"}]}).encode())
+    first = reply(b'{"sessionToken":"first","heartbeat":60}')
+    with RawServer(*([first] if place == "heartbeat" else []), answer, reply(b"{}")) as server:
+        if place == "license":
+            playback = v2_stage.play(stage, license_url=server.url, ssm_url=server.url)
+            if extra:
+                with pytest.raises(usher.UsherError) as refused:
+                    v2_stage.licence(playback)
+                assert refused.value.status is usher.Status.PROTOCOL
+            else:
+                v2_stage.licence(playback)
+        else:
+            playback = stage.play(delegate=stage.delegate(ssm_url=server.url))
+        stage.advance(130_000)
+        playback.close(usher.CloseMode.TEARDOWN)
+        stage.settle()
+        assert any(token.encode() in request for request in server.requests) == (not extra)
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_url_ofEightKilobytes_isTaken_oneMoreIsRefused(stage: Stage, extra: int) -> None:
+    start = stage.headend.license_url("clearkey") + "?x="
+    url = start + "x" * (8192 - len("&renew=true") - len(start) + extra)
+    if extra:
+        with pytest.raises(usher.InvalidArgumentError):
+            stage.delegate(license_url=url)
+        return
+    assert stage.clear_keys(stage.play(delegate=stage.delegate(license_url=url)))
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_headerLines_of64kB_areTaken_oneMoreIsRefused(stage: Stage, extra: int) -> None:
+    lines = "X-Long: " + "x" * (MOST_TEXT - len("X-Long: ") + extra)
+    if extra:
+        with pytest.raises(usher.InvalidArgumentError):
+            stage.delegate(extra_headers=lines)
+        return
+    with RawServer(reply(b'{"sessionToken":"t","heartbeat":60}'), reply(b"{}")) as server:
+        stage.play(delegate=stage.delegate(ssm_url=server.url, extra_headers=lines)).wait_session()
+        assert lines.encode() in server.requests[0]
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_assetId_of64kB_isTaken_oneMoreIsRefused(stage: Stage, extra: int) -> None:
+    playback = stage.play()
+    asset_id = b"a" * (MOST_TEXT + extra)
+    if extra:
+        with pytest.raises(usher.InvalidArgumentError):
+            playback.get_license(CLEARKEY, CHALLENGE, asset_id=asset_id)
+    else:
+        assert playback.get_license(CLEARKEY, CHALLENGE, asset_id=asset_id).clear_keys()
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_replyBody_ofTheMost_isTaken_oneByteMoreIsTooLarge(stage_factory: Callable[..., Stage], extra: int) -> None:
+    stage = stage_factory(max_response_bytes=20_000)
+    body = json.dumps({"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}], "more": ""})
+    body = body[:-2] + "x" * (20_000 + extra - len(body)) + body[-2:]
+    stage.headend.faults.add("license", Fault.reply(200, body=body, content_type="application/json"))
+    playback = stage.play()
+    if extra:
+        with pytest.raises(usher.TooLargeError):
+            playback.get_license(CLEARKEY, CHALLENGE)
+    else:
+        assert len(playback.get_license(CLEARKEY, CHALLENGE).data) == 20_000
+
+
+@pytest.mark.parametrize("kind", ["headers", "one header", "interim replies"])
+def test_replyHeaders_withoutEnd_areTooLarge_longBeforeMemoryIs(stage: Stage, kind: str) -> None:
+    """libcurl ends it (the fix of CVE-2023-38039), and tells."""
+    pieces = {
+        "headers": (b"HTTP/1.1 200 OK\r\n", b"X-Filler: " + b"x" * 1012 + b"\r\n"),
+        "one header": (b"HTTP/1.1 200 OK\r\nX-Filler: ", b"x" * 1024),
+        "interim replies": (b"", b"HTTP/1.1 102 Processing\r\nX-Filler: " + b"x" * 985 + b"\r\n\r\n"),
+    }
+    before = resident()
+    with RawServer(endless(*pieces[kind], 200_000_000)) as server:
+        stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
+        stage.settle()
+        assert stage.events.error(usher.EventType.SETUP_ERROR, "a").status in (usher.Status.TOO_LARGE, usher.Status.TRANSPORT)
+    assert server.sent < 16_000_000
+    assert resident() - before < 16_000_000
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
+
+
+# ---- too deep --------------------------------------------------------------------------------------------------------
+
+
+def nested(depth: int) -> str:
+    """A good answer of the session manager, with something in it that makes it so deep."""
+    return '{"sessionToken":"t","heartbeat":60,"more":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+
+
+@pytest.mark.parametrize("depth", [32, 33, 100_000])
+def test_json_deeperThan32_isNotRead(stage: Stage, depth: int) -> None:
+    with RawServer(reply(nested(depth).encode()), reply(b"{}")) as server:
+        playback = stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
+        stage.settle()
+        if depth == 32:
+            assert "SESSION_STARTED" in stage.events.types("a")
+        else:
+            assert stage.events.error(usher.EventType.SETUP_ERROR, "a").status is usher.Status.PROTOCOL
+        playback.close()
+        stage.settle()
+
+
+def test_setupBody_deeperThan32_isRefused(stage: Stage) -> None:
+    stage.delegate(setup_body='{"a":' * 30 + "1" + "}" * 30)
+    with pytest.raises(usher.InvalidArgumentError):
+        stage.delegate(setup_body='{"a":' * 40 + "1" + "}" * 40)
