@@ -22,7 +22,14 @@ package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>, hiding secrets: [Sec
       index += 1
     }
   }
-  return String(decoding: out, as: UTF8.self)
+  return String(decoding: whole(out), as: UTF8.self)
+}
+
+/// Cut before the character that does not fit. What is no UTF-8 counts as the three bytes that stand for it.
+private func whole(_ bytes: [UInt8]) -> [UInt8] {
+  var shown = Array(String(decoding: bytes, as: UTF8.self).utf8.prefix(513))
+  if shown.count > 512 { while let last = shown.popLast(), last & 0xC0 == 0x80 {} }
+  return shown
 }
 
 /// The length of the secret that stands at `index`.

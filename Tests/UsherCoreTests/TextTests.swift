@@ -117,4 +117,13 @@ import Testing
       #expect(!line.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
     }
   }
+
+  @Test func message_thatIsNoUTF8_isAtMost512Bytes() {
+    for byte in [0x80, 0xC3, 0xE3, 0xFF] as [UInt8] {
+      let line = withBytes([UInt8](repeating: byte, count: 600)) { sanitised($0) }
+      #expect(line == String(repeating: "\u{FFFD}", count: 170))
+    }
+    #expect(safe("a" + String(repeating: "ü ", count: 300)) == "a" + String(repeating: "ü ", count: 170) + "")
+    #expect(safe(String(repeating: ". ", count: 255) + "." + String(repeating: "a", count: 41)).utf8.count == 512)
+  }
 }
