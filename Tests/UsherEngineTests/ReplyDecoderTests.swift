@@ -41,7 +41,7 @@ import Testing
     #expect(text(fields(setup(200, #"{"SessionToken":"t"}"#))?.token) == "t")
   }
 
-  @Test(arguments: ["<html>hello</html>", "{", #"{"sessionToken":"t""#, "nonsense", #"{"sessionToken":"t"} trailing"#, #"{'sessionToken':'t'}"#])
+  @Test(arguments: ["<html>hello</html>", "{", #"{"sessionToken":"t""#, "nonsense", #"{"sessionToken":"t"} trailing"#, "{\"sessionToken\":\"t\"}\0 trailing", #"{'sessionToken':'t'}"#])
   func reply_unreadable_isProtocolErrorThatMayHaveTakenEffect(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat] {
       let failed = failure(ReplyDecoder.ssm(response(200, body), call))
