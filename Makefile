@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test faults sanitize bench profile model mutants build clean packages
+.PHONY: help demo test faults sanitize fuzz bench profile model mutants build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -33,6 +33,7 @@ help:
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
 	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
 	@echo '  make sanitize  the tests under ThreadSanitizer, AddressSanitizer and valgrind (tens of minutes; PARTS: scripts/sanitize.py --list)'
+	@echo '  make fuzz    what reads outside data, and the C functions, fed by libFuzzer: 60 s each (SECONDS=300 TARGETS="hls api"), findings in build/fuzz'
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
 	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
@@ -67,6 +68,9 @@ endif
 
 model: packages
 	@SECONDS_TO_SEARCH=$(or $(SECONDS),120) scripts/model
+
+fuzz: packages
+	@$(PYTHON) Tests/fuzz/run --seconds $(or $(SECONDS),60) $(TARGETS)
 
 mutants: packages
 	@$(PYTHON) scripts/mutants $(NAMES)

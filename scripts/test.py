@@ -66,6 +66,7 @@ def all_parts() -> list[Part]:
         Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
         Part("cmake", "CMake: build, and what it says when something is missing", gate("cmake.sh", EMBEDDED), timeout_s=600),
         Part("install", "installed, and found by hosts", [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)], timeout_s=600),
+        Part("fuzz", "fuzzers: the kept inputs, and some new ones", [PYTHON, str(ROOT / "Tests" / "fuzz" / "run"), "--check"], timeout_s=900),
         *hosts(),
         bindings("headend", "Python: the head-end", None, "tests/headend"),
         bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),

@@ -1,0 +1,155 @@
+// What servers answer: session manager, licence, certificate, key and entitlement servers. The first byte of an input chooses status, call and key system.
+@testable import UsherCore
+@testable import UsherEngine
+
+private let statuses: [Int32] = [200, 200, 204, 299, 301, 400, 401, 403, 429, 500, 503, 504]
+private let sent = Secret(Array("s3cretT0kenOfTheRequest".utf8))
+
+private func response(_ choice: Int, _ body: Bytes) -> HTTPResponse {
+  let header = choice & 1 == 0 ? nil : Secret(Array(body.prefix(9)))
+  return HTTPResponse(status: statuses[choice % statuses.count], body: Secret(body), retryAfter: nil, header: header)
+}
+
+func readSSMReply(_ bytes: Bytes) {
+  guard let (choice, body) = choices(bytes) else { return }
+  let response = response(choice / 3, body)
+  let call = [SSMSession.Call.setup, .heartbeat, .teardown][choice % 3]
+  look(atDepthOf: body)
+  switch ReplyDecoder.ssm(.response(response), call, hiding: [sent]) {
+  case .failure(let failure): check(failure, response)
+  case .success(let fields):
+    check(fields, response)
+    must(call != .teardown || fields.token == nil, "a teardown brings no token")
+    must(call != .heartbeat || !fields.isTokenUnusable, "a heartbeat whose token is no use is no success")
+    readAgain(fields)
+  }
+}
+
+func readLicence(_ bytes: Bytes) {
+  guard let (choice, body) = choices(bytes) else { return }
+  let response = response(choice / 8 % 12, body)
+  let keySystem = [KeySystem.fairPlay, .widevine, .playReady, .clearKey][choice % 4]
+  let isRaw = choice & 4 != 0
+  look(atDepthOf: body)
+  switch ReplyDecoder.license(.response(response), keySystem: keySystem, isRaw: isRaw, hiding: [sent]) {
+  case .failure(let failure): check(failure, response)
+  case .success(let reply):
+    must(reply.data.count > 0 && reply.data.count <= body.count, "a licence is not empty, and no longer than its reply")
+    if keySystem == .playReady || keySystem == .clearKey || (keySystem == .widevine && isRaw) {
+      must(reply.data.isEqual(to: response.body), "what goes to the CDM as it is, does")
+    }
+    check(reply.fields, response)
+    guard keySystem == .fairPlay || keySystem == .widevine else { return }
+    let again = TextSink.secret { sink in
+      sink.add(keySystem == .fairPlay ? "{\"CkcMessage\":\"" : "{\"license\":[\"")
+      reply.data.withBytes { sink.addBase64($0) }
+      sink.add(keySystem == .fairPlay ? "\"}" : "\"]}")
+    }
+    let whole = HTTPOutcome.response(HTTPResponse(status: 200, body: again))
+    guard case .success(let second) = ReplyDecoder.license(whole, keySystem: keySystem, isRaw: false) else { return must(false, "a licence that is written is read") }
+    must(second.data.isEqual(to: reply.data), "a licence that is written is read again")
+  }
+}
+
+private func check(_ fields: SessionFields, _ response: HTTPResponse) {
+  must(response.status >= 200 && response.status < 300, "only 2xx is a success")
+  guard let token = fields.token else { return }
+  must(token.withBytes(isHeaderSafe) && token.count <= response.body.count, "a session token may stand in a header")
+}
+
+private func check(_ failure: WireFailure, _ response: HTTPResponse) {
+  shown(failure.message)
+  must(failure.httpStatus == response.status, "the HTTP status is told")
+  must(failure.status != .refused || failure.serviceCode != 0, "a refusal has a code")
+  switch response.status {
+  case 200..<300: must(failure.status == .refused || failure.status == .protocolError, "a 2xx fails for what it says")
+  case 300..<400: must(failure.status == .redirect, "a redirect is its own failure")
+  default: must(failure.status == .refused || failure.status == .http, "another status is a refusal")
+  }
+}
+
+/// JSON is at most 32 deep, or a hostile one would take the stack.
+private func look(atDepthOf text: Bytes) {
+  var (depth, deepest, isInString, isEscaped) = (0, 0, false, false)
+  for byte in text {
+    if isInString {
+      if !isEscaped && byte == 0x22 { isInString = false }
+      isEscaped = !isEscaped && byte == 0x5C
+    } else if byte == 0x22 {
+      isInString = true
+    } else if byte == 0x7B || byte == 0x5B {
+      depth += 1
+      deepest = max(deepest, depth)
+    } else if byte == 0x7D || byte == 0x5D {
+      depth -= 1
+    }
+  }
+  must(deepest <= 32 || JSONDocument.parse(text) == nil, "JSON is read 32 deep at most")
+}
+
+private func readAgain(_ fields: SessionFields) {
+  guard let token = fields.token, token.withBytes(UTF8Text.isValid) else { return }
+  let text = TextSink.secret { sink in
+    sink.add("{\"sessionToken\":")
+    token.withBytes { sink.addJSON($0) }
+    sink.add(",\"heartbeat\":60}")
+  }
+  guard case .success(let again) = ReplyDecoder.ssm(.response(HTTPResponse(status: 200, body: text)), .setup) else { return must(false, "a session that is written is read") }
+  must(again.token?.isEqual(to: token) ?? false && again.period == .number(60), "a session that is written is read again")
+}
+
+func readCustomData(_ bytes: Bytes) {
+  guard let text = CustomData.text(in: bytes) else { return }
+  must(text.count <= bytes.count, "a text is some of its XML")
+  var xml = Array("<a:CustomData>".utf8)
+  text.withBytes { for byte in $0 { xml += byte == 0x3C ? Array("&lt;".utf8) : byte == 0x26 ? Array("&amp;".utf8) : [byte] } }
+  xml += Array("</a:CustomData>".utf8)
+  must(reading(xml) { CustomData.text(in: $0) }?.isEqual(to: text) ?? false, "a text that is written is read again")
+}
+
+func readCKC(_ bytes: Bytes) {
+  guard let (choice, body) = choices(bytes) else { return }
+  var format = FPSResponseFormat()
+  format.encoding = FPSResponseFormat.Encoding.allCases[choice % 5]
+  if choice & 0x80 != 0 { format.keyPath = FPSResponseFormat.keyPath(Array("a.1.b".utf8)) ?? [] }
+  guard let ckc = try? format.ckc(body) else { return }
+  must(ckc.count > 0 && ckc.count <= body.count, "a CKC is not empty, and no longer than its reply")
+  for (before, after) in [("{\"ckc\":\"", "\"}"), ("<ckc>", "</ckc>")] as [(StaticString, StaticString)] {
+    let text = TextSink.secret { sink in
+      sink.add(before)
+      ckc.withBytes { sink.addBase64($0) }
+      sink.add(after)
+    }
+    let again = text.withBytes { try? FPSResponseFormat().ckc($0) }
+    must(again?.isEqual(to: ckc) ?? false, "a CKC that is wrapped is found by itself")
+  }
+}
+
+func readCertificate(_ bytes: Bytes) {
+  guard let (choice, body) = choices(bytes) else { return }
+  let response = response(choice, body)
+  if let failure = ReplyDecoder.notACertificate(response) { return check(failure, response) }
+  let certificate = ReplyDecoder.certificate(response.body)
+  must(certificate.count > 0 && certificate.count <= body.count, "a certificate is not empty, and no longer than its reply")
+  must(body.first != 0x30 || certificate.isEqual(to: response.body), "DER is taken as it is")
+}
+
+func readEntitlement(_ bytes: Bytes) {
+  guard let id = UUIDBytes(text: Array("00112233-4455-4677-8899-aabbccddeeff".utf8)),
+    let asked = try? SEESRequest(messageID: id, kind: .timeBased, contentID: [0x6D])
+  else { return must(false, "the request is one") }
+  do {
+    let url = try asked.tokenURL(in: bytes, hiding: [sent])
+    must(url.count > 0 && url.count <= TokenURL.mostBytes && url.withBytes { $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } }, "a token URL can be one")
+  } catch {
+    if case .denied(_, let message) = error { shown(message) }
+  }
+}
+
+func readExpressPlayError(_ bytes: Bytes) {
+  let error = ExpressPlayError.read(bytes, hiding: [sent])
+  shown(error.message)
+  guard error.code.magnitude < 1 << 40 else { return }
+  let again = Array("{\"code\":\(error.code)}".utf8).withUnsafeBufferPointer { ExpressPlayError.read($0) }
+  must(again.code == error.code, "a number that is written is read again")
+}

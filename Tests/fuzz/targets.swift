@@ -1,0 +1,39 @@
+// Which reader a process feeds: FUZZ_TARGET, by name. Run by Tests/fuzz/run.
+import Glibc
+
+typealias Bytes = UnsafeBufferPointer<UInt8>
+
+let targets: [(name: StaticString, read: (Bytes) -> Void)] = [
+  ("asset", readAsset), ("pssh", readPSSH), ("tenc", readTrackEncryption), ("hls", readPlaylist), ("dash", readManifest),
+  ("url", readURL), ("text", readText), ("spc-request", writeRequests), ("token-map", useTokenMap),
+  ("ssm", readSSMReply), ("licence", readLicence), ("custom-data", readCustomData), ("ckc", readCKC), ("certificate", readCertificate),
+  ("entitlement", readEntitlement), ("expressplay", readExpressPlayError),
+]
+
+private let chosen: (Bytes) -> Void = {
+  let name = getenv("FUZZ_TARGET").map { String(cString: $0) } ?? ""
+  guard let target = targets.first(where: { "\($0.name)" == name }) else {
+    fatalError("FUZZ_TARGET is one of: \(targets.map { "\($0.name)" }.joined(separator: " "))")
+  }
+  return target.read
+}()
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func readOneInput(_ pointer: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  // A copy of just that size, so that the sanitizer sees a read beyond its end.
+  let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
+  if let pointer { copy.initialize(from: pointer, count: count) }
+  defer { copy.deallocate() }
+  chosen(Bytes(start: UnsafePointer(copy), count: count))
+  return 0
+}
+
+/// What must hold whatever is read.
+func must(_ claim: Bool, _ what: StaticString) {
+  if !claim { fatalError("\(what)") }
+}
+
+/// The first byte, which makes choices, and the rest.
+func choices(_ bytes: Bytes) -> (Int, Bytes)? { bytes.first.map { (Int($0), Bytes(rebasing: bytes[1...])) } }
+
+func reading<R>(_ bytes: [UInt8], _ body: (Bytes) -> R) -> R { bytes.withUnsafeBufferPointer { body($0) } }
