@@ -161,7 +161,7 @@ extension Engine {
       var line = name(entry.id, "a session that came late could not be given back: ")
       line.add(error.message)
       tell(.warning, line)
-    case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness)
+    case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness.adding(waitedForPlace))
     case .recovered: emit(.recovered, entry)
     case .doubtful: emit(.sessionDoubtful, entry)
     case .ended(let left): emit(.sessionEnded, entry, isLeft: left)

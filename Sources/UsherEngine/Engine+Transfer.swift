@@ -16,6 +16,8 @@ final class Transfer {
   var deadline: Milliseconds
   /// Waits for a place at its origin.
   var isWaiting = false
+  /// How long it did.
+  var waited: Milliseconds = 0
   /// False: it gave its place at the origin up, or never had one.
   var hasPlace = true
 
@@ -74,6 +76,7 @@ extension Engine {
   private func startWithoutPlace(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
     _ = queue.withdraw(id, transfer.request.endpoint.origin)
     transfer.isWaiting = false
+    transfer.waited = now.since(transfer.askedAt)
     transfer.deadline = now.adding(transfer.timeout)
     transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
     startTransfer(id, transfer.request)
@@ -149,6 +152,7 @@ extension Engine {
         continue
       }
       waiting.isWaiting = false
+      waiting.waited = clock.now.since(waiting.askedAt)
       waiting.hasPlace = true
       waiting.deadline = clock.now.adding(waiting.timeout)
       timers.cancel(waiting.timer)
@@ -160,7 +164,10 @@ extension Engine {
   private func reply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
     logReply(transfer, outcome)
     switch transfer.purpose {
-    case .ssm(let playback, let request, let call): ssmReplied(playback, request, call, outcome, transfer.request.tokens)
+    case .ssm(let playback, let request, let call):
+      waitedForPlace = transfer.waited
+      ssmReplied(playback, request, call, outcome, transfer.request.tokens)
+      waitedForPlace = 0
     case .license(let playback, let request, let license): licenseReplied(playback, request, license, outcome, transfer.request.tokens)
     case .certificate(let delegate): certificateReplied(delegate, outcome)
     case .load(let playback, let job, let step): loadReplied(playback, job, step, outcome)

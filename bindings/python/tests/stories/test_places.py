@@ -1,0 +1,56 @@
+"""Requests that wait for a place among those under way to one origin."""
+
+from __future__ import annotations
+
+from stage import Stage, StageFactory
+
+import usher
+from usher.testing.headend import Fault
+
+E = usher.EventType
+
+
+def playing(stage: Stage, *tags: str) -> None:
+    """One playback after another, each on a screen of its own, so that their beats are due at the same instant, in that order."""
+    delegate = stage.delegate()
+    for tag in tags:
+        stage.play(player=usher.Player(stage.context), delegate=delegate, tag=tag)
+    stage.settle()
+
+
+def test_heartbeat_behindOneThatHangs_goesWithoutAPlaceAndSaysHowLate(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
+    playing(stage, "hangs", "waits", "waits too")
+    stage.headend.faults.add("heartbeat", Fault.stall("before"))
+    stage.advance(60_000)
+    assert stage.headend.journal.count("heartbeat") == 1 and stage.events.all(E.KEPT_ALIVE) == []
+    stage.advance(100)
+    assert {event.tag: event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)} == {"waits": 100, "waits too": 100}
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.only(E.KEPT_ALIVE, tag="hangs").lateness_ms == 0
+
+
+def test_heartbeats_dueAtOnceWithOnePlace_goOneAfterAnother(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 99}, requests_per_origin_max=1)
+    tags = [f"screen {number}" for number in range(20)]
+    playing(stage, *tags)
+    stage.advance(60_000)
+    assert [event.tag for event in stage.events.all(E.KEPT_ALIVE)] == tags
+    assert [event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)] == [0] * 20
+    assert stage.headend.journal.count("heartbeat") == 20
+
+
+def test_heartbeat_whileAnotherOriginHangs_waitsForNothing(stage_factory: StageFactory, headend_factory: object) -> None:
+    stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
+    playing(stage, "here")
+    other = headend_factory(period_s=60)  # type: ignore[operator]
+    theirs = stage.delegate(license_url=other.license_url("clearkey"), ssm_url=other.ssm_url)
+    stage.play(other.content_token(), player=usher.Player(stage.context), delegate=theirs, tag="there")
+    stage.settle()
+    other.faults.add("heartbeat", Fault.stall("before"))
+    stage.also_held.append(lambda: other.held)
+    stage.advance(60_000)
+    assert stage.events.only(E.KEPT_ALIVE).tag == "here" and stage.events.only(E.KEPT_ALIVE).lateness_ms == 0
+    other.release()
+    stage.settle()
