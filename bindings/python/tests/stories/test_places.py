@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from stage import Stage, StageFactory
-
 import usher
+from stage import Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType
