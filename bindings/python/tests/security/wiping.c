@@ -12,30 +12,29 @@
 extern void __libc_free(void *memory);
 extern void *__libc_realloc(void *memory, size_t size);
 
-static int is_theirs(void *caller) {
-  static const char *const names[] = { "/libcurl", "/libssl", "/libcrypto" };
+static int is_in(void *caller, const char *name) {
   Dl_info found;
-  if (!dladdr(caller, &found) || !found.dli_fname) return 0;
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strstr(found.dli_fname, names[i])) return 1;
-  return 0;
+  return dladdr(caller, &found) && found.dli_fname && strstr(found.dli_fname, name);
 }
+static int is_theirs(void *caller) { return is_in(caller, "/libcurl") || is_in(caller, "/libssl") || is_in(caller, "/libcrypto"); }
 
 void free(void *memory) {
   if (memory && is_theirs(__builtin_return_address(0))) explicit_bzero(memory, malloc_usable_size(memory));
   __libc_free(memory);
 }
 
+/* json-c's buffers move whenever they grow, which otherwise is a matter of luck, and leave what they held. */
 void *realloc(void *memory, size_t size) {
+  const int is_wiped = is_theirs(__builtin_return_address(0));
   size_t had;
   void *grown;
-  if (!memory || !size || !is_theirs(__builtin_return_address(0))) return __libc_realloc(memory, size);
+  if (!memory || !size || (!is_wiped && !is_in(__builtin_return_address(0), "/libjson-c"))) return __libc_realloc(memory, size);
   had = malloc_usable_size(memory);
   if (size <= had) return memory;
   grown = malloc(size);
   if (!grown) return NULL;
   memcpy(grown, memory, had);
-  explicit_bzero(memory, had);
+  if (is_wiped) explicit_bzero(memory, had);
   __libc_free(memory);
   return grown;
 }
