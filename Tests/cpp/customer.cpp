@@ -98,8 +98,8 @@ void kept_alive_by_renewals() {
 void refusals() {
   witness w;
   {
-    usher::context context;
     std::atomic<int> what{0};
+    usher::context context;
     usher::customer_options options;
     options.license = [&, w](usher::customer_request request) {
       if (what == 0) return request.refuse();

@@ -153,6 +153,18 @@ void hooks_that_fail() {
   delegate.set_hooks(hooks);
   throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws");
   tell(context.take_exception() != nullptr, "its exception is kept");
+  struct slow { ~slow() { std::this_thread::sleep_for(50ms); } };
+  const auto thrower = [](usher::headers_request) { throw std::runtime_error("hook"); };
+  hooks.http_headers = [&](usher::headers_request request) { slow on_the_way_out; thrower(std::move(request)); };
+  delegate.set_hooks(hooks);
+  throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws, and is slow to leave");
+  tell(context.take_exception() != nullptr, "its exception is kept before anybody is told");
+  hooks.http_headers = [&](usher::headers_request request) {
+    try { thrower(std::move(request)); } catch (const std::runtime_error &) {}
+  };
+  delegate.set_hooks(hooks);
+  throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that catches what it throws");
+  tell(context.take_exception() == nullptr, "has none to keep");
   hooks.http_headers = nullptr;
   hooks.license_body = [](usher::hook_request) {};
   delegate.set_hooks(hooks);
@@ -161,8 +173,8 @@ void hooks_that_fail() {
 }
 
 void ssp_v2() {
+  std::atomic<int> started{0}, without{0}; /* told of until the context is gone */
   usher::context context;
-  std::atomic<int> started{0}, without{0};
   context.add_observer([&](const usher::event &event) {
     started += event.type == usher::event_type::session_started;
     without += event.type == usher::event_type::no_session;

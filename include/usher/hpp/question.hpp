@@ -62,7 +62,9 @@ class asked : public question {
     if (this != &other) refuse(), question::operator=(std::move(other));
     return *this;
   }
-  ~asked() { refuse(); }
+  ~asked() {
+    if (usher_completion id = release()) let_go(None, id);
+  }
   /** There is none: what needs the answer fails. */
   void refuse() noexcept {
     if (usher_completion id = release()) None(id);

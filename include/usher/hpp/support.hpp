@@ -69,6 +69,39 @@ bool whole(const Texts &...texts) noexcept {
   return (texts.whole() && ...);
 }
 
+#if defined(__cpp_exceptions)
+/** A callback that runs on this thread, and the question that an exception on its way out of it let go: refused when the exception is kept, so that whoever
+    is told the refusal finds it. */
+struct running {
+  running() noexcept : outer(std::exchange(now(), this)) {}
+  running(const running &) = delete;
+  running &operator=(const running &) = delete;
+  ~running() {
+    now() = outer;
+    if (none) none(id);
+  }
+  static running *&now() noexcept {
+    static thread_local running *innermost = nullptr;
+    return innermost;
+  }
+  running *outer;
+  int thrown = std::uncaught_exceptions();
+  void (*none)(usher_completion) = nullptr;
+  usher_completion id = 0;
+};
+#endif
+/** Says "none" to a question, or leaves it to the callback that an exception leaves. */
+inline void let_go(void (*none)(usher_completion), usher_completion id) noexcept {
+#if defined(__cpp_exceptions)
+  running *callback = running::now();
+  if (callback && !callback->none && std::uncaught_exceptions() > callback->thrown) {
+    callback->none = none, callback->id = id;
+    return;
+  }
+#endif
+  none(id);
+}
+
 /** The first exception that left a callback of a context. Threads: any. */
 class faults {
  public:
@@ -83,6 +116,7 @@ class faults {
   template <class F>
   void guard(F &&f) noexcept {
 #if defined(__cpp_exceptions)
+    running callback;
     try {
       f();
     } catch (...) {
