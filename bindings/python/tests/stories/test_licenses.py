@@ -130,6 +130,7 @@ def test_session_ofWidevineEnforced_isRenewedByTheCdmAtTheSessionManager(stage_f
     renewal = playback.get_license(usher.KeySystem.WIDEVINE, b"renew me", type=usher.LicenseType.RENEWAL)
     assert renewal.data == widevine_license(b"renew me")
     assert renewal.type is usher.LicenseType.RENEWAL
+    stage.advance(61_000)  # no timer of the library's: a period passes in silence
     playback.close()
     stage.settle()
     assert stage.seqs() == [("setup", None), ("license", 1), ("renewal-wv", 1), ("teardown", 2)]
@@ -273,6 +274,11 @@ def test_renewal_failed_isAHeartbeatErrorAndTheFlagIsReset(stage_factory: StageF
     stage.headend.faults.add("license-renewal", Fault.error(4000))
     stage.advance(60_000)
     assert stage.events.error(E.HEARTBEAT_ERROR).operation is usher.Operation.RENEWAL
+    again = stage.play(key_system="fairplay")
+    stage.settle()
+    assert again.get_license(usher.KeySystem.FAIRPLAY, PAYLOAD["fairplay"]).data
+    entry = stage.headend.journal.last()
+    assert (entry.route, entry.query_value("renew"), entry.header("nv-authorizations").count(",")) == ("license", None, 1)
 
 
 # ---- the token callback --------------------------------------------------------------------------------------------------

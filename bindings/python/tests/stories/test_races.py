@@ -498,7 +498,12 @@ def test_play_withSyncAndAStalledServer_returnsAfter5s(stage: Stage) -> None:
 
 
 def test_play_withSync_returnsWithTheSession(stage: Stage) -> None:
-    playback = stage.play(sync_setup_teardown=True)
+    stage.headend.faults.add("setup", Fault.stall())
+    playing = stage.call(stage.play, sync_setup_teardown=True)
+    stage.headend.wait_held()
+    assert stage.still_waiting(playing)
+    stage.headend.release()
+    playback = playing.result(10)
     assert playback.session_state is usher.SessionState.ACTIVE
     playback.close()
     assert not stage.headend.sessions.active()

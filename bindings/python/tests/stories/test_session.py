@@ -111,7 +111,7 @@ def test_period_asText_isReadWhereLenient(stage: Stage) -> None:
     assert stage.events.only(E.SESSION_STARTED).period_ms == 60_000
 
 
-@pytest.mark.parametrize(("value", "period_ms"), [(1e12, 86_400_000), (1e300, 86_400_000), (0.001, 50), (2**62, 86_400_000)])
+@pytest.mark.parametrize(("value", "period_ms"), [(1e12, 86_400_000), (1e300, 86_400_000), (86_401, 86_400_000), (0.001, 50), (2**62, 86_400_000)])
 def test_period_outOfBounds_isBounded(stage: Stage, value: float, period_ms: int) -> None:
     stage.headend.faults.add("setup", Fault.fields(heartbeat=value))
     playback = stage.play()
