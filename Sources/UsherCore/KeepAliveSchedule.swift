@@ -24,8 +24,9 @@ package struct KeepAliveSchedule: Sendable {
   /// When to send what is due next. Never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
-  /// Moves on to the first instant of the grid after `now`.
+  /// Moves on to the first instant of the grid after `now`; a beat that went out before its time leaves the next where it is.
   package mutating func advance(past now: Milliseconds) {
+    guard now >= sendAt else { return }
     due = due.adding(period)
     if due <= now {
       let missed = now.since(due) / period
@@ -33,8 +34,9 @@ package struct KeepAliveSchedule: Sendable {
     }
   }
 
-  /// Moves on to the next instant of the grid; where more have passed, to the last of them.
+  /// Moves on to the next instant of the grid; where more have passed, to the last of them. Before its time it stays where it is.
   package mutating func advance(upTo now: Milliseconds) {
+    guard now >= sendAt else { return }
     due = due.adding(period)
     if due <= now { due = due.adding((now.since(due) / period) &* period) }
   }

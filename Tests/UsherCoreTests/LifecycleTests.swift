@@ -64,6 +64,21 @@ import Testing
     #expect(p.take() == ["heartbeat t1", "kept alive", "recovered"])
   }
 
+  @Test(arguments: [true, false])
+  func networkBack_inAnOutage_theNextBeatIsWhereItWas(isAnswered: Bool) {
+    var p = PlaybackDriver.active(steady { $0.retry = 0 })
+    p.pass(60_000)
+    p.answer(.heartbeat, Say.unreachable)
+    p.pass(10_000)
+    p.networkChanges()
+    p.answer(.heartbeat, isAnswered ? Say.token("t2") : Say.unreachable)
+    _ = p.take()
+    p.pass(49_999)
+    #expect(p.take() == [])
+    p.pass(1)
+    #expect(p.take() == [isAnswered ? "heartbeat t2" : "heartbeat t1"])
+  }
+
   @Test func pausedSession_closes_withItsTeardown() {
     var p = PlaybackDriver.active(steady { $0.suspend = .pause })
     p.suspend()
