@@ -74,7 +74,7 @@ extension Engine {
       return licenseFailed(entry, preparation.request, WireFailure(.state, message: "the delegate has no URL for this request"))
     }
     let isBounded = preparation.job.isRenewal && entry.machine.session.period > 0
-    send(
+    preparation.job.transfer = send(
       message, for: .license(entry.id, preparation.request, preparation.license), atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
   }
 

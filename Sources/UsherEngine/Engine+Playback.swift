@@ -66,13 +66,24 @@ extension Engine {
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
     // No answer is taken from here on; the machine hears of it when it knows of the close, so that the questions' ends are no errors to it.
     let questions = ([entry.tokenAsk, entry.payloadAsk].compactMap { $0 } + entry.hookAsks).filter { $0.shut() }
+    let requests = entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
+    withdrawUnsent(requests)
     timers.cancel(entry.tokenTimer)
     for question in questions { question.end(status) }
     for (_, pin) in entry.held { entry.delegate.tokenMap?.release(pin) }
     entry.held = []
     endCertificates(of: entry, status)
     endLoads(entry, status)
+  }
+
+  /// What still waits for its place goes out no more: nothing follows the end, or the teardown.
+  private func withdrawUnsent(_ ids: [TransferID]) {
+    for id in ids {
+      guard let transfer = transfers[id], transfer.isWaiting else { continue }
+      abandonTransfer(id)
+      reply(transfer, .failure(WireFailure(.closed)))
+    }
   }
 
   /// Lets something happen to a playback's machine and performs what it answers.
@@ -113,7 +124,8 @@ extension Engine {
         }
         guard let message = entry.delegate.ssmRequest(call, token: token) else { continue }
         if call == .setup { entry.slotsGivenBackAtSetup = slotsGivenBack }
-        send(message, for: .ssm(entry.id, request, call), atMost: call == .heartbeat ? entry.machine.session.keepAliveTimeout : .never)
+        let id = send(message, for: .ssm(entry.id, request, call), atMost: call == .heartbeat ? entry.machine.session.keepAliveTimeout : .never)
+        if call != .teardown { entry.callTransfer = id }
       case .sendLicense(let request, let license, let content, let session, let renewal):
         sendLicense(entry, request, license, content: content, session: session, isRenewal: renewal)
       case .setTimer(let at):

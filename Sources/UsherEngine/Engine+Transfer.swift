@@ -161,7 +161,7 @@ extension Engine {
     }
   }
 
-  private func reply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
+  func reply(_ transfer: Transfer, _ outcome: HTTPOutcome) {
     logReply(transfer, outcome)
     switch transfer.purpose {
     case .ssm(let playback, let request, let call):

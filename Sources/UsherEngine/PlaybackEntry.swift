@@ -49,6 +49,8 @@ final class PlaybackEntry {
   var hasToldClosed = false
   var setupStatus: Status?
   var slotsGivenBackAtSetup: UInt64 = 0
+  /// Its last set-up or heartbeat.
+  var callTransfer: TransferID = 0
   var nextLicense: LicenseID = 1
   /// Counted among those that are not closed yet, or still give back a slot whose token came late.
   var isOpen = true
@@ -147,6 +149,7 @@ final class LicenseJob {
   /// Told once. Runs on the I/O thread and must only hand over.
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
+  var transfer: TransferID = 0
 
   init(keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, assetID: [UInt8] = [], complete: @escaping (Answer) -> Void) {
     self.keySystem = keySystem

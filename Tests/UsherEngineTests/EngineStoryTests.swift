@@ -151,6 +151,46 @@ import Testing
     s.finish()
   }
 
+  @Test func requests_thatWaitForAPlaceWhenTheirPlaybackCloses_goOutNoMore() throws {
+    let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)
+    let s = try #require(Simulation(network, perOrigin: 1))
+    let delegate = Simulation.delegate(steady)
+    for player in 1...3 as ClosedRange<UInt64> { s.engine.addPlayer(player) }
+    s.play(1, on: 1, delegate)
+    s.play(2, on: 2, delegate)
+    s.pass(10)
+    network.setLatency(100_000_000)
+    s.license(1)
+    network.setLatency(0)
+    // The one place is taken.
+    s.license(2)
+    s.play(3, on: 3, delegate)
+    s.close(2)
+    s.close(3)
+    #expect(s.kinds(3) == [.playbackClosed])
+    s.pass(5000)
+    #expect(s.paths == ["setup a/1/0", "setup a/2/0", "licenses a/1/0,s1.1", "teardown s2.2"])
+    s.finish()
+  }
+
+  @Test func heartbeat_thatWaitsForAPlaceWhenItsPlaybackIsLeft_goesOutNoMore() throws {
+    let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)
+    let s = try #require(Simulation(network, perOrigin: 1))
+    let delegate = Simulation.delegate(steady)
+    for player in 1...2 as ClosedRange<UInt64> { s.engine.addPlayer(player) }
+    s.play(1, on: 1, delegate)
+    s.play(2, on: 2, delegate)
+    s.run(until: 19_500)
+    network.setLatency(100_000_000)
+    s.license(1)
+    network.setLatency(0)
+    s.run(until: 20_050)
+    s.close(2, .leave)
+    s.pass(200)
+    #expect(!s.paths.contains { $0.hasPrefix("heartbeat s2") })
+    s.engine.stop()
+  }
+
   @Test func requests_neverExceedTheBoundUnlessTheyStallOrKeepASessionAlive() throws {
     let network = ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 200)
     let s = try #require(Simulation(network, perOrigin: 3))
