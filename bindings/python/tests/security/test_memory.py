@@ -86,6 +86,8 @@ BROKEN = {
     "is no JSON": '{{"sent": ["{0}", {{"a": "{0}"}}], no}}',
     "has more after it": '{{"sent": "{0}"}} {{"sent": "{0}"}}',
     "is an error": '{{"errorCode": 1003, "message": "{0} is not known", "sent": "{0}"}}',
+    "has a longer text after it": '{{"errorCode": 1003, "sent": "{0}", "more": "' + "x" * 5000 + '"}}',
+    "is in pieces": '{{"errorCode": 1003, "sent": "{0}\\n{0}\\n{0}\\n{0}"}}',
     "is a text": "the token {0} is not known",
 }
 
