@@ -114,8 +114,8 @@ package final class Engine {
     let isAccepted = mailbox.locked { () -> Bool in
       if isGone { return false }
       commands.append(command)
-      // Under the lock: the transport is gone once `isGone` is set.
-      transport.wake()
+      // Under the lock: the transport is gone once `isGone` is set. With more of them there, it was woken already.
+      if commands.count == 1 { transport.wake() }
       return true
     }
     if !isAccepted { runAfterEnd(command) }
