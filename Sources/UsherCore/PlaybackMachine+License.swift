@@ -5,12 +5,13 @@ extension PlaybackMachine {
   ///   - isAuxiliary: not a licence but what the CDM needs before it (the Widevine service certificate): decides nothing.
   ///   - token: the content token of what the request names, where the token map has one.
   package mutating func requestLicense(
-    _ id: LicenseID, keySystem: KeySystem, isRenewal: Bool, isRaw: Bool = false, isAuxiliary: Bool = false, token: Secret? = nil, now: Milliseconds
+    _ id: LicenseID, keySystem: KeySystem, isRenewal: Bool, isRaw: Bool = false, isAuxiliary: Bool = false, token: Secret? = nil, isItems: Bool = true,
+    now: Milliseconds
   ) -> [Action] {
     if let closing { return [.failLicense(id, UsherError(closing, operation: isRenewal ? .renewal : .license))] }
     lastKeySystem = keySystem
-    flows.append(LicenseFlow(id: id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, ownToken: token))
-    if let token, let actions = tokenGiven(token, now: now) { return actions + pump(now: now) }
+    flows.append(LicenseFlow(id: id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, ownToken: token, isItems: isItems))
+    if let token, isItems, let actions = tokenGiven(token, now: now) { return actions + pump(now: now) }
     return pump(now: now)
   }
 
@@ -30,7 +31,9 @@ extension PlaybackMachine {
       if let denial = flows[index].denial {
         if flows.contains(where: { !$0.isWaiting }) { index += 1; continue }
         flows[index].denial = nil
-        if denial.generation == session.tokenGeneration {
+        if denial.generation == session.tokenGeneration, mayReauthorise(flows[index], denial.failure) {
+          actions += reauthorise(index, denial)
+        } else if denial.generation == session.tokenGeneration {
           let flow = flows.remove(at: index)
           actions += denied(flow, denial.failure, denial.origin, now: now)
           continue
@@ -168,13 +171,14 @@ extension PlaybackMachine {
 
   /// Denied for its content token, for the first time, and there is a callback that may have a better one.
   private func mayReauthorise(_ flow: LicenseFlow, _ failure: WireFailure) -> Bool {
-    hasTokenCallback && flow.reauthorised == nil && flow.ownToken == nil && !(flow.isRenewal && usesSession) && failure.isAuthorisation
+    hasTokenCallback && flow.reauthorised == nil && flow.isItems && !(flow.isRenewal && usesSession) && failure.isAuthorisation
   }
 
   /// Puts a denied request back until another content token is there. One question serves all that are denied meanwhile.
   private mutating func reauthorise(_ index: Int, _ denial: Denial) -> [Action] {
     flows[index].phase = .waiting
     flows[index].hasFreshToken = true
+    flows[index].ownToken = nil
     flows[index].reauthorised = denial
     if case .asking = contentToken { return [] }
     guard flows[index].contentGeneration == contentGeneration else { return [] }

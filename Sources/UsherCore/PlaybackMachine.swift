@@ -58,7 +58,9 @@ package struct PlaybackMachine {
     let isRaw: Bool
     let isAuxiliary: Bool
     /// The content token of what it names, where that is known by itself.
-    let ownToken: Secret?
+    var ownToken: Secret?
+    /// What it names is what plays, and not another content beside it.
+    let isItems: Bool
     var phase = Phase.waiting
     /// It carries a token asked for after it came.
     var hasFreshToken = false
@@ -117,6 +119,8 @@ package struct PlaybackMachine {
 
   var policy: SSPPolicy { session.policy }
   package var isClosing: Bool { closing != nil }
+
+  package var hasToken: Bool { contentToken.isKnown }
 
   /// May be forgotten: closed, and no reply is awaited that could bring a token.
   package var isFinished: Bool { isClosedTold && session.isFinished }

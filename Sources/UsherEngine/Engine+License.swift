@@ -36,14 +36,19 @@ extension Engine {
     if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
     let token: Secret?
     switch mappedToken(entry, contentID) {
-    case .known(let found): token = found
+    case .known(let found):
+      token = found
+      // An item that named no content is that of its first licence.
+      if entry.contentID.isEmpty, !entry.machine.hasToken { entry.contentID = contentID }
     case .unneeded: token = nil
     case .missing:
       // Not the item's own content, and nobody told us its token: nothing to wait for.
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }
+    let isItems = token == nil || contentID == entry.contentID
     step(entry) {
-      $0.requestLicense(id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, token: token, now: self.clock.now)
+      $0.requestLicense(
+        id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, token: token, isItems: isItems, now: self.clock.now)
     }
   }
 

@@ -38,7 +38,7 @@ final class PlaybackEntry {
   /// 0: none; so the other.
   var sessionTimer: UInt64 = 0
   /// What the item is called, for the token map.
-  let contentID: [UInt8]
+  var contentID: [UInt8]
   var tokenAsk: Ask?
   var tokenTimer: UInt64 = 0
   /// Its tokens in the map, which are not pruned while it plays.

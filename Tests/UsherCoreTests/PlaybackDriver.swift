@@ -36,10 +36,13 @@ struct PlaybackDriver {
 
   mutating func start() { perform(machine.start(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown, _ status: Status = .closed) { perform(machine.close(ending, status: status, now: now)) }
-  mutating func ask(_ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false, auxiliary: Bool = false, token: String? = nil) {
+  mutating func ask(
+    _ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false, auxiliary: Bool = false, token: String? = nil,
+    isItems: Bool = true
+  ) {
     perform(
       machine.requestLicense(
-        id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary, token: token.map { secret($0) }, now: now))
+        id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary, token: token.map { secret($0) }, isItems: isItems, now: now))
   }
   mutating func tokenWaitEnds() { perform(machine.tokenWaitEnded(now: now)) }
   mutating func set(_ token: String) -> Bool {

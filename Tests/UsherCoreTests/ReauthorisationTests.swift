@@ -41,6 +41,47 @@ import Testing
     #expect(p.take() == ["license 3 c2"])
   }
 
+  @Test func licences_deniedTogetherUnderASession_shareOneQuestion() {
+    var p = PlaybackDriver.active(hasTokenCallback: true)
+    p.ask(1)
+    p.ask(2)
+    p.denied(1, 0, http: 401)
+    p.denied(2, 0, http: 401)
+    #expect(p.take() == ["license 1 c1,t1", "license 2 c1,t1", "token?"])
+    p.giveToken("c2")
+    #expect(p.take() == ["license 1 c2,t1", "license 2 c2,t1"])
+    p.denied(1, 0, http: 401)
+    p.denied(2, 0, http: 401)
+    #expect(p.take().sorted() == ["failed 1: HTTP", "failed 2: HTTP"])
+  }
+
+  @Test func mappedToken_ofTheItem_isReplacedByTheCallback() {
+    var p = PlaybackDriver.active(hasTokenCallback: true)
+    p.ask(1, token: "c1")
+    p.denied(1, 0, http: 401)
+    p.giveToken("c2")
+    #expect(p.take() == ["license 1 c1,t1", "token?", "license 1 c2,t1"])
+  }
+
+  @Test func mappedToken_ofAnotherContent_isFinal() {
+    var p = PlaybackDriver.active(hasTokenCallback: true)
+    p.ask(1, token: "other", isItems: false)
+    p.denied(1, 0, http: 401)
+    #expect(p.take() == ["license 1 other,t1", "failed 1: HTTP"])
+  }
+
+  @Test func mappedToken_ofAnotherContent_startsNoSession() {
+    var p = PlaybackDriver(content: nil)
+    p.start()
+    p.ask(1, token: "other", isItems: false)
+    _ = p.take()
+    let isTaken = p.set("c1")
+    #expect(isTaken)
+    #expect(p.take() == ["setup c1"])
+    p.answer(.setup, Say.token("t1", period: .number(60)))
+    #expect(p.take() == ["started", "license 1 other,t1"])
+  }
+
   @Test func licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid() {
     var p = PlaybackDriver.active(hasTokenCallback: true)
     p.ask(1)

@@ -94,7 +94,7 @@ typedef struct usher_ssp_options {
   int32_t ssm_append_version;
   /** Default "v1". */
   const char *ssm_api_version;
-  /** Whole URL for set-up, where it does not follow from the above; all or none of this and the next two. Default: none. */
+  /** Whole URL for set-up, where it does not follow from the above; without ssm_url all or none of this and the next two. Default: none. */
   const char *setup_url;
   /** Whole URL for heartbeats. Default: none. */
   const char *heartbeat_url;

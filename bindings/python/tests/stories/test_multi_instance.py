@@ -13,6 +13,7 @@ from conftest_types import Stage, StageFactory
 
 import usher
 from usher.testing import fairplay
+from usher.testing.headend import Fault
 
 E = usher.EventType
 KID = bytes.fromhex("00112233445566778899aabbccddeeff")
@@ -265,6 +266,75 @@ def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
         assert fairplay.open_ckc(license.data, spc) == (kid, key)
     assert stage.routes() == ["setup", "license", "license"]
     assert len({entry.session for entry in stage.headend.journal}) == 1
+
+
+def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stage: Stage) -> None:
+    """The session is the item's: it is set up with the item's token, not with that of the advertisement that asked first (multi-instance page)."""
+    delegate = multi(stage)
+    token = {name: stage.headend.content_token("viewer", name) for name in ("movie", "spot")}
+    delegate.tokens["spot"] = token["spot"]
+    playback = play(stage, delegate, "movie")
+    spot = playback.request_license(CLEARKEY, CHALLENGE, asset_id=in_base64({"ContentId": "spot"}))
+    stage.advance(4_000)
+    assert stage.routes() == []
+    delegate.tokens["movie"] = token["movie"]
+    assert spot.result(10).clear_keys() == {KID: KEY}
+    assert stage.clear_keys(playback) == {KID: KEY}
+    assert stage.routes() == ["setup", "license", "license"]
+    assert [entry.header(HEADER).partition(",")[0] for entry in stage.headend.journal] == [token["movie"], token["spot"], token["movie"]]
+
+
+# ---- a token that a server refuses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
+@pytest.mark.parametrize("status", [401, 403])
+def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, named: bool, status: int) -> None:
+    """Whether or not requests name their content: one question for all that were denied, then they go on, once
+    (delegates.md: Content tokens that come late, or go stale)."""
+    asked: list[usher.TokenRequest] = []
+    delegate = multi(stage, token_callback=lambda request: asked.append(request) or usher.LATER)  # type: ignore[func-returns-value]
+    delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie")
+    playback = play(stage, delegate, "movie" if named else None)
+    stage.settle()
+    stage.headend.faults.add("license", Fault.stall("before") | Fault.status(status), times=3)
+    names = [{"asset_id": in_base64({"ContentId": "movie"})}] * (2 if named else 3) + [{}] * named
+    futures = [playback.request_license(CLEARKEY, CHALLENGE, **name) for name in names]
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert len(asked) == 1
+    fresh = stage.headend.content_token("viewer", "movie", serial="fresh")
+    asked[0].answer(fresh)
+    assert [future.result(10).clear_keys() for future in futures] == [{KID: KEY}] * 3
+    assert stage.routes() == ["setup"] + ["license"] * 6
+    assert [entry.header(HEADER).partition(",")[0] for entry in stage.sent("license")[3:]] == [fresh] * 3
+    assert len(asked) == 1
+
+
+def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
+    """The server's second word is its last (delegates.md: Content tokens that come late, or go stale)."""
+    asked: list[str] = []
+    delegate = multi(stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie"))
+    delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
+    playback = play(stage, delegate, "movie")
+    stage.headend.faults.add("license", Fault.error(4000, status=403, message="no"), always=True)
+    with pytest.raises(usher.RefusedError, match="no"):
+        stage.clear_keys(playback, asset_id=in_base64({"ContentId": "movie"}))
+    assert (asked, stage.routes()) == (["token"], ["setup", "license", "license"])
+
+
+def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> None:
+    """The callback is asked for the item's token. That of an advertisement is in the map: denied, it fails with what the server said."""
+    asked: list[str] = []
+    delegate = multi(stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie"))
+    for name in ("movie", "spot"):
+        delegate.tokens[name] = stage.headend.content_token(content_id=name)
+    playback = play(stage, delegate, "movie")
+    stage.headend.faults.add("license", Fault.status(401))
+    with pytest.raises(usher.HTTPStatusError):
+        stage.clear_keys(playback, asset_id=in_base64({"ContentId": "spot"}))
+    assert (asked, stage.routes()) == ([], ["setup", "license"])
 
 
 # ---- tokens that come late, change, or go ----------------------------------------------------------------------------

@@ -95,6 +95,43 @@ def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
     assert (len(tokens.requests), sent_tokens(plain, "license")[5:]) == (1, [fresh] * 5)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("beating", [False, True], ids=["alone", "while a heartbeat is out"])
+def test_licences_deniedTogether_underASession_shareOneQuestion(stage_factory: StageFactory, status: int, beating: bool) -> None:
+    """Picture and sound under one session, their token revoked: all wait for the one answer, and go on with it."""
+    stage = stage_factory(headend={"period_s": 5, "revoked_token_status": status})
+    tokens = Tokens(stage, hold=True)
+    playback = played(stage, tokens)
+    stage.headend.revoke_tokens()
+    stage.headend.faults.add("license", Fault.stall("before"), times=3)
+    futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(3)]
+    if beating:
+        stage.headend.faults.add("heartbeat", Fault.stall("after"))
+        stage.advance(5_000)
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert len(tokens.requests) == 1
+    fresh = stage.headend.content_token()
+    tokens.requests[0].answer(fresh)
+    assert [future.result(10).clear_keys() for future in futures] == [{KID: KEY}] * 3
+    assert (len(tokens.requests), sent_tokens(stage, "license")[-3:]) == (1, [fresh] * 3)
+    assert stage.routes().count("setup") == 1
+    stage.settle()
+    assert "LICENSE_ERROR" not in stage.events.types()
+
+
+def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: Stage) -> None:
+    """With the fresh token too: each fails with what the server said, and nothing is sent a third time."""
+    tokens = Tokens(stage)
+    playback = played(stage, tokens)
+    stage.headend.faults.add("license", Fault.error(4000, status=403, message="no"), always=True)
+    futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(3)]
+    assert [str(future.exception(10))[:2] for future in futures] == ["no"] * 3
+    stage.settle()
+    assert (len(tokens.requests), stage.routes().count("license")) == (1, 6)
+
+
 def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: Stage) -> None:
     """Sent with the old token and denied late: the fresh one is there already."""
     tokens = Tokens(plain)
