@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
-import traceback
 from collections.abc import Callable
 
 import pytest
+from told import Told, spelled
 
 import usher
 from stage import KEY, KID, Stage
 from usher.testing.headend import Fault, HeadEnd
 
-SLICE = 16
-KEYS = {"content key": base64.urlsafe_b64encode(KEY).decode().rstrip("="), "content key in hex": KEY.hex()}
+KEYS = spelled("content key", KEY)
 SPELLINGS: dict[str, Callable[[str], str]] = {
     "whole": lambda token: token,
     "in a sentence": lambda token: f"token '{token}' is not known",
@@ -25,34 +23,6 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "late": lambda token: "x " * 300 + token,
 }
 """How a server may say a token back."""
-
-
-class Told:
-    """Everything a host may have printed."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def add(self, *things: object) -> None:
-        for thing in things:
-            self.lines += [repr(thing), str(thing)]
-            if isinstance(thing, BaseException):
-                self.lines += [repr(thing.args), repr(vars(thing)), *traceback.format_exception(thing)]
-            if isinstance(thing, usher.UsherError):
-                self.lines += [thing.message, repr(thing.explain())]
-
-    def add_stage(self, stage: Stage) -> None:
-        self.add(*stage.events.all(), *(event.error for event in stage.events.all() if event.error is not None))
-        self.lines += stage.logs
-
-    def check(self, secret: dict[str, str]) -> None:
-        """None of them holds a part of a secret; the first letters of a JWT are none."""
-        text = "\n".join(self.lines)
-        assert len(self.lines) > 20, text
-        for name, value in secret.items():
-            for at in range(40 if value.startswith("eyJ") else 0, len(value) - SLICE + 1):
-                part = value[at : at + SLICE]
-                assert part not in text, f"{name}: {part!r} in {next(line for line in self.lines if part in line)!r}"
 
 
 def session_tokens(headend: HeadEnd) -> dict[str, str]:

@@ -1,0 +1,54 @@
+"""What a host may have printed, and the search for secrets in it."""
+
+from __future__ import annotations
+
+import base64
+import traceback
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import usher
+from stage import Stage
+
+SLICE = 16
+
+
+class Told:
+    """Everything a host may have printed."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, *things: object) -> None:
+        for thing in things:
+            self.lines += [repr(thing), str(thing)]
+            if isinstance(thing, BaseException):
+                self.lines += [repr(thing.args), repr(vars(thing)), *traceback.format_exception(thing)]
+            if isinstance(thing, usher.UsherError):
+                self.lines += [thing.message, repr(thing.explain())]
+
+    def add_stage(self, stage: Stage) -> None:
+        self.add(*stage.events.all(), *(event.error for event in stage.events.all() if event.error is not None))
+        self.lines += stage.logs
+
+    def check(self, secret: Mapping[str, str]) -> None:
+        """None of them holds a part of a secret; the first letters of a JWT are none."""
+        text = "\n".join(self.lines)
+        assert len(self.lines) > 20, text
+        for name, value in secret.items():
+            for at in range(40 if value.startswith("eyJ") else 0, len(value) - SLICE + 1):
+                part = value[at : at + SLICE]
+                assert part not in text, f"{name}: {part!r} in {next(line for line in self.lines if part in line)!r}"
+
+
+def spelled(name: str, secret: bytes) -> dict[str, str]:
+    """Bytes as they may be printed."""
+    plain = base64.b64encode(secret).decode().rstrip("=")
+    url = base64.urlsafe_b64encode(secret).decode().rstrip("=")
+    return {
+        f"{name} in hex": secret.hex(),
+        f"{name} in base64": plain,
+        f"{name} in base64url": url,
+        f"{name} as Python": repr(secret),
+        f"{name} quoted": quote(plain),
+    }
