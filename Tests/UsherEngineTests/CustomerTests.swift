@@ -78,6 +78,7 @@ import Testing
     #expect(host.statuses.all == [.closed])
     #expect(host.named.load(ordering: .relaxed) == 1)
     #expect(host.forgotten.load(ordering: .relaxed) == 1)
-    #expect(host.open.all.first?.answer(secret("late")) == false)
+    // Kept, it would keep the engine, whose options keep the host.
+    #expect(host.open.takeAll().first?.answer(secret("late")) == false)
   }
 }

@@ -9,6 +9,13 @@ final class Notes<Value> {
   private var values: [Value] = []
   func add(_ value: Value) { monitor.locked { values.append(value); monitor.broadcast() } }
   var all: [Value] { monitor.locked { values } }
+  /// Forgets them.
+  func takeAll() -> [Value] {
+    monitor.locked {
+      defer { values = [] }
+      return values
+    }
+  }
   /// Waits, at most ten seconds, until there are so many.
   func wait(for count: Int) -> Bool {
     let end = monotonicMilliseconds() + 10_000
