@@ -1,34 +1,16 @@
 /*
- * host.c - a host that keeps no secret of its own: plays what it reads from stdin, frees everything, says "over" and waits to be looked into.
+ * host.c - a session with a session manager.
  *
- *   stdin: license_url, ssm_url, ca_file, a header, content token, payload, "end"; each ends in a newline
+ *   stdin: license_url, ssm_url, ca_file, a header, content token, payload
  *   arguments: "held" leaves everything open, so that there is something to find
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-#include <usher/usher.h>
-
-static char input[65536];
+#include "host.h"
 
 static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *payload) {
   (void)playback, (void)key_system, (void)tag;
   usher_complete_payload(completion, (const uint8_t *)payload, strlen((const char *)payload));
-}
-
-static char *line(char **at) {
-  char *found = *at, *end = strchr(found, '\n');
-  if (!end) return NULL;
-  *end = 0;
-  *at = end + 1;
-  return found;
-}
-
-static int check(int32_t status, const char *what) {
-  if (status) printf("%s: %s\n", what, usher_status_name(status));
-  return status != USHER_OK;
 }
 
 static int play(char *at, int is_held) {
@@ -80,21 +62,4 @@ static int play(char *at, int is_held) {
   wrong |= check(usher_delegate_free(delegate), "delegate");
   wrong |= check(usher_context_free(context), "context");
   return wrong;
-}
-
-int main(int argc, char **argv) {
-  const int is_held = argc > 1 && strcmp(argv[1], "held") == 0;
-  size_t size = 0;
-  ssize_t count;
-  int wrong;
-  while (size < sizeof input - 1 && (count = read(0, input + size, sizeof input - 1 - size)) > 0) {
-    size += (size_t)count;
-    if (strstr(input, "\nend\n")) break;
-  }
-  wrong = play(input, is_held);
-  explicit_bzero(input, sizeof input);
-  printf("%s\n", wrong ? "wrong" : "over");
-  fflush(stdout);
-  count = read(0, input, 1);
-  return wrong || count < 0;
 }

@@ -7,12 +7,13 @@ import os
 import secrets
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from memory import search
+from raw import RawServer, reply
 
 from usher.testing.headend import Fault, HeadEnd, ckc
 
@@ -24,35 +25,42 @@ TLS = pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 
 
 class Hosts:
-    """Programs that play a session in a process of their own and are looked into afterwards."""
+    """Programs that play in a process of their own and are looked into afterwards."""
 
     def __init__(self, folder: Path) -> None:
-        self.host, self.wiping = folder / "host", folder / "wiping.so"
+        self.folder = folder
         library = Path(os.environ["USHER_LIBRARY"]).resolve()
         # All symbols bound at the start: the binder would leave registers, and so parts of what is copied through them, on the stack.
-        linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined", "-o", str(self.host)]
-        subprocess.run(["cc", *C_FLAGS, f"-I{INCLUDE}", str(HERE / "host.c"), *linked], check=True, timeout=60)
-        subprocess.run(["cc", *C_FLAGS, "-shared", "-fPIC", str(HERE / "wiping.c"), "-ldl", "-o", str(self.wiping)], check=True, timeout=60)
+        linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined"]
+        for name in ("host", "host_delegates"):
+            subprocess.run(["cc", *C_FLAGS, f"-I{INCLUDE}", str(HERE / f"{name}.c"), *linked, "-o", str(folder / name)], check=True, timeout=60)
+        subprocess.run(["cc", *C_FLAGS, "-shared", "-fPIC", str(HERE / "wiping.c"), "-ldl", "-o", str(folder / "wiping.so")], check=True, timeout=60)
 
-    def left(self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None) -> Counter[str]:
-        """Plays a session with secrets of its own and says which are found in the process then."""
-        token, payload, key = headend.content_token(marker=secrets.token_hex(32)), secrets.token_hex(64), secrets.token_hex(32)
-        words = [headend.license_url("fairplay"), headend.ssm_url, str(headend.ca_file or ""), f"x-api-key: {key}", token, payload, "end", ""]
-        environment = {**os.environ, "LD_PRELOAD": str(self.wiping)}
-        host = subprocess.Popen([self.host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
-        assert host.stdin is not None and host.stdout is not None
-        with host:
-            host.stdin.write("\n".join(words).encode())
-            host.stdin.flush()
-            said = host.stdout.readline()
+    def left(
+        self, words: Sequence[str], secret: Callable[[], Mapping[str, bytes]], *manner: str, host: str = "host", goes_well: bool = True
+    ) -> Counter[str]:
+        """Has a host play with these words, and says how many parts of the secrets are in its memory then."""
+        environment = {**os.environ, "LD_PRELOAD": str(self.folder / "wiping.so")}
+        child = subprocess.Popen([self.folder / host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        assert child.stdin is not None and child.stdout is not None
+        with child:
+            child.stdin.write("\n".join([*words, "end", ""]).encode())
+            child.stdin.flush()
+            said = child.stdout.readline()
             while not said.endswith((b"over\n", b"wrong\n")):
-                said += host.stdout.readline() or b"wrong\n"
+                said += child.stdout.readline() or b"wrong\n"
             try:
                 assert said == b"over\n" or not goes_well, said.decode()
-                return search(host.pid, {**wanted(headend, token, payload), "header": key.encode(), **(more or {})})
+                return search(child.pid, secret())
             finally:
-                host.stdin.close()
-                assert host.wait(20) == (said != b"over\n")
+                child.stdin.close()
+                assert child.wait(20) == (said != b"over\n")
+
+    def left_of_session(self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None) -> Counter[str]:
+        """Plays a session with secrets of its own and says which are found in the process then."""
+        token, payload, key = headend.content_token(marker=secrets.token_hex(32)), secrets.token_hex(64), secrets.token_hex(32)
+        words = [headend.license_url("fairplay"), headend.ssm_url, str(headend.ca_file or ""), f"x-api-key: {key}", token, payload]
+        return self.left(words, lambda: {**wanted(headend, token, payload), "header": key.encode(), **(more or {})}, *manner, goes_well=goes_well)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +85,7 @@ def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
 @KINDS
 def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: bool) -> None:
     with head_end(enforced, tls) as headend:
-        assert not +hosts.left(headend)
+        assert not +hosts.left_of_session(headend)
         assert len(headend.journal.entries(route="license" if enforced else "heartbeat")) >= 3, headend.journal.dump()
 
 
@@ -102,12 +110,33 @@ def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str
             headend.faults.add(
                 route, Fault.reply(status, body=body, content_type="application/json", headers={"x-sent": secret[:600]}), always=status == 400
             )
-        assert not +hosts.left(headend, goes_well=False, more={"what the server said": secret.encode()})
+        assert not +hosts.left_of_session(headend, goes_well=False, more={"what the server said": secret.encode()})
         assert headend.journal.entries(route=route), headend.journal.dump()
+
+
+def test_memory_afterHooksMapsOwnServersAndLoaders_holdsNoSecret(hosts: Hosts) -> None:
+    """One answer is good for all of them: JSON with a CKC in it."""
+    texts = {name: secrets.token_hex(size) for name, size in {"header": 32, "token": 300, "payload": 200, "licence": 200, "cookie": 16}.items()}
+    ckc = secrets.token_bytes(300)
+    inside = base64.b64encode(ckc)
+    with RawServer(reply(b'{"CkcMessage":"%s","ckc":"%s"}' % (inside, inside))) as server:
+        words = [server.url, f"X-Api-Key: {texts['header']}", *(texts[name] for name in ("token", "payload", "licence", "cookie"))]
+        secret = {
+            **{name: text.encode() for name, text in texts.items() if name != "cookie"},
+            "CKC": ckc,
+            "CKC in base64": inside,
+            "payload in base64": in_base64(texts["payload"]),
+        }
+        assert not +hosts.left(words, lambda: secret, host="host_delegates")
+        assert [texts["header"].encode() in request for request in server.requests] == [True, True, True], "hooks, map and loader"
+
+
+def in_base64(text: str) -> bytes:
+    return base64.b64encode(text.encode())
 
 
 def test_memory_whilePlaying_holdsTheNewestToken_soThatTheSearchFinds(hosts: Hosts) -> None:
     with head_end() as headend:
-        found = hosts.left(headend, "held")
+        found = hosts.left_of_session(headend, "held")
     assert any(count > 0 for name, count in found.items() if name.startswith("session token"))
     assert found["licence"] == 0 and found["payload"] == 0

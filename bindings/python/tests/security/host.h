@@ -1,0 +1,50 @@
+/*
+ * host.h - hosts that keep no secret of their own: they play what they read from stdin, free everything, wipe what they read, say "over" and wait to be looked
+ * into. Each has a `play`; lines are its to take, the last one is "end".
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_TEST_HOST_H
+#define USHER_TEST_HOST_H
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <usher/usher.h>
+
+static char input[65536];
+
+/* 0: all went well. */
+static int play(char *at, int is_held);
+
+static char *line(char **at) {
+  char *found = *at, *end = strchr(found, '\n');
+  if (!end) return NULL;
+  *end = 0;
+  *at = end + 1;
+  return found;
+}
+
+static int check(int32_t status, const char *what) {
+  if (status) printf("%s: %s\n", what, usher_status_name(status));
+  return status != USHER_OK;
+}
+
+int main(int argc, char **argv) {
+  const int is_held = argc > 1 && strcmp(argv[1], "held") == 0;
+  size_t size = 0;
+  ssize_t count;
+  int wrong;
+  while (size < sizeof input - 1 && (count = read(0, input + size, sizeof input - 1 - size)) > 0) {
+    size += (size_t)count;
+    if (strstr(input, "\nend\n")) break;
+  }
+  wrong = play(input, is_held);
+  explicit_bzero(input, sizeof input);
+  printf("%s\n", wrong ? "wrong" : "over");
+  fflush(stdout);
+  count = read(0, input, 1);
+  return wrong || count < 0;
+}
+
+#endif
