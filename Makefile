@@ -37,7 +37,7 @@ help:
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
 	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
-	@echo '  make mutants  bugs planted in the state machines, each of which the search must find'
+	@echo '  make mutants  bugs planted in the state machines, which the search must find, and in rules of docs/conformance.md, which their tests must'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -72,8 +72,9 @@ model: packages
 fuzz: packages
 	@$(PYTHON) Tests/fuzz/run --seconds $(or $(SECONDS),60) $(TARGETS)
 
-mutants: packages
-	@$(PYTHON) scripts/mutants $(NAMES)
+mutants: packages .venv/ready
+	@$(if $(ROWS),:,$(PYTHON) scripts/mutants $(NAMES))
+	@$(if $(NAMES),:,$(PYTHON) scripts/row-mutants --python $(abspath $(python)) $(if $(ROWS),--only "$(ROWS)"))
 
 profile: $(shipped) $(bench)
 	@$(bounded) 900 $(PYTHON) benchmarks/hotpath.py --programs $(dir $(bench)) --out benchmarks/PROFILE.md
