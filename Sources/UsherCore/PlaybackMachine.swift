@@ -120,7 +120,11 @@ package struct PlaybackMachine {
   var policy: SSPPolicy { session.policy }
   package var isClosing: Bool { closing != nil }
 
-  package var hasToken: Bool { contentToken.isKnown }
+  /// The item's content token, where there is one.
+  package var knownToken: Secret? {
+    if case .known(let token) = contentToken { return token }
+    return nil
+  }
 
   /// May be forgotten: closed, and no reply is awaited that could bring a token.
   package var isFinished: Bool { isClosedTold && session.isFinished }
@@ -200,7 +204,10 @@ package struct PlaybackMachine {
     contentGeneration &+= 1
     let onlyReauthorised = isReauthorising
     isReauthorising = false
-    for index in flows.indices where isWaiting(index) { flows[index].hasFreshToken = true }
+    for index in flows.indices where isWaiting(index) {
+      flows[index].hasFreshToken = true
+      if flows[index].isItems { flows[index].ownToken = nil }
+    }
     guard usesSession else { return pump(now: now) }
     if session.isIdle { return isStarted ? startSession(now: now) : [] }
     return policy.resetup == .never || onlyReauthorised ? pump(now: now) : restart(now: now)

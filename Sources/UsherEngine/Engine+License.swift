@@ -37,9 +37,11 @@ extension Engine {
     let token: Secret?
     switch mappedToken(entry, contentID) {
     case .known(let found):
-      token = found
+      let known = entry.machine.knownToken
       // An item that named no content is that of its first licence.
-      if entry.contentID.isEmpty, !entry.machine.hasToken { entry.contentID = contentID }
+      if entry.contentID.isEmpty, known == nil { entry.contentID = contentID }
+      // The item's own is newer than the map's where the token callback replaced it.
+      token = contentID == entry.contentID ? known ?? found : found
     case .unneeded: token = nil
     case .missing:
       // Not the item's own content, and nobody told us its token: nothing to wait for.

@@ -312,6 +312,34 @@ def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, 
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
+def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bool) -> None:
+    """The callback's token is the item's from then on, whatever the map still has; a token set in the map later is newer again."""
+    asked: list[str] = []
+
+    def token(request: usher.TokenRequest) -> str:
+        asked.append(stage.headend.content_token("viewer", "movie", serial="asked"))
+        return asked[-1]
+
+    delegate = multi(stage, token_callback=token, resetup_on_extra_license=usher.Resetup.NEVER)
+    delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie")
+    stage.headend.revoke_tokens()
+    stage.headend.advance(1_000)
+    stage.headend.faults.add("setup", Fault.delay(1_000, "before"))
+    playback = play(stage, delegate, "movie" if named else None)
+    name = {"asset_id": in_base64({"ContentId": "movie"})}
+    early = playback.request_license(CLEARKEY, CHALLENGE, **name)
+    stage.advance(1_000)
+    assert early.result(10).clear_keys() == {KID: KEY}
+    stage.clear_keys(playback, **name)
+    assert len(asked) == 1
+    delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie", serial="set")
+    stage.clear_keys(playback, **name)
+    assert [(entry.route, entry.status) for entry in stage.headend.journal] == [("setup", 401), ("setup", 200), *[("license", 200)] * 3]
+    sent = [(entry.header(HEADER) or "").partition(",")[0] for entry in stage.sent("license")]
+    assert sent == [asked[0], asked[0], delegate.tokens["movie"]]
+
+
 def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
     """The server's second word is its last (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[str] = []
