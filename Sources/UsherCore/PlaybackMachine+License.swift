@@ -161,8 +161,10 @@ extension PlaybackMachine {
         let actions = reauthorise(index, Denial(failure: failure, origin: origin, generation: generation))
         return actions + (isForeign ? perform(session.foreignAnswered(now: now), now: now) : []) + restartIfFinished(now: now) + pump(now: now)
       }
+      let isStale = isForeign && !mayAsk && failure.isDenial && mayBeStale(generation, index)
       let flow = flows.remove(at: index)
-      var actions = denied(flow, failure, origin, now: now)
+      // Nobody waits for it, and its token was replaced meanwhile, or is about to be: of the session that says nothing.
+      var actions = denied(flow, isStale ? WireFailure(.timeout) : failure, origin, now: now)
       guard isForeign else { return actions }
       actions += perform(session.foreignAnswered(now: now), now: now)
       return actions + restartIfFinished(now: now) + pump(now: now)

@@ -433,6 +433,22 @@ import Testing
     #expect(p.take() == ["setup c1", "started"])
   }
 
+  @Test func abandonedRenewal_refusedBecauseAnotherReplacedItsToken_endsNothing() {
+    var p = PlaybackDriver.active()
+    p.ask(1, .widevine)
+    p.licensed(1, enforced: true)
+    p.ask(2, .widevine, renewal: true)
+    p.ask(3, .widevine, renewal: true)
+    _ = p.take()
+    let isAbandoned = p.abandon(3)
+    #expect(isAbandoned)
+    p.licensed(2, token: "t2")
+    p.denied(3, 1006)
+    #expect(!p.take().contains { $0.hasPrefix("heartbeat error") })
+    p.close()
+    #expect(p.take() == ["teardown t2"])
+  }
+
   @Test func abandoned_licenseInFlight_isStillReadForItsToken() {
     var p = PlaybackDriver.active()
     p.ask(1)
