@@ -210,7 +210,8 @@ package struct PlaybackMachine {
     }
     guard usesSession else { return pump(now: now) }
     if session.isIdle { return isStarted ? startSession(now: now) : [] }
-    return policy.resetup == .never || onlyReauthorised ? pump(now: now) : restart(now: now)
+    // The host was told that a session that failed is over: a late token begins no other.
+    return policy.resetup == .never || onlyReauthorised || session.failure != nil ? pump(now: now) : restart(now: now)
   }
 
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {

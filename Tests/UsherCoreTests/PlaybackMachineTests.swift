@@ -433,6 +433,20 @@ import Testing
     #expect(p.take() == ["setup c1", "started"])
   }
 
+  @Test func token_thatComesAfterTheSessionFailed_beginsNoOther() {
+    var p = PlaybackDriver.active(hasTokenCallback: true)
+    p.ask(1)
+    p.licensed(1)
+    p.ask(2)
+    p.run(until: 60_000)
+    p.answer(.heartbeat, Say.refused(1003))
+    _ = p.take()
+    p.giveToken("c2")
+    #expect(p.take() == [])
+    p.close()
+    #expect(p.take() == ["teardown t1"])
+  }
+
   @Test func abandonedRenewal_refusedBecauseAnotherReplacedItsToken_endsNothing() {
     var p = PlaybackDriver.active()
     p.ask(1, .widevine)
