@@ -23,6 +23,8 @@ final class CurlTransport: Transport {
   private let epoll: Int32
   private let wakeFD: Int32
   private let timerFD: Int32
+  /// As many as there may be connections to use them with.
+  private let handlesMax: Int
   private var idle: [CurlTransfer] = []
   /// By the places of their numbers.
   private var running: [CurlTransfer?] = []
@@ -44,6 +46,7 @@ final class CurlTransport: Transport {
   /// - Parameter connectionsMax: how many connections are kept.
   init?(options: TransportOptions, connectionsMax: Int) {
     self.options = options
+    handlesMax = connectionsMax
     multi = curl_multi_init().map { OpaquePointer($0) }
     epoll = up_epoll_new()
     wakeFD = up_eventfd_new()
@@ -182,7 +185,7 @@ final class CurlTransport: Transport {
 
   private func recycle(_ transfer: CurlTransfer) {
     transfer.release()
-    if idle.count < 64 { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
+    if idle.count < handlesMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
   /// A handle whose request failed may remember things of it.

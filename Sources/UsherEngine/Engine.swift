@@ -7,7 +7,7 @@ package struct EngineOptions {
   package var isPumped = false
   package var callbackThreadsMax = 16
   /// Under way at once: to an origin that answers at once, and to one that takes its time.
-  package var requestsPerOriginMin = 64
+  package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()

@@ -4,8 +4,8 @@ internal import UsherCore
 /// up, so that a hung server takes none from a keep-alive.
 ///
 /// The bound adapts: it is as many as one thread can keep going at the pace the origin answers. One that answers within few milliseconds is served
-/// best over few connections, while one far away would be asked too slowly. It grows by a place for each answer while others wait, so that
-/// it doubles with each round trip, as TCP's window does.
+/// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer while others
+/// wait, so that it trebles with each round trip.
 struct RequestQueue {
   struct Waiting {
     let id: TransferID
@@ -63,7 +63,7 @@ struct RequestQueue {
     }
     lane.shortest = min(lane.shortest, microseconds)
     guard lane.bound < most, lane.isWaitedFor else { return }
-    if min(lane.shortest, lane.shortestBefore) / Self.share > lane.bound { lane.bound += 1 }
+    lane.bound = max(lane.bound, min(lane.bound + 2, most, Int(clamping: min(lane.shortest, lane.shortestBefore) / Self.share)))
   }
 
   /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.

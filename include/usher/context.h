@@ -63,7 +63,7 @@ typedef struct usher_context_options {
   uint32_t http_timeout_ms;
   /** Largest response body accepted, bytes. Default 1 MiB. */
   uint32_t max_response_bytes;
-  /** Most requests under way to one origin (scheme, host, port); the others queue, keep-alives first. Default: 64 to an origin that answers within
+  /** Most requests under way to one origin (scheme, host, port); the others queue, keep-alives first. Default: 16 to an origin that answers within
       few milliseconds, up to 512 to one that takes longer. */
   uint32_t requests_per_origin_max;
   /** 1: allow `http` to hosts that are not loopback. Default 0: such URLs answer USHER_E_INVALID_ARGUMENT. */
