@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 static inline CURLcode uc_set_long(CURL *e, CURLoption o, long v) { return curl_easy_setopt(e, o, v); }
 static inline CURLcode uc_set_off(CURL *e, CURLoption o, int64_t v) { return curl_easy_setopt(e, o, (curl_off_t)v); }
@@ -18,15 +17,18 @@ static inline CURLcode uc_set_data_fn(CURL *e, CURLoption o, uc_data_fn v) { ret
 
 typedef int (*uc_prereq_fn)(void *, char *, char *, int, int);
 static inline CURLcode uc_set_prereq_fn(CURL *e, uc_prereq_fn v) { return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v); }
-typedef curl_socket_t (*uc_open_fn)(void *, curlsocktype, struct curl_sockaddr *);
 typedef int (*uc_close_fn)(void *, curl_socket_t);
-static inline CURLcode uc_set_socket_fns(CURL *e, uc_open_fn open_fn, uc_close_fn close_fn, void *data) {
-  CURLcode result = curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_fn);
-  if (result == CURLE_OK) result = curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data);
-  if (result == CURLE_OK) result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_fn);
+static inline CURLcode uc_set_close_fn(CURL *e, uc_close_fn v, void *data) {
+  CURLcode result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, v);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, data) : result;
 }
-static inline curl_socket_t uc_open_socket(const struct curl_sockaddr *at) { return socket(at->family, at->socktype | SOCK_CLOEXEC, at->protocol); }
+/* The socket of the connection that was made for the transfer that ended well; -1: none was made. */
+static inline curl_socket_t uc_new_socket(CURL *e) {
+  long made = 0;
+  curl_socket_t found = CURL_SOCKET_BAD;
+  if (curl_easy_getinfo(e, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made == 0) return CURL_SOCKET_BAD;
+  return curl_easy_getinfo(e, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
+}
 /* The body of a POST, read where it is; NULL: none. */
 static inline CURLcode uc_set_body(CURL *e, const void *bytes, int64_t size) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);

@@ -34,8 +34,8 @@ final class CurlTransport: Transport {
     var wanted: Int32 = 0
     /// What epoll tells of. A kept connection goes on being watched between two requests, though nobody wants to know: most of them are used again.
     var told: Int32 = 0
-    /// Made by us and closed by us, so that we know when its number stands for another.
-    var isOurs = false
+    /// Of a connection that has answered: libcurl closes it through us, so that we know when its number stands for another. Others it closes itself.
+    var isKept = false
   }
   /// By socket.
   private var watches: [Watch] = []
@@ -164,6 +164,7 @@ final class CurlTransport: Transport {
       guard takeRunning(transfer.id) != nil else { continue }
       let outcome = transfer.outcome(code)
       let microseconds = uc_reply_time(easy)
+      if code == CURLE_OK { keep(uc_new_socket(easy)) }
       _ = curl_multi_remove_handle(multiHandle, easy)
       finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
       if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
@@ -209,7 +210,7 @@ final class CurlTransport: Transport {
       && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
       && set(easy, CURLOPT_USERAGENT, options.userAgent) && uc_set_prereq_fn(easy, onPrerequest) == CURLE_OK
       && uc_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
-      && uc_set_socket_fns(easy, onOpen, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
+      && uc_set_close_fn(easy, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
       && uc_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK && uc_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
     guard isSafe else {
       curl_easy_cleanup(easy)
@@ -240,7 +241,7 @@ final class CurlTransport: Transport {
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
     watches[index].wanted = interest
-    if interest == 0, watches[index].isOurs, watches[index].told == UP_READABLE { return }
+    if interest == 0, watches[index].isKept, watches[index].told == UP_READABLE { return }
     tell(socket, interest)
   }
 
@@ -251,11 +252,7 @@ final class CurlTransport: Transport {
     watches[index].told = interest
   }
 
-  fileprivate func opened(_ socket: Int32) {
-    guard socket >= 0 else { return }
-    watch(socket, CURL_POLL_REMOVE)
-    watches[Int(socket)] = Watch(isOurs: true)
-  }
+  private func keep(_ socket: Int32) { if socket >= 0, Int(socket) < watches.count { watches[Int(socket)].isKept = true } }
 
   /// Told to epoll too: a child of a fork may still have the socket.
   fileprivate func close(_ socket: Int32) {
@@ -287,12 +284,6 @@ final class CurlTransport: Transport {
 private func onSocket(_ easy: UnsafeMutableRawPointer?, _ socket: Int32, _ what: Int32, _ data: UnsafeMutableRawPointer?, _ own: UnsafeMutableRawPointer?) -> Int32 {
   if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().watch(socket, what) }
   return 0
-}
-
-private func onOpen(_ data: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?) -> Int32 {
-  let socket = uc_open_socket(address)
-  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().opened(socket) }
-  return socket
 }
 
 private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {

@@ -33,8 +33,9 @@ final class Transfer {
 /// How long a request may take before others stop waiting for its place.
 private let stallTime: Milliseconds = 1000
 
-/// How long a keep-alive waits for a place where no answers come: requests that are not answered must not make it late.
+/// How long a keep-alive waits for a place: where no answers come, and where they do. Requests that are not answered must not make it late.
 private let keepAlivePatience: Milliseconds = 100
+private let keepAlivePatienceMax: Milliseconds = 500
 
 extension Transfer.Purpose {
   func isKeepAlive(_ request: HTTPRequest) -> Bool {
@@ -64,12 +65,14 @@ extension Engine {
     return id
   }
 
-  /// A keep-alive has waited for long. Where answers come, it goes on waiting: it has only others before it, and one more request under way would
-  /// make none of them faster. Where none come, it goes although every place is taken.
+  /// A keep-alive has waited for long. Where answers come, it waits on for a while: it has only others before it, and a burst that the origin is getting
+  /// through would be made slower by more connections. Then, or where none come, it goes although every place is taken.
   private func waitedLong(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
-    guard queue.hasAnswered(transfer.request.endpoint.origin, since: now.since(keepAlivePatience)) else { return startWithoutPlace(id, transfer, now) }
-    let next = now.adding(max(keepAlivePatience, min(now.since(transfer.askedAt), stallTime)))
-    transfer.timer = timers.set(at: min(transfer.deadline, next), .transfer(id))
+    let last = transfer.askedAt.adding(min(keepAlivePatienceMax, transfer.timeout / 4))
+    guard now < last, queue.hasAnswered(transfer.request.endpoint.origin, since: now.since(keepAlivePatience)) else {
+      return startWithoutPlace(id, transfer, now)
+    }
+    transfer.timer = timers.set(at: min(last, now.adding(keepAlivePatience)), .transfer(id))
   }
 
   /// It waited long enough: it goes although every place is taken.
@@ -133,9 +136,10 @@ extension Engine {
     guard let transfer = transfers.remove(finished.id) else { return }
     timers.cancel(transfer.timer)
     switch finished.outcome {
-    case .response:
+    case .response(let response):
       judge(transfer, isTrusted: true)
-      queue.answered(transfer.request.endpoint.origin, after: finished.microseconds, now: clock.now)
+      let isGood = (200..<300).contains(response.status)
+      queue.answered(transfer.request.endpoint.origin, after: isGood ? finished.microseconds : nil, now: clock.now)
     case .failure: judge(transfer, isTrusted: false)
     }
     giveUpPlace(transfer)
@@ -143,9 +147,11 @@ extension Engine {
   }
 
   private func giveUpPlace(_ transfer: Transfer) {
-    guard transfer.hasPlace else { return }
-    transfer.hasPlace = false
-    queue.free(transfer.request.endpoint.origin)
+    if transfer.hasPlace {
+      transfer.hasPlace = false
+      queue.free(transfer.request.endpoint.origin)
+    }
+    // Also where it had none: its answer may have opened one.
     while let next = queue.next(transfer.request.endpoint.origin) {
       guard let waiting = transfers[next.id] else {
         queue.free(transfer.request.endpoint.origin)

@@ -50,8 +50,8 @@ final class ThreadedExecutor: CallbackExecutor {
       if !queue.isScheduled {
         queue.isScheduled = true
         ready.append(lane)
-        mustStart = sendForOne()
       }
+      mustStart = sendForOne()
       return true
     }
     if mustStart { startThread() }

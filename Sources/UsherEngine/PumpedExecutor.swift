@@ -65,11 +65,7 @@ package final class PumpedExecutor: CallbackExecutor {
       if isPumping { return nil }
       isPumping = true
       pumper = up_thread_self()
-      up_fd_drain(fileDescriptor)
-      isSignalled = false
-      defer { jobs = [] }
-      running = jobs.count
-      return jobs
+      return take()
     }
     guard let taken else { return .busy }
     run(taken)
@@ -82,6 +78,15 @@ package final class PumpedExecutor: CallbackExecutor {
     }
     last?()
     return .ran(taken.count)
+  }
+
+  /// Inside the lock: all that is due. What comes now is told anew.
+  private func take() -> [() -> Void] {
+    up_fd_drain(fileDescriptor)
+    isSignalled = false
+    defer { jobs = [] }
+    running = jobs.count
+    return jobs
   }
 
   private func run(_ taken: [() -> Void]) {
@@ -108,9 +113,7 @@ package final class PumpedExecutor: CallbackExecutor {
   package func runDue() -> Bool {
     let taken = monitor.locked { () -> [() -> Void] in
       while isPumping { monitor.wait() }
-      defer { jobs = [] }
-      running = jobs.count
-      return jobs
+      return take()
     }
     run(taken)
     return !taken.isEmpty
@@ -128,10 +131,8 @@ package final class PumpedExecutor: CallbackExecutor {
     while true {
       let taken = monitor.locked { () -> [() -> Void] in
         while isPumping { monitor.wait() }
-        defer { jobs = [] }
-        running = jobs.count
         if jobs.isEmpty { isEnded = true }
-        return jobs
+        return take()
       }
       if taken.isEmpty { return }
       run(taken)

@@ -16,17 +16,17 @@ struct RequestQueue {
     var urgent = Fifo<Waiting>()
     var others = Fifo<Waiting>()
     var bound: Int
-    /// The shortest times to an answer in µs, of this second or so and of the one before.
-    var shortest = Int64.max
-    var shortestBefore = Int64.max
-    var secondBegan: Milliseconds = 0
+    /// How long answers take in µs: of each eight the quickest, and of those an average that forgets.
+    var typical: Int64 = 0
+    var quickest = Int64.max
+    var answers = 0
     var answeredAt: Milliseconds?
 
     init(bound: Int) { self.bound = bound }
     var isWaitedFor: Bool { !urgent.isEmpty || !others.isEmpty }
   }
-  /// What a request keeps a thread busy for at most, in µs.
-  private static var share: Int64 { 100 }
+  /// What a request keeps the thread busy for at most, in µs.
+  private static var share: Int64 { 200 }
   private var lanes: [[UInt8]: Lane] = [:]
   private let least: Int
   private let most: Int
@@ -43,7 +43,7 @@ struct RequestQueue {
   /// True: send it now. False: it waits.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let lane = lane(request.endpoint.origin)
-    if lane.underWay < lane.bound {
+    if lane.underWay < lane.bound, request.isUrgent ? lane.urgent.isEmpty : !lane.isWaitedFor {
       lane.underWay += 1
       return true
     }
@@ -52,18 +52,21 @@ struct RequestQueue {
     return false
   }
 
-  /// An answer came, so long after its request was sent.
-  mutating func answered(_ origin: [UInt8], after microseconds: Int64, now: Milliseconds) {
+  /// An answer came.
+  /// - Parameter microseconds: how long after its request was sent; nil: it says nothing of how long others take.
+  mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
     guard let lane = lanes[origin] else { return }
     lane.answeredAt = now
-    if now.since(lane.secondBegan) >= 1000 {
-      lane.secondBegan = now
-      lane.shortestBefore = lane.shortest
-      lane.shortest = .max
+    guard let microseconds else { return }
+    lane.quickest = min(lane.quickest, microseconds)
+    lane.answers += 1
+    if lane.answers % 8 == 0 {
+      lane.typical = lane.answers == 8 ? lane.quickest : (3 * lane.typical + lane.quickest) / 4
+      lane.quickest = .max
     }
-    lane.shortest = min(lane.shortest, microseconds)
     guard lane.bound < most, lane.isWaitedFor else { return }
-    lane.bound = max(lane.bound, min(lane.bound + 2, most, Int(clamping: min(lane.shortest, lane.shortestBefore) / Self.share)))
+    let pace = lane.answers < 8 ? lane.quickest : lane.typical
+    lane.bound = max(lane.bound, min(lane.bound + 2, most, Int(clamping: pace / Self.share)))
   }
 
   /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.

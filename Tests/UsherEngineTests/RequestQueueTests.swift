@@ -126,8 +126,8 @@ extension RequestQueue {
   }
 
   @Test func bound_isWhatKeepsAThreadBusyAtTheOriginsPace() {
-    #expect(growth(3_200).last == 32)
-    #expect(growth(400).last == 4)
+    #expect(growth(6_400).last == 32)
+    #expect(growth(800).last == 4)
     #expect(growth(0).last == 4)
     #expect(growth(50_000, least: 4, most: 4).last == 4)
   }
@@ -144,17 +144,36 @@ extension RequestQueue {
     #expect(places.filter { $0 }.count == 2)
   }
 
-  @Test func bound_goesByTheShortestAnswerOfTheLastSecond_soThatASlowOneOpensNoPlaces() {
-    var queue = RequestQueue(least: 2, most: 64)
-    for id in 0..<100 as Range<TransferID> { _ = queue.admit(id, request()) }
-    queue.answered(origin, after: 200, now: 10_000)
-    for _ in 0..<10 { queue.answered(origin, after: 90_000, now: 10_900) }
-    let before = queue.next(origin)?.id
-    #expect(before == nil)
-    // Whatever it was before, it is far away now.
-    for second in 1...3 as ClosedRange<Milliseconds> { queue.answered(origin, after: 90_000, now: 10_000 + 1000 * second) }
-    let after = queue.next(origin)?.id
-    #expect(after == 2)
+  /// How many places there are after answers that took so many µs, while others wait.
+  private func places(_ answers: [Int64?], least: Int = 2) -> Int {
+    var queue = RequestQueue(least: least, most: 64)
+    for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request()) }
+    for microseconds in answers { queue.answered(origin, after: microseconds, now: 0) }
+    var count = least
+    while queue.next(origin) != nil { count += 1 }
+    return count
+  }
+
+  @Test func bound_whereOneAnswerOfManyIsSlow_staysSmall() {
+    #expect(places((0..<100).map { $0 % 5 == 4 ? 90_000 : 300 }) == 2)
+  }
+
+  @Test func bound_whereOneAnswerOfManyIsQuick_growsAllTheSame() {
+    #expect(places((0..<100).map { $0 % 20 == 0 ? 300 : 90_000 }) == 64)
+  }
+
+  @Test func bound_isNotJudgedByRefusals() {
+    #expect(places((0..<100).map { $0 % 2 == 0 ? nil : 90_000 }) == 64)
+    #expect(places(Array(repeating: nil, count: 100)) == 2)
+  }
+
+  @Test func bound_thatGrewWhileOthersWait_isForThemFirst() {
+    var queue = RequestQueue(least: 1, most: 64)
+    let admitted = (1...2 as ClosedRange<TransferID>).map { queue.admit($0, request(urgent: true)) }
+    queue.answered(origin, after: 90_000, now: 0)
+    let later = [queue.admit(3, request()), queue.admit(4, request(urgent: true))]
+    let next = [queue.next(origin)?.id, queue.next(origin)?.id]
+    #expect(admitted == [true, false] && later == [false, false] && next == [2, 4])
   }
 
   @Test func hasAnswered_knowsOfTheOriginsLastAnswer() {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import usher
 from stage import Stage, StageFactory
 from usher.testing.headend import Fault
@@ -53,3 +55,15 @@ def test_heartbeat_whileAnotherOriginHangs_waitsForNothing(stage_factory: StageF
     assert stage.events.only(E.KEPT_ALIVE).tag == "here" and stage.events.only(E.KEPT_ALIVE).lateness_ms == 0
     other.release()
     stage.settle()
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 99}, requests_per_origin_max=1)
+    playing(stage, *[f"screen {number}" for number in range(20)])
+    stage.headend.faults.add("heartbeat", Fault.delay(90), always=True)
+    stage.step_ms = 10
+    stage.advance(62_000)
+    late = [event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)]
+    assert len(late) == 20 and max(late) == 500, late
+    assert stage.events.types().count("HEARTBEAT_ERROR") == 0
