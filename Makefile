@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test faults sanitize fuzz bench profile model mutants build clean packages
+.PHONY: help demo test faults sanitize fuzz bench profile model simulate mutants build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -37,7 +37,8 @@ help:
 	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
 	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
 	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
-	@echo '  make mutants  bugs planted in the state machines, which the search must find, and in rules of docs/conformance.md, which their tests must'
+	@echo '  make simulate  the engine through random stories: 10,000 screens for 24 hours of virtual time (minutes; SEED=N tells one again)'
+	@echo '  make mutants  bugs planted in machines and engine, which search or simulation must find, and in rules of docs/conformance.md, which their tests must'
 	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
 	@echo '  make clean   removes all that was made'
 	@echo
@@ -71,6 +72,9 @@ model: packages
 
 fuzz: packages
 	@$(PYTHON) Tests/fuzz/run --seconds $(or $(SECONDS),60) $(TARGETS)
+
+simulate: packages
+	@SEED=$(SEED) HOURS=$(HOURS) SCREENS=$(SCREENS) scripts/simulate
 
 mutants: packages .venv/ready
 	@$(if $(ROWS),:,$(PYTHON) scripts/mutants $(NAMES))

@@ -46,6 +46,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("json-c"), .linkedLibrary("m"), .unsafeFlags(linkFlags)]),
   ] + (embedded ? [] : [
     .executableTarget(name: "usher-model", dependencies: ["UsherCore"], path: "Tests/UsherModel"),
+    .executableTarget(name: "usher-simulate", dependencies: ["UsherCore", "UsherEngine", "CPlatform"], path: "Tests/UsherSimulation"),
     .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore"]),
     .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore"]),
   ])

@@ -54,6 +54,7 @@ def all_parts() -> list[Part]:
     return [
         Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
         Part("model", "the state machines through every order of events", [str(ROOT / "scripts" / "model"), "check"], timeout_s=600),
+        Part("simulate", "the engine through random stories, the small part", [str(ROOT / "scripts" / "simulate"), "check"], timeout_s=900),
         Part("headers", "headers alone: C99, C++11; usher.hpp: C++17, C++20", gate("headers.sh")),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),

@@ -78,8 +78,10 @@ package final class Engine {
   /// The reply whose licence the machine is about to hand out.
   var currentLicense: Secret?
 
-  /// - Parameter transport: nil for libcurl.
-  package init?(options: EngineOptions, transport seam: (any Transport)? = nil) {
+  /// - Parameters:
+  ///   - transport: nil for libcurl.
+  ///   - executor: nil for callback threads, or a pump.
+  package init?(options: EngineOptions, transport seam: (any Transport)? = nil, executor above: (any CallbackExecutor)? = nil) {
     guard let transport = seam ?? CurlTransport(options: options.transport, connectionsMax: max(64, options.requestsPerOriginMax)) else { return nil }
     let quiet = Quiet()
     self.quiet = quiet
@@ -93,7 +95,7 @@ package final class Engine {
       executor = pumped
     } else {
       pump = nil
-      executor = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.callbackEnded(left: $0) })
+      executor = above ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.callbackEnded(left: $0) })
     }
   }
 

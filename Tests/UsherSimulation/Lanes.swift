@@ -1,0 +1,66 @@
+import UsherCore
+@testable import UsherEngine
+
+/// The callback threads of a host, without threads: a lane per playback, in order, at most `cap` lanes blocked by host code at a time.
+final class Lanes: CallbackExecutor {
+  private var lanes: [UInt64: [() -> Void]] = [:]
+  private var ready: [UInt64] = []
+  private(set) var blocked: [(lane: UInt64, until: Milliseconds)] = []
+  private let cap: Int
+  private var isBlocking: Milliseconds?
+  private var running: UInt64?
+
+  init(cap: Int) { self.cap = cap }
+
+  var pending: Int { lanes.count }
+  var isReady: Bool { !ready.isEmpty && blocked.count < cap }
+  /// When a lane, or the next thread, is free again.
+  var nextFree: Milliseconds? { blocked.map(\.until).min() }
+  var isFull: Bool { blocked.count >= cap }
+
+  func isBlocked(_ lane: UInt64) -> Bool { blocked.contains { $0.lane == lane } }
+
+  func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
+    if lanes[lane] == nil {
+      lanes[lane] = [job]
+      if running != lane { ready.append(lane) }
+    } else {
+      lanes[lane]?.append(job)
+    }
+    return true
+  }
+
+  /// Runs one job; the `pick`th of the lanes that could.
+  func runOne(_ pick: UInt64) {
+    let lane = ready.remove(at: Int(pick % UInt64(ready.count)))
+    guard var jobs = lanes[lane], !jobs.isEmpty else { return }
+    let job = jobs.removeFirst()
+    lanes[lane] = jobs
+    running = lane
+    isBlocking = nil
+    job()
+    running = nil
+    if let until = isBlocking { return blocked.append((lane, until)) }
+    goOn(lane)
+  }
+
+  private func goOn(_ lane: UInt64) {
+    if lanes[lane]?.isEmpty == true { lanes.removeValue(forKey: lane) } else { ready.append(lane) }
+  }
+
+  /// The host code that runs right now takes so long.
+  func block(until: Milliseconds) { isBlocking = until }
+
+  func free(now: Milliseconds) {
+    let ended = blocked.filter { $0.until <= now }
+    if ended.isEmpty { return }
+    blocked.removeAll { $0.until <= now }
+    for one in ended { goOn(one.lane) }
+  }
+
+  func shutDown() {
+    for jobs in lanes.values { for job in jobs { job() } }
+    lanes = [:]
+    ready = []
+  }
+}

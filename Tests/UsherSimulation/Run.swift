@@ -1,0 +1,51 @@
+@testable import UsherEngine
+
+/// Many stories, on some threads; ends with the first that breaks a promise.
+final class Run {
+  private let monitor = Monitor()
+  private let seeds: [UInt64]
+  private let hours: UInt64
+  private let players: UInt64
+  private var next = 0
+  private var running = 0
+  private(set) var coverage = Coverage()
+  private(set) var broken: (seed: UInt64, violation: World.Violation)?
+
+  init(seeds: [UInt64], players: UInt64, hours: UInt64) {
+    self.seeds = seeds
+    self.players = players
+    self.hours = hours
+  }
+
+  func run(threads: Int) {
+    monitor.locked { running = threads }
+    for _ in 0..<threads {
+      startThread { [self] in
+        while let seed = take() { play(seed) }
+        monitor.locked {
+          running -= 1
+          monitor.broadcast()
+        }
+      }
+    }
+    monitor.locked { while running > 0 { monitor.wait() } }
+  }
+
+  private func take() -> UInt64? {
+    monitor.locked {
+      guard broken == nil, next < seeds.count else { return nil }
+      defer { next += 1 }
+      return seeds[next]
+    }
+  }
+
+  private func play(_ seed: UInt64) {
+    let world = World(Story(seed: seed, players: players, hours: hours))
+    let violation = world.run()
+    monitor.locked {
+      coverage.add(world.coverage)
+      // The same one, whichever thread was first.
+      if let violation, seed < broken?.seed ?? .max { broken = (seed, violation) }
+    }
+  }
+}

@@ -1,0 +1,173 @@
+@testable import UsherCore
+@testable import UsherEngine
+
+/// What does not change while a story goes on.
+struct Setting {
+  var players: UInt64
+  /// Players that share an account.
+  var perAccount: UInt64 = 4
+  var kinds: [Kind] = Kind.allCases
+  var limit: Int
+  var period: Milliseconds
+  var latency: Milliseconds
+  var perOrigin = 64
+  /// Callback threads.
+  var cap = 4
+  var periodUpdates = false
+  /// No faults at all: then nothing may fail.
+  var isCalm = false
+}
+
+/// A seed, and all that comes of it.
+struct Story {
+  let seed: UInt64
+  var setting: Setting
+  var items: [Item]
+  let end: Milliseconds
+
+  /// Every fourth goes on for hours, the others are short and wild.
+  init(seed: UInt64, players: UInt64, hours: UInt64) {
+    self.seed = seed
+    var dice = Dice(seed)
+    let isWild = !Story.isLong(seed)
+    end = isWild ? 1_800_000 : hours * 3_600_000
+    let period = (isWild ? dice.spread(10, 60) : dice.spread(30, 600)) * 1000
+    setting = Setting(players: players, limit: Int(players), period: period, latency: dice.pick([0, 40, 300, 1500]))
+    setting.isCalm = seed % 32 < 2
+    setting.limit = setting.isCalm ? Int(setting.perAccount) : Int(dice.between(2, setting.perAccount + 1))
+    if setting.isCalm { setting.latency = min(setting.latency, 300) }
+    setting.perOrigin = dice.pick([64, 64, 64, 4, 1])
+    setting.cap = dice.pick([16, 4, 2])
+    setting.periodUpdates = dice.one(in: 4)
+    if dice.one(in: 3) { setting.kinds = [dice.pick(Kind.allCases)] }
+    if setting.isCalm { setting.kinds = setting.kinds.filter { !$0.isV2 } + [.heartbeats] }
+    var writer = Writer(dice: dice, setting: setting, end: end, isWild: isWild)
+    writer.write()
+    items = writer.items.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
+  }
+
+  static func isLong(_ seed: UInt64) -> Bool { seed % 4 == 0 }
+
+  /// The same, but for what is given.
+  init(_ other: Story, items: [Item], setting: Setting? = nil, end: UInt64? = nil) {
+    seed = other.seed
+    self.setting = setting ?? other.setting
+    self.items = items
+    self.end = end ?? other.end
+  }
+}
+
+/// Rolls the dice for what happens.
+private struct Writer {
+  var dice: Dice
+  let setting: Setting
+  let end: Milliseconds
+  let isWild: Bool
+  var items: [Item] = []
+  var nextPlayback: PlaybackID = 1
+
+  /// What takes an hour in a long story takes a minute in a wild one.
+  private var hour: Milliseconds { isWild ? 90_000 : 3_600_000 }
+
+  mutating func add(_ at: Milliseconds, _ action: Action) { if at < end { items.append(Item(at: at, action: action)) } }
+
+  mutating func write() {
+    for player in 1...setting.players { watchTelevision(player) }
+    machine()
+    if !setting.isCalm { fate() }
+  }
+
+  /// One screen: items watched for long, or zapped through.
+  private mutating func watchTelevision(_ player: UInt64) {
+    var at = dice.upTo(hour / 4)
+    while at < end {
+      if dice.one(in: 6) {
+        // Through the channels.
+        for _ in 0..<dice.between(2, 8) {
+          play(player, at, lasts: 0)
+          at += dice.spread(10, 8000)
+        }
+      }
+      let lasts = dice.spread(hour / 20, hour * 12)
+      play(player, at, lasts: lasts)
+      at += lasts
+      if dice.one(in: 3) { at += dice.spread(1000, hour) }
+    }
+  }
+
+  private mutating func play(_ player: UInt64, _ at: Milliseconds, lasts: Milliseconds) {
+    let id = nextPlayback
+    nextPlayback += 1
+    let kind = dice.pick(setting.kinds)
+    var choice = Choice()
+    choice.hasToken = kind == .mapped ? dice.one(in: 2) : !dice.one(in: 4)
+    choice.hasPayload = !dice.one(in: 5)
+    choice.content = dice.upTo(5)
+    add(at, .play(id, player: player, kind, choice))
+    if !choice.hasToken, dice.one(in: 2) { add(at + dice.upTo(6000), .giveToken(id)) }
+    if kind == .mapped, dice.one(in: 2) { add(at + dice.upTo(6000), .mapToken(content: choice.content)) }
+    if kind == .loader { load(id, at, lasts) }
+    if dice.one(in: 6) { add(at + dice.upTo(500), .certificate(id)) }
+    if dice.one(in: 9) { add(at + dice.upTo(500), .contentID(id)) }
+    if lasts > 0 || dice.one(in: 2) { add(at + dice.upTo(500), .license(id, isRenewal: false, timeout: timeout(4))) }
+    guard lasts > 0 else { return }
+    // Keys rotate, routes change.
+    while dice.one(in: 3) { add(at + dice.upTo(lasts), .license(id, isRenewal: dice.one(in: 3), timeout: timeout(3))) }
+    switch dice.upTo(3) {
+    case 0:
+      let end = at + lasts - dice.upTo(min(lasts, 3000))
+      add(end, .close(id, leave: setting.isCalm ? nil : dice.pick([nil, nil, false, true])))
+      if dice.one(in: 3) { add(end + dice.spread(1, 4000), .close(id, leave: dice.pick([nil, true, false]))) }
+    case 1 where dice.one(in: 3): add(at + lasts - dice.upTo(min(lasts, 3000)), .stop(player: player))
+    default: break
+    }
+  }
+
+  private mutating func timeout(_ share: UInt64) -> Milliseconds? { !setting.isCalm && dice.one(in: share) ? dice.upTo(4000) : nil }
+
+  private mutating func load(_ id: PlaybackID, _ at: Milliseconds, _ lasts: Milliseconds) {
+    for _ in 0...dice.upTo(3) {
+      let when = at + dice.upTo(max(lasts, 100))
+      add(when, .load(id))
+      if dice.one(in: 4) { add(when + dice.upTo(300), .cancelLoad(id)) }
+    }
+  }
+
+  /// The machine sleeps, the host is put aside, the operator changes headers.
+  private mutating func machine() {
+    var at = dice.spread(1000, hour * 3)
+    while at < end {
+      switch setting.isCalm ? dice.between(2, 4) : dice.upTo(4) {
+      case 0: add(at, .sleep(dice.spread(1000, isWild ? 120_000 : 1_800_000)))
+      case 1:
+        add(at, .suspend)
+        let asleep = dice.spread(1000, isWild ? 120_000 : 1_800_000)
+        if dice.one(in: 2) { add(at + 1, .sleep(asleep)) }
+        add(at + asleep, .resume)
+      case 2: add(at, .networkChanged)
+      case 3: add(at, .header)
+      default: add(at, .mapToken(content: dice.upTo(5)))
+      }
+      at += dice.spread(hour / 20, hour * 4)
+    }
+  }
+
+  /// What breaks.
+  private mutating func fate() {
+    var at = dice.spread(1, hour)
+    while at < end {
+      let lasts = dice.spread(500, isWild ? 60_000 : 1_200_000)
+      switch dice.upTo(9) {
+      case 0...4:
+        let route = dice.one(in: 3) ? nil : dice.pick(Route.allCases)
+        add(at, .fault(dice.pick(Fault.allCases), route, oneIn: dice.pick([1, 1, 2, 5]), lasts: lasts))
+      case 5:
+        add(at, .networkDown(lasts))
+        if !dice.one(in: 3) { add(at + lasts, .networkChanged) }
+      case 6: add(at, .kill(account: dice.one(in: 3) ? nil : dice.upTo(setting.players / setting.perAccount)))
+      default: add(at, .habit(dice.pick(Callback.allCases), dice.pick(Habit.allCases), lasts: lasts))
+      }
+      at += dice.spread(hour / 10, hour * 2)
+    }
+  }
+}

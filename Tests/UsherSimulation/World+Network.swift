@@ -1,0 +1,234 @@
+@testable import UsherCore
+@testable import UsherEngine
+
+/// One request on the simulated network.
+final class Call {
+  let route: Route
+  let tokens: [Token]
+  let play: Play?
+  let isRenewal: Bool
+  let number: UInt64
+  let askedAt: Milliseconds
+  /// For a place among the requests under way, so that its token may have been replaced since.
+  let hasWaited: Bool
+  /// The head-end has it.
+  var hasArrived = false
+  /// The engine gave it up, but it is on its way.
+  var isGivenUp = false
+  var reply: Reply?
+  var fault: Fault?
+  var body: Secret?
+  var outcome: HTTPOutcome?
+
+  init(_ route: Route, _ tokens: [Token], _ play: Play?, isRenewal: Bool, number: UInt64, askedAt: Milliseconds, hasWaited: Bool) {
+    self.route = route
+    self.tokens = tokens
+    self.play = play
+    self.isRenewal = isRenewal
+    self.number = number
+    self.askedAt = askedAt
+    self.hasWaited = hasWaited
+  }
+
+  var session: Token? { tokens.last { $0.letter == Token.session } }
+  var text: String { "\(route) \(tokens.map(\.text).joined(separator: ","))" }
+}
+
+extension World {
+  // MARK: The engine's side
+
+  func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
+    guard !isOver, let engine, let transfer = engine.transfers[id] else { return }
+    let last = request.endpoint.url.dropLast().last ?? 0
+    var playback: PlaybackID?
+    switch transfer.purpose {
+    case .ssm(let id, _, _), .license(let id, _, _), .load(let id, _, _): playback = id
+    case .certificate: break
+    }
+    guard let route = Route(rawValue: last) else { return blame("route", "a request to nowhere") }
+    let play = playback.flatMap { plays[$0] }
+    let key = (play?.id ?? 0) &* 256 &+ UInt64(route.rawValue)
+    let number = sent[key, default: 0]
+    sent[key] = number + 1
+    let call = Call(
+      route, Token.all(in: request.headers), play, isRenewal: route == .renewal || route == .widevineRenewal, number: number, askedAt: transfer.askedAt,
+      hasWaited: story.setting.perOrigin < 64)
+    if route == .entitlement { call.body = request.body }
+    coverage.requests[Int(route.rawValue)] += 1
+    tell("→ \(call.text)\(play.map { " of playback \($0.id)" } ?? "")")
+    running[id] = call
+    judge(call)
+    network.add(now + latency(call, 1), id)
+  }
+
+  func cancel(_ id: TransferID) -> Bool {
+    guard let call = running[id] else { return false }
+    call.play?.sideInput = .requestTimedOut
+    tell("  given up: \(call.text)")
+    if call.hasArrived {
+      running[id] = nil
+      return true
+    }
+    // Its bytes may be on their way all the same.
+    guard chance(call, 7) % 2 == 0 else {
+      running[id] = nil
+      return false
+    }
+    call.isGivenUp = true
+    return true
+  }
+
+  /// One at a time, so that it is known what the library had seen when it sent something.
+  func takeFinished() -> [FinishedTransfer] {
+    guard !finished.isEmpty else { return [] }
+    return [finished.removeFirst()]
+  }
+
+  func shutDown() {}
+
+  // MARK: On the way
+
+  /// The same for the same request, whatever else there is.
+  private func chance(_ call: Call, _ use: UInt64) -> UInt64 { mixed(story.seed, call.play?.id ?? 0, UInt64(call.route.rawValue) &* 8 &+ use, call.number) }
+
+  private func latency(_ call: Call, _ leg: UInt64) -> Milliseconds {
+    let most = story.setting.latency
+    let chance = chance(call, leg)
+    // Now and then a slow one.
+    return most == 0 ? 0 : chance % 61 == 0 && !story.setting.isCalm ? chance / 61 % 4000 : chance / 61 % (most + 1)
+  }
+
+  func networkDue(_ id: TransferID) {
+    guard let call = running[id] else { return }
+    if !call.hasArrived { return arrive(id, call) }
+    guard !call.isGivenUp, let outcome = call.outcome else { return }
+    running[id] = nil
+    if now < downUntil, call.fault == nil {
+      // What was on its way back is lost.
+      call.fault = .resetAfter
+      coverage.faults[Int(Fault.resetAfter.rawValue)] += 1
+      return finish(id, call, .failure(WireFailure(.transport, mayHaveTakenEffect: true)))
+    }
+    finish(id, call, outcome)
+  }
+
+  private func finish(_ id: TransferID, _ call: Call, _ outcome: HTTPOutcome) {
+    delivered(call, outcome)
+    finished.append(FinishedTransfer(id: id, outcome: outcome))
+  }
+
+  private func arrive(_ id: TransferID, _ call: Call) {
+    call.hasArrived = true
+    var fault: Fault?
+    if now < downUntil { fault = chance(call, 3) % 2 == 0 ? .refused : .muteBefore }
+    for one in faults where fault == nil && one.until > now && (one.route == nil || one.route == call.route) {
+      if chance(call, 4) % one.share == 0 { fault = one.fault }
+    }
+    call.fault = fault
+    if let fault { coverage.faults[Int(fault.rawValue)] += 1 }
+    if fault == nil || fault?.takesEffect == true || (fault == .empty && call.route != .heartbeat) { call.reply = handle(call) }
+    if fault == .empty, call.route == .heartbeat { call.reply = headEnd.touch(call.session, now: now) }
+    tell("  \(call.text): \(fault.map { "\($0)" } ?? "\(call.reply.map { $0.isGood ? "good" : "refused" } ?? "")")")
+    if call.isGivenUp { running[id] = nil; return }
+    guard let outcome = outcome(call, fault) else { return }
+    call.outcome = outcome
+    var delay = latency(call, 2)
+    if fault == .late { delay += 2000 + chance(call, 5) % 20_000 }
+    network.add(now + delay, id)
+  }
+
+  private func handle(_ call: Call) -> Reply {
+    guard let play = call.play else { return .done }
+    let update = story.setting.periodUpdates && call.number % 5 == 4 ? story.setting.period + 20_000 : nil
+    return headEnd.handle(call.route, call.tokens, play.id, account: play.account, play.kind, periodNow: update, now: now)
+  }
+
+  /// nil: there will be none.
+  private func outcome(_ call: Call, _ fault: Fault?) -> HTTPOutcome? {
+    switch fault {
+    case nil, .late?: return .response(response(call))
+    case .refused?: return .failure(WireFailure(.transport))
+    case .tls?: return .failure(WireFailure(.tls))
+    case .resetBefore?, .resetAfter?: return .failure(WireFailure(.transport, mayHaveTakenEffect: true))
+    case .muteBefore?, .muteAfter?: return nil
+    case .busy?: return .response(HTTPResponse(status: 503, body: Secret([])))
+    case .busyRetryAfter?: return .response(HTTPResponse(status: 503, body: Secret([]), retryAfter: 1000 + chance(call, 6) % 60 * 1000))
+    case .tooMany?: return .response(HTTPResponse(status: 429, body: Secret([]), retryAfter: chance(call, 6) % 30 * 1000))
+    case .gatewayBefore?, .gatewayAfter?: return .response(HTTPResponse(status: call.number % 2 == 0 ? 502 : 504, body: Secret([])))
+    case .forbidden?: return .response(HTTPResponse(status: call.number % 2 == 0 ? 401 : 403, body: Secret([])))
+    case .notFound?: return .response(HTTPResponse(status: 404, body: secret("nothing here")))
+    case .redirect?: return .response(HTTPResponse(status: 302, body: Secret([])))
+    case .serviceError?: return .response(HTTPResponse(status: 400, body: secret("{\"errorCode\":1003,\"message\":\"no\"}")))
+    case .page?: return .response(HTTPResponse(status: status(call), body: secret("<html>sign in</html>")))
+    case .brokenJSON?: return .response(HTTPResponse(status: status(call), body: secret("{\"sessionTok")))
+    case .empty?: return .response(HTTPResponse(status: status(call), body: Secret([])))
+    case .tooLarge?: return .failure(WireFailure(.tooLarge, mayHaveTakenEffect: true))
+    }
+  }
+
+  private func status(_ call: Call) -> Int32 {
+    if case .refusal(let status, _)? = call.reply { return status }
+    return 200
+  }
+
+  private func response(_ call: Call) -> HTTPResponse {
+    switch call.route {
+    case .certificate: return HTTPResponse(status: 200, body: Secret([0x30, 0x03, 0x02, 0x01, 0x05]))
+    case .key: return HTTPResponse(status: 200, body: Secret([0x00, 0xFF, 0x10, 0x80]))
+    case .entitlement: return HTTPResponse(status: 200, body: entitlement(call.body))
+    default: return (call.reply ?? .done).response
+    }
+  }
+
+  /// Allows what is asked for.
+  private func entitlement(_ question: Secret?) -> Secret {
+    let start = Array("{\"messageID\":\"".utf8)
+    let id = question?.withBytes { body in Array(body.dropFirst(start.count).prefix { $0 != 0x22 }) } ?? []
+    let rest = "\",\"version\":1,\"isAllowed\":true,\"epTokenURL\":\"https://keys.example/t?ExpressPlayToken=0123456789&x=K\"}"
+    return Secret(start + id + Array(rest.utf8))
+  }
+
+  /// The library sees a reply now.
+  private func delivered(_ call: Call, _ outcome: HTTPOutcome) {
+    let isReadable = call.fault == nil || call.fault == .late
+    let isGood = isReadable && call.reply?.isGood == true
+    tell("← \(call.text): \(isGood ? "good\(call.reply?.token.map { ", " + $0.text } ?? "")" : call.fault.map { "\($0)" } ?? "refused")")
+    coverage.replies += 1
+    if isGood, let token = call.reply?.token {
+      if call.play?.kind == .hooked, call.route.isLicense {
+        call.play?.inHook.append((token.first, token.second))
+      } else {
+        headEnd.change(token.first) {
+          $0.delivered = max($0.delivered, token.second)
+          $0.deliveredAt = now
+        }
+      }
+    }
+    if call.route == .teardown, let token = call.session, isReadable || isFinal(call) {
+      headEnd.change(token.first) { $0.teardownAnswered = token.second }
+    }
+    if call.isRenewal, isGood, call.play?.lastBeat != nil { call.play?.lastBeat = now }
+    if let input = input(call, outcome, isGood) { subject = (call.play, input) }
+  }
+
+  /// An answer that stands, whatever else it is.
+  private func isFinal(_ call: Call) -> Bool {
+    switch call.fault {
+    case .forbidden?, .notFound?, .serviceError?: return true
+    default: return false
+    }
+  }
+
+  private func input(_ call: Call, _ outcome: HTTPOutcome, _ isGood: Bool) -> Input? {
+    guard call.play != nil else { return nil }
+    let isDenied = !isGood && (call.fault == nil || call.fault == .late || isFinal(call))
+    switch call.route {
+    case .setup: return isGood ? .setupGood : isDenied ? .setupDenied : .setupFailed
+    case .heartbeat: return isGood ? .beatGood : isDenied ? .beatDenied : .beatFailed
+    case .teardown: return isGood ? .teardownGood : isDenied ? .teardownDenied : .teardownFailed
+    case .license: return isGood ? .licenceGood : isDenied ? .licenceDenied : .licenceFailed
+    case .renewal, .widevineRenewal: return isGood ? .renewalGood : isDenied ? .renewalDenied : .renewalFailed
+    case .certificate, .entitlement, .key: return nil
+    }
+  }
+}
