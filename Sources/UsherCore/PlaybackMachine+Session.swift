@@ -36,6 +36,7 @@ extension PlaybackMachine {
 
   private mutating func sessionEnded(left: Bool, orphanPossible: Bool) -> [Action] {
     var actions: [Action] = []
+    mayHaveOrphan = mayHaveOrphan || orphanPossible
     if session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
     if let closing { actions += tellClosed(closing, orphanPossible: orphanPossible) }
     return actions
@@ -44,7 +45,7 @@ extension PlaybackMachine {
   private mutating func tellClosed(_ status: Status, orphanPossible: Bool) -> [Action] {
     guard !isClosedTold else { return [] }
     isClosedTold = true
-    return [.closed(status, orphanPossible: orphanPossible)]
+    return [.closed(status, orphanPossible: orphanPossible || mayHaveOrphan)]
   }
 
   private var hasRenewalInFlight: Bool { flows.contains { $0.isRenewal && !$0.isWaiting } }

@@ -98,6 +98,8 @@ package struct PlaybackMachine {
   package internal(set) var isClosedTold = false
   /// The session is being replaced by one with a new token.
   var isRestarting = false
+  /// One of its sessions, replaced since, may still be held under a token we do not know.
+  var mayHaveOrphan = false
   /// A first licence was given out: further requests that are no renewals are a change of route or of keys.
   var hasLicense = false
   /// The content token is asked for because one was denied, not because a further licence wants one of its own.

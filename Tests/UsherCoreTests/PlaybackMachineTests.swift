@@ -433,6 +433,24 @@ import Testing
     #expect(p.take() == ["setup c1", "started"])
   }
 
+  @Test func replacedSession_whoseNewestTokenWasLost_isToldAtTheEnd() {
+    var p = PlaybackDriver.active(steady { $0.resetup = .always })
+    p.ask(1, .widevine)
+    p.licensed(1, enforced: true)
+    p.ask(2, .widevine, renewal: true)
+    p.failed(2, WireFailure(.protocolError, mayHaveTakenEffect: true))
+    p.ask(3, .widevine)
+    p.answer(.teardown, Say.unreachable)
+    p.pass(500)
+    p.answer(.teardown, Say.refused(1006))
+    p.answer(.setup, Say.token("u1", period: .number(60)))
+    p.licensed(3, enforced: true)
+    _ = p.take()
+    p.close()
+    p.answer(.teardown, Say.token("-"))
+    #expect(p.take().contains { $0.contains("closed") && $0.contains("orphan possible") })
+  }
+
   @Test func token_thatComesAfterTheSessionFailed_beginsNoOther() {
     var p = PlaybackDriver.active(hasTokenCallback: true)
     p.ask(1)
