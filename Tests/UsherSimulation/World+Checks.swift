@@ -24,7 +24,7 @@ extension World {
     }
     if call.route == .teardown {
       if session.teardownAnswered == token.second { blame("after teardown", "playback \(play.id): \(call.text) again after its answer") }
-      if session.teardownsSent == 0 { play.teardownAt = now }
+      if session.teardownsSent == 0 { play.teardownAt = call.askedAt }
       headEnd.change(token.first) {
         $0.teardownSent = true
         $0.teardownsSent += 1
