@@ -40,7 +40,7 @@ enum Reasons {
     Reason(phases: [.replacing], inputs: customer, text: "a customer's session is not replaced"),
     Reason(phases: [.turn] + ending, inputs: [.tokenCame, .noToken], text: "the host is asked for a token from its turn to its close"),
     Reason(
-      phases: [.idle, .settingUp, .contested] + ending, inputs: [.payloadCame, .noPayload],
+      phases: [.contested] + ending, inputs: [.payloadCame, .noPayload],
       text: "no payload is asked for: there is nothing to renew yet, or no more"),
     Reason(phases: ending, inputs: [.hookAnswered], text: "hooks are taken back when a playback closes"),
     Reason(phases: [.noBeat, .beatRefused, .paused, .failed, .sessionless], inputs: [.timer], text: "no timer of the session runs"),
