@@ -37,9 +37,8 @@ def test_heartbeats_dueAtOnceWithOnePlace_goOneAfterAnother(stage_factory: Stage
     tags = [f"screen {number}" for number in range(20)]
     playing(stage, *tags)
     stage.advance(60_000)
-    assert [event.tag for event in stage.events.all(E.KEPT_ALIVE)] == tags
-    assert [event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)] == [0] * 20
-    assert stage.headend.journal.count("heartbeat") == 20
+    assert {event.tag: event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)} == dict.fromkeys(tags, 0)
+    assert [entry.session for entry in stage.sent("heartbeat")] == [entry.session for entry in stage.sent("setup")]
 
 
 def test_heartbeat_whileAnotherOriginHangs_waitsForNothing(stage_factory: StageFactory, headend_factory: object) -> None:
