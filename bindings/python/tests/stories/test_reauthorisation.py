@@ -125,8 +125,12 @@ def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: St
     """With the fresh token too: each fails with what the server said, and nothing is sent a third time."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
-    stage.headend.faults.add("license", Fault.error(4000, status=403, message="no"), always=True)
+    denied = Fault.error(4000, status=403, message="no")
+    stage.headend.faults.add("license", Fault.stall("before") | denied, times=3)
     futures = [playback.request_license(CLEARKEY, CHALLENGE) for _ in range(3)]
+    stage.settle()
+    stage.headend.faults.add("license", denied, always=True)
+    stage.headend.release()
     assert [str(future.exception(10))[:2] for future in futures] == ["no"] * 3
     stage.settle()
     assert (len(tokens.requests), stage.routes().count("license")) == (1, 6)
