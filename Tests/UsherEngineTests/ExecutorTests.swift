@@ -189,22 +189,21 @@ final class Notes<Value> {
   @Test func pumped_jobThatComesWhileItIsServed_isRunAtOnce() throws {
     let executor = try #require(PumpedExecutor(onChange: { _ in }))
     let notes = Notes<Int>()
-    let isInTime = Notes<Bool>()
+    let isOver = Wait<Bool>()
     _ = executor.enqueue(1) { notes.add(1) }
     let feeder = ThreadedExecutor(cap: 1, onChange: { _ in })
     _ = feeder.enqueue(1) {
       for number in 2...50 {
         _ = notes.wait(for: number - 1)
         _ = executor.enqueue(1) { notes.add(number) }
-        isInTime.add(notes.wait(for: number))
-        if isInTime.all.contains(false) { break }
+        guard notes.wait(for: number) else { break }
       }
-      isInTime.add(true)
+      isOver.end(notes.wait(for: 50))
       executor.wake()
     }
-    executor.serve { !isInTime.all.contains(false) && isInTime.all.count < 50 }
+    executor.serve { !isOver.isEnded }
     feeder.shutDown()
     executor.shutDown()
-    #expect(notes.all == Array(1...50) && !isInTime.all.contains(false))
+    #expect(isOver.wait() && notes.all == Array(1...50))
   }
 }
