@@ -24,10 +24,10 @@ static inline void uj_wipe(uj_object o) {
     default: break;
   }
 }
-/* Parses a whole text, at most `depth` deep; NULL unless it is one JSON value and nothing else. */
+/* Parses a whole text, at most `depth` deep; NULL unless it is one JSON value and nothing else: a NUL, which json-c takes for the end, is something else. */
 static inline uj_object uj_parse(const char *text, int size, int depth) {
   uj_object object = NULL;
-  struct json_tokener *tokener = json_tokener_new_ex(depth);
+  struct json_tokener *tokener = memchr(text, 0, (size_t)size) == NULL ? json_tokener_new_ex(depth) : NULL;
   if (tokener == NULL) return NULL;
   json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
   /* Room for the longest string there can be: a buffer that grows leaves what it held where it was. */

@@ -9,8 +9,7 @@ final class JSONDocument {
 
   /// nil unless the bytes are one JSON value, at most 32 deep. (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
   static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
-    // json-c takes a NUL for the end of the text.
-    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), !bytes.contains(0) else { return nil }
+    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
     return uj_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map { JSONDocument(raw: $0) }
   }
 
