@@ -1,5 +1,7 @@
 /// Bytes that must not be seen: a token, a licence, a key. Cannot be printed or interpolated into anything useful; wiped when the last reference goes.
 /// (Shared by reference rather than `~Copyable`, so that the machines stay plain values; the bytes exist once.)
+///
+/// Sendable, unchecked: the bytes are written by who makes it, before anybody else has it, and only read from then on; references are counted atomically.
 package struct Secret: @unchecked Sendable {
   private var storage: SecretStorage
 
