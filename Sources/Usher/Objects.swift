@@ -84,60 +84,57 @@ final class ContextObject: HandleObject {
   func removeObserverID(_ id: UInt64) -> Bool { monitor.locked { observerIDs.remove(id) != nil } }
 }
 
-final class DelegateObject: HandleObject {
+/// What belongs to a context, and ends with it.
+class ContextPart: HandleObject {
   let context: ContextObject
+
+  init(context: ContextObject) { self.context = context }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
+}
+
+final class DelegateObject: ContextPart {
   let delegate: LicenseDelegate
 
   init(context: ContextObject, delegate: LicenseDelegate) {
-    self.context = context
     self.delegate = delegate
+    super.init(context: context)
   }
-
-  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-final class LoaderObject: HandleObject {
-  let context: ContextObject
+final class LoaderObject: ContextPart {
   let loader: ResourceLoader
 
   init(context: ContextObject, loader: ResourceLoader) {
-    self.context = context
     self.loader = loader
+    super.init(context: context)
   }
-
-  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-final class PlayerObject: HandleObject {
-  let context: ContextObject
+final class PlayerObject: ContextPart {
   let id: PlayerID
 
   init(context: ContextObject, id: PlayerID) {
-    self.context = context
     self.id = id
+    super.init(context: context)
   }
-
-  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-final class PlaybackObject: HandleObject {
-  let context: ContextObject
+final class PlaybackObject: ContextPart {
   let id: PlaybackID
   let delegate: LicenseDelegate
   let shared: PlaybackShared
   let tag: UInt64
 
   init(context: ContextObject, id: PlaybackID, delegate: LicenseDelegate, shared: PlaybackShared, tag: UInt64) {
-    self.context = context
     self.id = id
     self.delegate = delegate
     self.shared = shared
     self.tag = tag
+    super.init(context: context)
   }
 
   var engine: Engine { context.engine }
-
-  override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
 /// The answer to a blocking request.
