@@ -306,10 +306,10 @@ extension Engine {
     return wait.wait()
   }
 
-  /// Behind the event in the playback's lane, so that who waited finds its observers told. In pumped mode they are told when the host pumps, which is
-  /// not waited for.
+  /// Behind what the playback's lane still has to tell, so that who waited finds its observers told. In pumped mode they are told when the host pumps,
+  /// which is not waited for.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
-    if pump == nil { call(id) { wait.end(.ok) } } else { wait.end(.ok) }
+    if pump == nil, executor.hasJobs(id) { call(id) { wait.end(.ok) } } else { wait.end(.ok) }
   }
 
   /// Any thread but a callback's: waits until a playback is closed.

@@ -6,6 +6,8 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// Jobs queued or running.
   var pending: Int { get }
+  /// Whether some of the lane are.
+  func hasJobs(_ lane: UInt64) -> Bool
   /// Runs what is queued, then ends. Not from a callback.
   func shutDown()
 }
@@ -39,8 +41,10 @@ final class ThreadedExecutor: CallbackExecutor {
 
   var pending: Int { monitor.locked { jobCount } }
 
+  func hasJobs(_ lane: UInt64) -> Bool { monitor.locked { lanes[lane] != nil } }
+
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
-    var mustStart = false
+    var help = Help.none
     let accepted = monitor.locked { () -> Bool in
       if isEnding && threads == 0 { return false }
       let queue = lanes[lane] ?? Lane()
@@ -51,25 +55,31 @@ final class ThreadedExecutor: CallbackExecutor {
         queue.isScheduled = true
         ready.append(lane)
       }
-      mustStart = sendForOne()
+      help = sendForOne()
       return true
     }
-    if mustStart { startThread() }
+    bring(help)
     return accepted
   }
 
-  /// Inside the lock: has a thread come for what is ready. True: it is to be started.
-  private func sendForOne() -> Bool {
-    guard !isComing, !ready.isEmpty else { return false }
-    if idle > 0 {
-      isComing = true
-      monitor.signal()
-      return false
-    }
-    guard threads < cap else { return false }
-    threads += 1
+  private enum Help { case none, waking, starting }
+
+  /// Inside the lock: what has a thread come for what is ready.
+  private func sendForOne() -> Help {
+    guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true
-    return true
+    if idle > 0 { return .waking }
+    threads += 1
+    return .starting
+  }
+
+  /// After the lock: who is woken would else have to wait for it at once.
+  private func bring(_ help: Help) {
+    switch help {
+    case .none: break
+    case .waking: monitor.signal()
+    case .starting: startThread()
+    }
   }
 
   private func startThread() {
@@ -105,14 +115,14 @@ final class ThreadedExecutor: CallbackExecutor {
 
   /// nil: this thread ends, and joins `before`.
   private func next(_ before: inout UInt64?, isNew: Bool) -> (UInt64, () -> Void)? {
-    var mustStart = false
+    var help = Help.none
     let found = monitor.locked { () -> (UInt64, () -> Void)? in
       if isNew { isComing = false }
       while true {
         if let lane = ready.popFirst() {
           guard let job = lanes[lane]?.jobs.popFirst() else { continue }
           // Before it runs, since it may block.
-          mustStart = sendForOne()
+          help = sendForOne()
           return (lane, job)
         }
         var isDone = isEnding
@@ -131,7 +141,7 @@ final class ThreadedExecutor: CallbackExecutor {
         return nil
       }
     }
-    if mustStart { startThread() }
+    bring(help)
     return found
   }
 
@@ -152,12 +162,12 @@ final class ThreadedExecutor: CallbackExecutor {
   }
 
   func shutDown() {
-    let mustStart = monitor.locked { () -> Bool in
+    let help = monitor.locked { () -> Help in
       isEnding = true
-      monitor.broadcast()
-      return threads == 0 && sendForOne()
+      return threads == 0 ? sendForOne() : .none
     }
-    if mustStart { startThread() }
+    monitor.broadcast()
+    bring(help)
     let last = monitor.locked { () -> UInt64? in
       while threads > 0 { monitor.wait() }
       defer { lastEnded = nil }

@@ -29,12 +29,14 @@ package final class PumpedExecutor: CallbackExecutor {
 
   package var pending: Int { monitor.locked { jobs.count + running } }
 
-  /// One thread pumps, so one queue keeps every lane's order.
+  /// Of any lane: one thread pumps, so one queue keeps every lane's order.
+  package func hasJobs(_ lane: UInt64) -> Bool { pending > 0 }
+
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
     monitor.locked {
       if isEnded { return false }
       jobs.append(job)
-      signal()
+      if signal() { monitor.broadcast() }
       return true
     }
   }
@@ -47,12 +49,13 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Inside the lock.
-  private func signal() {
-    guard !jobs.isEmpty, !isSignalled else { return }
+  /// Inside the lock. True: it was not signalled before.
+  @discardableResult
+  private func signal() -> Bool {
+    guard !jobs.isEmpty, !isSignalled else { return false }
     isSignalled = true
     up_eventfd_signal(fileDescriptor)
-    monitor.broadcast()
+    return true
   }
 
   /// Whether the calling thread is the one that pumped last: what it waits for could need itself.
@@ -71,8 +74,8 @@ package final class PumpedExecutor: CallbackExecutor {
     run(taken)
     let last = monitor.locked { () -> (() -> Void)? in
       isPumping = false
-      monitor.broadcast()
       signal()
+      monitor.broadcast()
       defer { afterPump = nil }
       return afterPump
     }

@@ -25,23 +25,29 @@ package final class Quiet {
   func callbackEnded(left: Int) {
     // Who begins to wait after this look finds the callback ended.
     guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
-    monitor.locked { if wishes.contains(where: { $0.callbacks >= left }) { tell() } }
+    tell { wishes.contains { $0.callbacks >= left } }
   }
 
   /// The I/O thread has done all it can, and has seen all that was handed to it before.
   func idle(transfers: Int) {
-    monitor.locked {
+    tell {
       isIdle = true
       self.transfers = transfers
-      if wishes.contains(where: { $0.transfers >= transfers }) { tell() }
+      return wishes.contains { $0.transfers >= transfers }
     }
   }
 
   func busy() { monitor.locked { isIdle = false } }
 
-  private func tell() {
-    changes &+= 1
-    monitor.broadcast()
+  /// Wakes who waits if `happen`, inside the lock, may have fulfilled a wish.
+  private func tell(_ happen: () -> Bool) {
+    let isNews = monitor.locked { () -> Bool in
+      let isNews = happen()
+      if isNews { changes &+= 1 }
+      return isNews
+    }
+    // After the lock: who is woken would else have to wait for it at once.
+    if isNews { monitor.broadcast() }
   }
 
   /// Waits until no more than so many transfers and callbacks are under way.
