@@ -44,9 +44,11 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   var at = 0
   while at < whole {
     let eight = raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+    at += 8
+    // Most have no byte below 16, and need no closer look.
+    guard (eight &- 0x1010_1010_1010_1010) & ~eight & 0x8080_8080_8080_8080 != 0 else { continue }
     let isUnsafe = zeroBytes(eight) | zeroBytes(eight ^ 0x0A0A_0A0A_0A0A_0A0A) | zeroBytes(eight ^ 0x0D0D_0D0D_0D0D_0D0D)
     if isUnsafe & 0x8080_8080_8080_8080 != 0 { return false }
-    at += 8
   }
   for byte in bytes[whole...] where byte == 0 || byte == 0x0A || byte == 0x0D { return false }
   return true

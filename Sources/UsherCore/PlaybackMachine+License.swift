@@ -154,7 +154,7 @@ extension PlaybackMachine {
         flows[index].phase = .waiting
         flows[index].resends += 1
         flows[index].denial = Denial(failure: failure, origin: origin, generation: generation)
-        return perform(session.foreignAnswered(now: now), now: now) + restartIfFinished(now: now) + pump(now: now)
+        return performAll(session.foreignAnswered(now: now), now: now)
       }
       if flows[index].isOpening { return openingDenied(index, request, failure, origin, ownTeardowns: ownTeardowns, now: now) }
       if mayAsk, mayReauthorise(flows[index], failure) {

@@ -2,6 +2,7 @@ extension PlaybackMachine {
   /// Turns the session's actions into the playback's.
   mutating func perform(_ actions: [SSMSession.Action], now: Milliseconds) -> [Action] {
     var result: [Action] = []
+    result.reserveCapacity(actions.count)
     for action in actions {
       switch action {
       case .send(let request, let call, let token):
@@ -52,7 +53,15 @@ extension PlaybackMachine {
 
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     if hasRenewalInFlight, let later = session.renewalStillUnderWay(now: now) { return [.setTimer(later)] }
-    return perform(session.timerFired(now: now), now: now) + restartIfFinished(now: now) + pump(now: now)
+    return performAll(session.timerFired(now: now), now: now)
+  }
+
+  /// The session's actions, and what they make possible.
+  mutating func performAll(_ actions: [SSMSession.Action], now: Milliseconds) -> [Action] {
+    var result = perform(actions, now: now)
+    result += restartIfFinished(now: now)
+    result += pump(now: now)
+    return result
   }
 
   /// - Parameter ownTeardowns: whether other sessions of this context were being given back to the same head-end.
@@ -65,7 +74,7 @@ extension PlaybackMachine {
     case .heartbeat: actions = session.heartbeatReplied(request, outcome, now: now)
     case .teardown: actions = session.teardownReplied(request, outcome, now: now)
     }
-    return perform(actions, now: now) + restartIfFinished(now: now) + pump(now: now)
+    return performAll(actions, now: now)
   }
 
   /// Set-up was denied with 401 or 403, for the first time, and the token callback may have a better token: it is asked, then set-up begins anew.

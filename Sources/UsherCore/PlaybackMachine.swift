@@ -133,18 +133,37 @@ package struct PlaybackMachine {
 
   package var sessionState: SessionState {
     if isClosing { return .ended }
-    guard policy.hasSSM, !isSessionless else { return .none }
-    if session.failure != nil { return .failed }
-    if isRestarting || session.isPending { return .pending }
-    if session.isActive { return session.isDoubtful ? .doubtful : .active }
-    return .ended
+    guard usesSession else { return .none }
+    switch session.stage {
+    case .failed: return .failed
+    case .pending: return .pending
+    case .active where !isRestarting: return session.isDoubtful ? .doubtful : .active
+    default: return isRestarting ? .pending : .ended
+    }
+  }
+
+  /// What its owner looks at after each step.
+  package struct Standing {
+    package let sessionState: SessionState
+    package let isStarted: Bool
+    package let isClosedTold: Bool
+    package let isFinished: Bool
+    package let isGivingBack: Bool
+    package let waitsForOwnTeardowns: Bool
+  }
+
+  /// `mutating`, though it changes nothing: so it is read where it is, and not copied out of its owner first.
+  package mutating func standing() -> Standing {
+    Standing(
+      sessionState: sessionState, isStarted: isStarted, isClosedTold: isClosedTold, isFinished: isFinished, isGivingBack: session.isGivingBack,
+      waitsForOwnTeardowns: session.waitsForOwnTeardowns)
   }
 
   /// The numbers are the header's.
   package enum SessionState: Int32, Sendable { case none = 0, pending, active, doubtful, failed, ended }
 
   /// A session of its own goes with its licences right now.
-  var usesSession: Bool { policy.hasSSM && !isSessionless }
+  var usesSession: Bool { session.sharedPolicy.value.hasSSM && !isSessionless }
 
   /// Its turn on the player has come.
   package mutating func start(now: Milliseconds) -> [Action] {

@@ -129,7 +129,9 @@ extension SSMSession {
 
   private mutating func answeredWell(sentAt: Milliseconds, now: Milliseconds, advance: Bool) -> [Action] {
     let lateness = owedSince.map { sentAt.since($0) } ?? 0
-    var actions: [Action] = [.keptAlive(lateness: lateness)]
+    var actions: [Action] = []
+    actions.reserveCapacity(3)
+    actions.append(.keptAlive(lateness: lateness))
     if toldOutage { actions.append(.recovered) }
     owedSince = nil
     mayHaveLostToken = false
@@ -137,7 +139,8 @@ extension SSMSession {
     toldOutage = false
     failedPeriods = 0
     if advance { schedule?.advance(past: sentAt) }
-    return actions + catchUp(now: now)
+    actions += catchUp(now: now)
+    return actions
   }
 
   /// Arms for the next instant; one that passed while the last beat was under way is due at once, once.

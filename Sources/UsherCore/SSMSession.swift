@@ -126,42 +126,35 @@ package struct SSMSession {
     return true
   }
 
-  package var isActive: Bool {
-    if case .active = phase { return true }
-    return false
+  /// The phase without what belongs to it.
+  enum Stage { case pending, active, failed, givingBack, ended }
+
+  var stage: Stage {
+    switch phase {
+    case .idle, .settingUp, .contested: return .pending
+    case .active: return .active
+    case .failed: return .failed
+    // A slot of ours that is being given back, or is about to be.
+    case .closing, .tearingDown, .retryingTeardown: return .givingBack
+    case .ended: return .ended
+    }
   }
+
+  package var isActive: Bool { stage == .active }
+  package var isPending: Bool { stage == .pending }
+  package var isEnded: Bool { stage == .ended }
+  package var isGivingBack: Bool { stage == .givingBack }
+  package var isDoubtful: Bool { isActive && (toldDoubtful || toldOutage) }
 
   package var isIdle: Bool {
     if case .idle = phase { return true }
     return false
   }
 
-  package var isPending: Bool {
-    switch phase {
-    case .idle, .settingUp, .contested: return true
-    case .active, .failed, .closing, .tearingDown, .retryingTeardown, .ended: return false
-    }
-  }
-
-  package var isDoubtful: Bool { isActive && (toldDoubtful || toldOutage) }
-
   /// Why it failed, if it did.
   package var failure: UsherError? {
     if case .failed(let error) = phase { return error }
     return nil
-  }
-
-  package var isEnded: Bool {
-    if case .ended = phase { return true }
-    return false
-  }
-
-  /// A slot of ours that is being given back, or is about to be.
-  package var isGivingBack: Bool {
-    switch phase {
-    case .closing, .tearingDown, .retryingTeardown: return true
-    case .idle, .settingUp, .contested, .active, .failed, .ended: return false
-    }
   }
 
   /// Ended, and no reply is awaited any more.

@@ -95,19 +95,21 @@ extension Engine {
   /// Kept out of `step`, which is compiled anew for each thing that can happen.
   @inline(never)
   private func follow(_ entry: PlaybackEntry, _ actions: [PlaybackMachine.Action]) {
-    entry.shared.publish(entry.machine.sessionState)
+    let before = entry.machine.standing()
+    entry.shared.publish(before.sessionState)
     // Before a set-up that follows goes out: of that one it is not news.
-    let hasGivenBack = trackTeardown(entry)
+    let hasGivenBack = trackTeardown(entry, before)
     perform(actions, entry)
-    entry.shared.publish(entry.machine.sessionState)
-    if entry.setupStatus == nil, entry.machine.sessionState == .none, entry.machine.isStarted { endSetupWaits(entry, .ok) }
     if hasGivenBack { letContestedGoOn() }
-    let isOpen = !entry.machine.isClosedTold || entry.machine.session.isGivingBack
+    let now = entry.machine.standing()
+    entry.shared.publish(now.sessionState)
+    if entry.setupStatus == nil, now.sessionState == .none, now.isStarted { endSetupWaits(entry, .ok) }
+    let isOpen = !now.isClosedTold || now.isGivingBack
     if isOpen != entry.isOpen {
       entry.isOpen = isOpen
       openCount += isOpen ? 1 : -1
     }
-    if entry.machine.isFinished, playbacks.remove(entry.id) != nil {
+    if now.isFinished, playbacks.remove(entry.id) != nil {
       timers.cancel(entry.sessionTimer)
       if entry.isOpen { openCount -= 1 }
       checkClosed()
@@ -188,14 +190,14 @@ extension Engine {
   }
 
   /// Knows which slots are being given back. True: one was.
-  private func trackTeardown(_ entry: PlaybackEntry) -> Bool {
-    let isContested = entry.machine.session.waitsForOwnTeardowns
+  private func trackTeardown(_ entry: PlaybackEntry, _ machine: PlaybackMachine.Standing) -> Bool {
+    let isContested = machine.waitsForOwnTeardowns
     if isContested != entry.isContested {
       entry.isContested = isContested
       if isContested { contested.insert(entry.id) } else { contested.remove(entry.id) }
     }
     let wasGivingBack = entry.isGivingBack
-    let isGivingBack = entry.machine.session.isGivingBack
+    let isGivingBack = machine.isGivingBack
     guard isGivingBack != wasGivingBack else { return false }
     entry.isGivingBack = isGivingBack
     if isGivingBack { givingBack.insert(entry.id) } else { givingBack.remove(entry.id) }

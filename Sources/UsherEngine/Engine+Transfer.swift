@@ -153,7 +153,7 @@ extension Engine {
     }
     // Also where it had none: its answer may have opened one.
     while let next = queue.next(transfer.request.endpoint.origin) {
-      guard let waiting = transfers[next.id] else {
+      guard let waiting = transfers[next] else {
         queue.free(transfer.request.endpoint.origin)
         continue
       }
@@ -162,8 +162,8 @@ extension Engine {
       waiting.hasPlace = true
       waiting.deadline = clock.now.adding(waiting.timeout)
       timers.cancel(waiting.timer)
-      waiting.timer = timers.set(at: firstTimer(waiting, clock.now), .transfer(next.id))
-      startTransfer(next.id, next.request)
+      waiting.timer = timers.set(at: firstTimer(waiting, clock.now), .transfer(next))
+      startTransfer(next, waiting.request)
     }
   }
 

@@ -11,7 +11,11 @@ extension LicenseDelegate {
     }
     guard let endpoint, let authorisation = authorisation(token, nil) else { return nil }
     let body = call == .setup ? setupBody : keepAliveBody
-    return HTTPRequest(method: .post, endpoint: endpoint, headers: [authorisation] + ssmHeaders, body: body, isUrgent: call != .setup, tokens: [token])
+    var headers: [Secret] = []
+    headers.reserveCapacity(1 + ssmHeaders.count)
+    headers.append(authorisation)
+    headers += ssmHeaders
+    return HTTPRequest(method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
   }
 
   func certificateRequest() -> HTTPRequest? {

@@ -7,14 +7,11 @@ internal import UsherCore
 /// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer while others
 /// wait, so that it trebles with each round trip.
 struct RequestQueue {
-  struct Waiting {
-    let id: TransferID
-    let request: HTTPRequest
-  }
   private final class Lane {
+    let origin: [UInt8]
     var underWay = 0
-    var urgent = Fifo<Waiting>()
-    var others = Fifo<Waiting>()
+    var urgent = Fifo<TransferID>()
+    var others = Fifo<TransferID>()
     var bound: Int
     /// How long answers take in µs: of each eight the quickest, and of those an average that forgets.
     var typical: Int64 = 0
@@ -22,12 +19,16 @@ struct RequestQueue {
     var answers = 0
     var answeredAt: Milliseconds?
 
-    init(bound: Int) { self.bound = bound }
+    init(origin: [UInt8], bound: Int) {
+      self.origin = origin
+      self.bound = bound
+    }
     var isWaitedFor: Bool { !urgent.isEmpty || !others.isEmpty }
   }
   /// What a request keeps the thread busy for at most, in µs.
   private static var share: Int64 { 200 }
-  private var lanes: [[UInt8]: Lane] = [:]
+  /// The one asked for last is the first: there are few, and one request asks for its own several times.
+  private var lanes: [Lane] = []
   private let least: Int
   private let most: Int
   private(set) var waitingCount = 0
@@ -47,7 +48,7 @@ struct RequestQueue {
       lane.underWay += 1
       return true
     }
-    if request.isUrgent { lane.urgent.append(Waiting(id: id, request: request)) } else { lane.others.append(Waiting(id: id, request: request)) }
+    if request.isUrgent { lane.urgent.append(id) } else { lane.others.append(id) }
     waitingCount += 1
     return false
   }
@@ -55,7 +56,7 @@ struct RequestQueue {
   /// An answer came.
   /// - Parameter microseconds: how long after its request was sent; nil: it says nothing of how long others take.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
-    guard let lane = lanes[origin] else { return }
+    guard let lane = find(origin) else { return }
     lane.answeredAt = now
     guard let microseconds else { return }
     lane.quickest = min(lane.quickest, microseconds)
@@ -70,18 +71,18 @@ struct RequestQueue {
   }
 
   /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.
-  func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool { lanes[origin]?.answeredAt.map { $0 >= instant } ?? false }
+  mutating func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool { find(origin)?.answeredAt.map { $0 >= instant } ?? false }
 
   /// A request ended or stalled: its place is free.
   mutating func free(_ origin: [UInt8]) {
-    guard let lane = lanes[origin] else { return }
+    guard let lane = find(origin) else { return }
     lane.underWay = max(0, lane.underWay - 1)
-    if lane.underWay == 0, !lane.isWaitedFor { lanes.removeValue(forKey: origin) }
+    if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() }
   }
 
   /// The first of those that wait, if there is a place; it has the place then.
-  mutating func next(_ origin: [UInt8]) -> Waiting? {
-    guard let lane = lanes[origin], lane.underWay < lane.bound, let next = lane.urgent.popFirst() ?? lane.others.popFirst() else { return nil }
+  mutating func next(_ origin: [UInt8]) -> TransferID? {
+    guard let lane = find(origin), lane.underWay < lane.bound, let next = lane.urgent.popFirst() ?? lane.others.popFirst() else { return nil }
     lane.underWay += 1
     waitingCount -= 1
     return next
@@ -89,16 +90,23 @@ struct RequestQueue {
 
   /// One that waits is wanted no more.
   mutating func withdraw(_ id: TransferID, _ origin: [UInt8]) -> Bool {
-    guard let lane = lanes[origin] else { return false }
-    guard lane.urgent.remove(where: { $0.id == id }) || lane.others.remove(where: { $0.id == id }) else { return false }
+    guard let lane = find(origin) else { return false }
+    guard lane.urgent.remove(where: { $0 == id }) || lane.others.remove(where: { $0 == id }) else { return false }
     waitingCount -= 1
     return true
   }
 
   private mutating func lane(_ origin: [UInt8]) -> Lane {
-    if let lane = lanes[origin] { return lane }
-    let lane = Lane(bound: least)
-    lanes[origin] = lane
+    if let lane = find(origin) { return lane }
+    let lane = Lane(origin: origin, bound: least)
+    lanes.insert(lane, at: 0)
     return lane
+  }
+
+  /// The first from now on.
+  private mutating func find(_ origin: [UInt8]) -> Lane? {
+    guard let index = lanes.firstIndex(where: { $0.origin == origin }) else { return nil }
+    if index > 0 { lanes.swapAt(0, index) }
+    return lanes[0]
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 extension RequestQueue {
   /// A request ended, and who is next goes.
-  fileprivate mutating func passOn(_ origin: [UInt8]) -> Waiting? {
+  fileprivate mutating func passOn(_ origin: [UInt8]) -> TransferID? {
     free(origin)
     return next(origin)
   }
@@ -19,9 +19,9 @@ extension RequestQueue {
     let got1 = [1, 2, 3, 4].map { queue.admit($0, request()) }
     #expect(got1 == [true, true, false, false])
     #expect(queue.waitingCount == 2)
-    let got2 = queue.passOn(origin)?.id
+    let got2 = queue.passOn(origin)
     #expect(got2 == 3)
-    let got3 = queue.passOn(origin)?.id
+    let got3 = queue.passOn(origin)
     #expect(got3 == 4)
     #expect(queue.waitingCount == 0)
     let got4 = queue.passOn(origin)
@@ -35,7 +35,7 @@ extension RequestQueue {
     _ = queue.admit(1, request())
     for (id, urgent) in [(2, false), (3, true), (4, false), (5, true)] as [(TransferID, Bool)] { _ = queue.admit(id, request(urgent: urgent)) }
     var order: [TransferID] = []
-    while let next = queue.passOn(origin) { order.append(next.id) }
+    while let next = queue.passOn(origin) { order.append(next) }
     #expect(order == [3, 5, 2, 4])
   }
 
@@ -45,7 +45,7 @@ extension RequestQueue {
     #expect(got5 == [true, true, false])
     let got6 = queue.passOn(Array("b".utf8))
     #expect(got6 == nil)
-    let got7 = queue.passOn(Array("a".utf8))?.id
+    let got7 = queue.passOn(Array("a".utf8))
     #expect(got7 == 3)
   }
 
@@ -55,7 +55,7 @@ extension RequestQueue {
     let got8 = [queue.withdraw(3, origin), queue.withdraw(3, origin), queue.withdraw(1, origin), queue.withdraw(2, Array("b".utf8))]
     #expect(got8 == [true, false, false, false])
     #expect(queue.waitingCount == 1)
-    let got9 = queue.passOn(origin)?.id
+    let got9 = queue.passOn(origin)
     #expect(got9 == 2)
   }
 
@@ -91,8 +91,8 @@ extension RequestQueue {
         } else if let done = underWay.randomElement(using: &dice) {
           underWay.remove(done)
           if let started = queue.passOn(origin) {
-            #expect(waiting.remove(started.id) != nil)
-            underWay.insert(started.id)
+            #expect(waiting.remove(started) != nil)
+            underWay.insert(started)
           }
         }
         #expect(underWay.count <= bound && queue.waitingCount == waiting.count)
@@ -172,7 +172,7 @@ extension RequestQueue {
     let admitted = (1...2 as ClosedRange<TransferID>).map { queue.admit($0, request(urgent: true)) }
     queue.answered(origin, after: 90_000, now: 0)
     let later = [queue.admit(3, request()), queue.admit(4, request(urgent: true))]
-    let next = [queue.next(origin)?.id, queue.next(origin)?.id]
+    let next = [queue.next(origin), queue.next(origin)]
     #expect(admitted == [true, false] && later == [false, false] && next == [2, 4])
   }
 
