@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from . import _abi, _ffi, _registry
 from ._enums import Status
+from ._part import Part
 from ._question import Question, Reply, ask
-from .context import Context, end, report_to
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from .context import Context, report_to
 
 
-class Delegate(_ffi.Owner):
+class Delegate(Part):
     """Says how licences are asked for. Not made itself: its subclasses are.
 
     Freed with close(), at the end of a ``with`` block, or when nobody keeps it. Inside the library it lives on while playbacks or the context use it,
     and so does the object where the library may still call its methods.
     """
 
+    _free = _ffi.lib.usher_delegate_free
+
     def __init__(self, context: Context) -> None:
         """For subclasses."""
-        self.context = context
-        self._handle = _abi.DelegateHandle()
-        self._lock = threading.Lock()
-        self._freed = True
+        super().__init__(context, _abi.DelegateHandle())
 
     def close(self) -> None:
         """Frees it; playbacks that use it go on. Again: does nothing."""
-        with self._lock:
-            if self._freed:
-                return
-            self._freed = True
-        end(self.context, _ffi.lib.usher_delegate_free, self._handle)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_freed", True) and not self.context.closed:
-            self._freed = True
-            _ffi.free_quietly(_ffi.lib.usher_delegate_free, self._handle)
+        super().close()
 
     @property
     def _result(self) -> object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from . import _abi, _ffi, _registry
 from ._enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, URLEncode
 from ._errors import InvalidArgumentError
+from ._part import Part
 from ._question import Causes, Question, Reply, ask
-from .context import Context, end, report_to
+from .context import Context, report_to
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
     from .playback import Playback
 
@@ -101,7 +101,7 @@ SPCCallback = Callable[[SPCRequest], Reply[bytes]]
 LATER after keeping the request."""
 
 
-class ResourceLoader(_ffi.Owner):
+class ResourceLoader(Part):
     """Loads what stands behind the URLs of one scheme (PTAVAssetResourceLoaderDelegate): certificate, SPC, key server, CKC.
 
         loader = usher.ResourceLoader(context, spc=make_spc, license_url=KEY_SERVER, certificate_file="fairplay.cer")
@@ -110,6 +110,8 @@ class ResourceLoader(_ffi.Owner):
     Serves every playback of its context; the context keeps it until close(), or until another takes over its scheme. A context with a loader lets
     items be played that have no licence delegate.
     """
+
+    _free = _ffi.lib.usher_loader_free
 
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[LoaderOptions]) -> None:
         """Makes a loader and registers it; one registered for the scheme before is replaced.
@@ -127,11 +129,8 @@ class ResourceLoader(_ffi.Owner):
         Raises:
             InvalidHandleError, InvalidArgumentError (also for a certificate file that cannot be read), ClosedError.
         """
-        self.context = context
+        super().__init__(context, _abi.LoaderHandle())
         self.scheme = (options.get("scheme") or "skd").lower()
-        self._handle = _abi.LoaderHandle()
-        self._lock = threading.Lock()
-        self._freed = True
         structure = _structure(options)
         structure.spc = _on_spc
         structure.user_data = _registry.add(_Source(weakref.ref(context), spc))
@@ -142,24 +141,9 @@ class ResourceLoader(_ffi.Owner):
 
     def close(self) -> None:
         """Unregisters it. Loading requests under way go on. Again: does nothing."""
-        with self._lock:
-            if self._freed:
-                return
-            self._freed = True
         if self.context._loaders.get(self.scheme) is self:
             self.context._loaders.pop(self.scheme, None)
-        end(self.context, _ffi.lib.usher_loader_free, self._handle)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_freed", True) and not self.context.closed:
-            self._freed = True
-            _ffi.free_quietly(_ffi.lib.usher_loader_free, self._handle)
+        super().close()
 
 
 @dataclass(frozen=True)

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from typing import TYPE_CHECKING
 
 from . import _abi, _ffi, _registry
 from ._enums import CloseMode
 from ._errors import InvalidHandleError
-from .context import Context, end
+from ._part import Part
+from .context import Context
 from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_payload, on_renewed
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from .delegate import Delegate
 
 
-class Player(_ffi.Owner):
+class Player(Part):
     """One screen. It plays one playback at a time; playing the next one is a zap. Freed with close() or at the end of a ``with`` block."""
+
+    _free = _ffi.lib.usher_player_free
 
     def __init__(self, context: Context) -> None:
         """Makes a player. Raises InvalidHandleError, ClosedError."""
-        self.context = context
-        self._handle = _abi.PlayerHandle()
+        super().__init__(context, _abi.PlayerHandle())
         self._playback: Playback | None = None
-        self._lock = threading.Lock()
-        self._freed = True
         _ffi.lib.usher_player_new(context._handle, ctypes.byref(self._handle))
         self._freed = False
         context._players[self._handle.value or 0] = self
@@ -113,25 +110,10 @@ class Player(_ffi.Owner):
 
     def close(self) -> None:
         """Stops and frees it. Again: does nothing."""
-        with self._lock:
-            if self._freed:
-                return
-            self._freed = True
-        end(self.context, _ffi.lib.usher_player_free, self._handle)
+        super().close()
         self._playback = None
 
     def _let_go(self) -> None:
         """Frees the playback it keeps, without waiting."""
         if self._playback is not None:
             self._playback.free()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_freed", True) and not self.context.closed:
-            self._freed = True
-            _ffi.free_quietly(_ffi.lib.usher_player_free, self._handle)

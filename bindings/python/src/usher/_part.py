@@ -1,0 +1,45 @@
+"""What belongs to a context and has a handle of its own: delegates, players, resource loaders."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from . import _ffi
+from .context import Context, end
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Part(_ffi.Owner):
+    """Freed once: by close(), at the end of a ``with`` block, or when nobody keeps it."""
+
+    _free: ClassVar[Any]
+    """The library's function that frees it."""
+
+    def __init__(self, context: Context, handle: Any) -> None:
+        self.context = context
+        self._handle = handle
+        self._lock = threading.Lock()
+        self._freed = True
+        """False: the library has made it."""
+
+    def close(self) -> None:
+        """Frees it. Again: does nothing."""
+        with self._lock:
+            if self._freed:
+                return
+            self._freed = True
+        end(self.context, self._free, self._handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_freed", True) and not self.context.closed:
+            self._freed = True
+            _ffi.free_quietly(self._free, self._handle)
