@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 KID = bytes.fromhex("00112233445566778899aabbccddeeff")
 KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
+CHALLENGE = usher.clear_key_request([KID])
+HEADER = "nv-authorizations"
 PERIOD_MS = 60_000
 REAL_TIMEOUT_S = 10.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 """At most; sanitizers and valgrind take patience."""

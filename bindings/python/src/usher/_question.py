@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -66,6 +67,8 @@ class Question(Generic[Answer]):
         self.tag = tag
         self._completion = completion
         self._answered = False
+        # Held while the library is told: who goes on because of the answer finds it answered.
+        self._lock = threading.RLock()
         # Weak: an exception that is kept as a cause has this object in its frames.
         self._reference = None if playback is None else weakref.ref(playback)
         self._causes = causes or (Causes() if playback is None else playback._causes)
@@ -78,7 +81,8 @@ class Question(Generic[Answer]):
     @property
     def answered(self) -> bool:
         """answer() or fail() succeeded."""
-        return self._answered
+        with self._lock:
+            return self._answered
 
     def answer(self, value: Answer) -> None:
         """Answers.
@@ -87,8 +91,7 @@ class Question(Generic[Answer]):
             InvalidCompletionError: answered before, or too late: the answer does nothing.
             InvalidArgumentError: no possible answer; the question stays open.
         """
-        self._complete(value)
-        self._answered = True
+        self._tell(lambda: self._complete(value))
 
     def fail(self, cause: BaseException | None = None) -> None:
         """Says that there is no answer.
@@ -101,11 +104,15 @@ class Question(Generic[Answer]):
         """
         before = self._causes.swap(self._fails_as, cause)  # first, since who waits may go on before the call returns
         try:
-            self._complete(None)
+            self._tell(lambda: self._complete(None))
         except BaseException:
             self._causes.swap(self._fails_as, before)
             raise
-        self._answered = True
+
+    def _tell(self, complete: Callable[[], object]) -> None:
+        with self._lock:
+            complete()
+            self._answered = True
 
     def _complete(self, value: Answer | None) -> None:
         raise NotImplementedError

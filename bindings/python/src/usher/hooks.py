@@ -83,8 +83,7 @@ class HookCall(Question[Answer], Generic[Answer]):
 
     def answer_builtin(self) -> None:
         """Answers with what the built-in behaviour makes of it. Raises InvalidCompletionError as answer() does."""
-        _ffi.lib.usher_complete_builtin(self._completion)
-        self._answered = True
+        self._tell(lambda: _ffi.lib.usher_complete_builtin(self._completion))
 
     def _complete(self, value: Any) -> None:
         if self.hook is Hook.HEADERS:

@@ -14,11 +14,10 @@ import fps_stage
 import usher
 import v2_stage
 from fps_stage import CDM
-from stage import KID, Stage
+from stage import CHALLENGE, Stage
 from usher.testing.headend import Fault
 
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([KID])
 
 
 def fail(told: Told, call: Callable[[], object]) -> None:

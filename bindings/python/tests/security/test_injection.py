@@ -15,13 +15,12 @@ from raw import RawServer, reply
 import usher
 import v2_stage
 from fps_stage import CDM
-from stage import KID, Stage
+from stage import CHALLENGE, Stage
 from usher.testing.headend import Fault, KeySystem
 
 CRLF = "a\r\nX-Injected: 1"
 POISONS = pytest.mark.parametrize("poison", ["a\rb", "a\nb", CRLF, "a\0b"], ids=["CR", "LF", "CRLF", "NUL"])
 ENDS = pytest.mark.parametrize("poison", ["a\rX-Injected: 1", "a\nX-Injected: 1", CRLF, "a\0b"], ids=["CR", "LF", "CRLF", "NUL"])
-CHALLENGE = usher.clear_key_request([KID])
 
 
 def nothing_injected(stage: Stage) -> None:

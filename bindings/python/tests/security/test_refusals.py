@@ -13,10 +13,9 @@ from raw import RawServer, endless, reply
 import usher
 import v2_stage
 from fps_stage import CDM
-from stage import KID, Stage
+from stage import CHALLENGE, Stage
 from usher.testing.headend import Fault
 
-CHALLENGE = usher.clear_key_request([KID])
 CLEARKEY = usher.KeySystem.CLEARKEY
 
 # ---- plain http ------------------------------------------------------------------------------------------------------

@@ -10,12 +10,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import usher
+from stage import KEY, KID
 from stage import REAL_TIMEOUT_S as SHORT_TIMEOUT_S
 from usher import _registry
 from usher.testing.headend import HeadEnd
 
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 REAL_TIMEOUT_S = 2 * SHORT_TIMEOUT_S
 
 

@@ -15,10 +15,10 @@ import pytest
 from aio_stage import KEY, KID, AioStage, story
 
 import usher
+from stage import CHALLENGE
 from usher.testing.headend import Fault, HeadEnd
 
 E = usher.EventType
-CHALLENGE = usher.clear_key_request([KID])
 ANY = 2**32 - 1
 
 

@@ -12,13 +12,12 @@ import pytest
 from aio_stage import KEY, KID, AioStage, story
 
 import usher
+from stage import CHALLENGE, HEADER
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 
 E = usher.EventType
 CLEARKEY, FAIRPLAY = usher.KeySystem.CLEARKEY, usher.KeySystem.FAIRPLAY
-CHALLENGE = usher.clear_key_request([KID])
-HEADER = "nv-authorizations"
 NO_SESSIONS = {"ssm_required": "never"}
 
 

@@ -14,11 +14,10 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE
 from usher import _ffi
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-CHALLENGE = usher.clear_key_request([KID])
 MODES = ["threaded", "pumped"]
 KINDS = ["token", "payload"]
 
@@ -121,6 +120,23 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
     asked.stage.settle()
     assert asked.was_used()
     assert asked.request.answered
+
+
+def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows from an answer may come before answer() returns."""
+    asked, seen = asking(), []
+    request, tell = asked.request, asked.request._complete
+    reader = threading.Thread(target=lambda: seen.append(request.answered))
+
+    def complete(value: Any) -> None:
+        tell(value)
+        reader.start()
+        reader.join(0.1)  # at most: it may wait for answer()
+
+    monkeypatch.setattr(request, "_complete", complete)
+    request.answer(asked.good)
+    reader.join(10)
+    assert seen == [True]
 
 
 @pytest.mark.breaks_rules("late-beat")

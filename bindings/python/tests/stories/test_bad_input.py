@@ -12,11 +12,11 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import KID
 from usher import _abi
 from usher.testing.headend import Fault
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
 
 
 def status(function: Any, *arguments: Any) -> usher.Status:

@@ -13,11 +13,10 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([KID])
 pytestmark = pytest.mark.callback_errors
 
 

@@ -7,46 +7,16 @@ from typing import Any
 
 import pytest
 from conftest_types import Stage, StageFactory
+from token_stage import Tokens, played, sent_tokens
 
 import usher
+from stage import CHALLENGE, HEADER, KEY, KID
 from usher.testing.headend import Fault
 
 E = usher.EventType
 S = usher.Status
 R = usher.Resetup
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([KID])
-HEADER = "nv-authorizations"
-
-
-class Tokens:
-    """A token callback that hands out a fresh token each time, and notes when it was asked."""
-
-    def __init__(self, stage: Stage, *answers: Any) -> None:
-        self.stage, self.answers = stage, list(answers)
-        self.given: list[str] = []
-        self.requests: list[usher.TokenRequest] = []
-
-    def __call__(self, request: usher.TokenRequest) -> Any:
-        self.requests.append(request)
-        if self.answers:
-            return self.answers.pop(0)
-        self.given.append(self.stage.headend.content_token(jti=f"token-{len(self.requests)}"))
-        return self.given[-1]
-
-
-def played(stage: Stage, tokens: Any, token: str | None = None, **options: Any) -> usher.Playback:
-    """A playback with this callback, set up."""
-    playback = stage.player.play(token, delegate=stage.delegate(token_callback=tokens, **options))
-    stage._playbacks.append(playback)
-    stage.settle()
-    return playback
-
-
-def sent_tokens(stage: Stage, route: str) -> list[str]:
-    return [(entry.header(HEADER) or "").split(",")[0] for entry in stage.sent(route)]
 
 
 # ---- the token callback ----------------------------------------------------------------------------------------------
@@ -64,7 +34,7 @@ def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
 def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> None:
     """Without an initial token even the first licence calls back; set-up and licence share the answer (protocol.md: Licences)."""
     tokens = Tokens(stage)
-    assert stage.clear_keys(played(stage, tokens)) == {KID: KEY}
+    assert stage.clear_keys(played(stage, tokens, None)) == {KID: KEY}
     assert len(tokens.requests) == 1
     assert sent_tokens(stage, "setup") == sent_tokens(stage, "license") == tokens.given
 
@@ -317,7 +287,7 @@ def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
     """Whoever has the token first: a token given by the host ends the question
     (protocol.md: Licences; delegates.md: Content tokens that come late, or go stale)."""
     tokens = Tokens(stage, usher.LATER)
-    playback = played(stage, tokens)
+    playback = played(stage, tokens, None)
     mine = stage.headend.content_token("mine")
     playback.set_content_token(mine)
     stage.settle()

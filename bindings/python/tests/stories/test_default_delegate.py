@@ -8,15 +8,12 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE, HEADER, KEY, KID
 from usher.testing import fairplay
 from usher.testing.headend import Fault, widevine_license
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 CLEARKEY, FAIRPLAY, WIDEVINE = usher.KeySystem.CLEARKEY, usher.KeySystem.FAIRPLAY, usher.KeySystem.WIDEVINE
-CHALLENGE = usher.clear_key_request([KID])
-HEADER = "nv-authorizations"
 IDENTIFIER = fairplay.identifier("movie", KID, bytes(16))
 SKD = fairplay.skd_url("movie", KID, bytes(16))
 

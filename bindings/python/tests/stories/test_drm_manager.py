@@ -11,10 +11,9 @@ import pytest
 from conftest_types import Stage
 
 import usher
+from stage import KEY, KID
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 
 
 class Named(usher.SSPDelegate):

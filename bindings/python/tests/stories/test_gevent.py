@@ -10,12 +10,12 @@ import pytest
 from conftest_types import StageFactory
 
 import usher
+from stage import KID
 
 gevent = pytest.importorskip("gevent")
 from gevent.event import AsyncResult  # noqa: E402
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
 READ = 1
 
 

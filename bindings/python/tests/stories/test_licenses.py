@@ -10,11 +10,10 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import KEY, KID
 from usher.testing.headend import Fault, ckc, playready_license, widevine_license
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 SYSTEMS = {
     "clearkey": usher.KeySystem.CLEARKEY,
     "fairplay": usher.KeySystem.FAIRPLAY,

@@ -6,12 +6,12 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE
 from usher.testing.headend import Fault
 
 E = usher.EventType
 S = usher.SessionState
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")])
 PAUSE = usher.Suspend.PAUSE
 
 

@@ -12,17 +12,14 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE, HEADER, KEY, KID
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 KEY_2 = bytes.fromhex("0123456789abcdef0123456789abcdef")
 KID_2 = bytes.fromhex("aa112233445566778899aabbccddeeff")
 CLEARKEY, FAIRPLAY = usher.KeySystem.CLEARKEY, usher.KeySystem.FAIRPLAY
-CHALLENGE = usher.clear_key_request([KID])
-HEADER = "nv-authorizations"
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE
 from usher.testing.headend import Fault
 
 E = usher.EventType
 S = usher.Status
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")])
 LegacyCodes = usher.LegacyCodes
 
 SSM_CODES = [1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001]

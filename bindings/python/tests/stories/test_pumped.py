@@ -14,12 +14,11 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE
 from usher import _abi, _registry
 from usher.testing.headend import Fault
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-CHALLENGE = usher.clear_key_request([KID])
 ANY = 2**32 - 1
 
 

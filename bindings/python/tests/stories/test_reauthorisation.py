@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from conftest_types import Stage, StageFactory
+from token_stage import Tokens, played, sent_tokens
 
 import usher
+from stage import CHALLENGE, KEY, KID
 from usher.testing.headend import Fault
 
 E = usher.EventType
 S = usher.Status
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([KID])
-HEADER = "nv-authorizations"
-
-
-class Tokens:
-    """A token callback; `hold` keeps its questions for the story."""
-
-    def __init__(self, stage: Stage, hold: bool = False) -> None:
-        self.stage, self.hold = stage, hold
-        self.requests: list[usher.TokenRequest] = []
-        self.given: list[str] = []
-
-    def __call__(self, request: usher.TokenRequest) -> Any:
-        self.requests.append(request)
-        if self.hold:
-            return usher.LATER
-        self.given.append(self.stage.headend.content_token(serial=f"fresh-{len(self.requests)}"))
-        return self.given[-1]
-
-
-def played(stage: Stage, tokens: Any, **options: Any) -> usher.Playback:
-    playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens, **options))
-    stage._playbacks.append(playback)
-    stage.settle()
-    return playback
-
-
-def sent_tokens(stage: Stage, route: str) -> list[str]:
-    return [(entry.header(HEADER) or "").split(",")[0] for entry in stage.sent(route)]
 
 
 @pytest.fixture

@@ -13,15 +13,12 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import CHALLENGE, HEADER, KEY, KID
 from usher import _ffi
 from usher.testing.headend import Fault
 
 E = usher.EventType
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 CLEARKEY = usher.KeySystem.CLEARKEY
-CHALLENGE = usher.clear_key_request([KID])
-HEADER = "nv-authorizations"
 STEPS = ["content_identifier", "certificate", "http_headers", "license_url", "license_body", "license_from_reply"]
 LICENSE_STEPS = STEPS[2:]
 

@@ -6,12 +6,11 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
+from stage import KEY, KID
 from usher.testing.headend import Fault
 
 E = usher.EventType
 S = usher.SessionState
-KID = bytes.fromhex("00112233445566778899aabbccddeeff")
-KEY = bytes.fromhex("ffeeddccbbaa99887766554433221100")
 
 
 def screen(stage: Stage) -> usher.Player:
