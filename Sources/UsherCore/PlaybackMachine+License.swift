@@ -154,12 +154,12 @@ extension PlaybackMachine {
         flows[index].phase = .waiting
         flows[index].resends += 1
         flows[index].denial = Denial(failure: failure, origin: origin, generation: generation)
-        return performAll(session.foreignAnswered(now: now), now: now)
+        return goingOn(perform(session.foreignAnswered(now: now), now: now), now: now)
       }
       if flows[index].isOpening { return openingDenied(index, request, failure, origin, ownTeardowns: ownTeardowns, now: now) }
       if mayAsk, mayReauthorise(flows[index], failure) {
         let actions = reauthorise(index, Denial(failure: failure, origin: origin, generation: generation))
-        return actions + (isForeign ? perform(session.foreignAnswered(now: now), now: now) : []) + restartIfFinished(now: now) + pump(now: now)
+        return goingOn(actions + (isForeign ? perform(session.foreignAnswered(now: now), now: now) : []), now: now)
       }
       let isStale = isForeign && !mayAsk && failure.isDenial && mayBeStale(generation, index)
       let flow = flows.remove(at: index)
@@ -167,7 +167,7 @@ extension PlaybackMachine {
       var actions = denied(flow, isStale ? WireFailure(.timeout) : failure, origin, now: now)
       guard isForeign else { return actions }
       actions += perform(session.foreignAnswered(now: now), now: now)
-      return actions + restartIfFinished(now: now) + pump(now: now)
+      return goingOn(actions, now: now)
     }
   }
 
@@ -208,7 +208,7 @@ extension PlaybackMachine {
       hasLicense = true
       actions.append(.deliverLicense(flow.id))
     }
-    return actions + restartIfFinished(now: now) + pump(now: now)
+    return goingOn(actions, now: now)
   }
 
   private mutating func openingDenied(
@@ -230,7 +230,7 @@ extension PlaybackMachine {
       var fields = SessionFields()
       fields.token = failure.token
       let opened = perform(session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
-      return opened + denied(flow, failure, origin, now: now) + restartIfFinished(now: now) + pump(now: now)
+      return goingOn(opened + denied(flow, failure, origin, now: now), now: now)
     }
     let isLost = failure.mayHaveTakenEffect && policy.opening == .license
     var actions: [Action] = []
@@ -239,7 +239,7 @@ extension PlaybackMachine {
       error.orphanPossible = isLost
       actions.append(.failLicense(flow.id, error))
     }
-    return actions + perform(session.openingFailed(request, orphanPossible: isLost), now: now) + restartIfFinished(now: now) + pump(now: now)
+    return goingOn(actions + perform(session.openingFailed(request, orphanPossible: isLost), now: now), now: now)
   }
 
   private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
@@ -272,7 +272,7 @@ extension PlaybackMachine {
     if !flow.isRenewal && !flow.isAuxiliary { hasLicense = true }
     if !flow.isAbandoned { actions.insert(.deliverLicense(flow.id), at: 0) }
     if flow.isForeign { actions += perform(session.foreignAnswered(now: now), now: now) }
-    return actions + restartIfFinished(now: now) + pump(now: now)
+    return goingOn(actions, now: now)
   }
 
   /// How the session is kept alive, as the first licence reply says.

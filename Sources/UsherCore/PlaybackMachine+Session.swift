@@ -53,15 +53,14 @@ extension PlaybackMachine {
 
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     if hasRenewalInFlight, let later = session.renewalStillUnderWay(now: now) { return [.setTimer(later)] }
-    return performAll(session.timerFired(now: now), now: now)
+    return goingOn(perform(session.timerFired(now: now), now: now), now: now)
   }
 
-  /// The session's actions, and what they make possible.
-  mutating func performAll(_ actions: [SSMSession.Action], now: Milliseconds) -> [Action] {
-    var result = perform(actions, now: now)
-    result += restartIfFinished(now: now)
-    result += pump(now: now)
-    return result
+  /// The actions, and what they make possible: the session that follows, licences that waited.
+  mutating func goingOn(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
+    actions += restartIfFinished(now: now)
+    actions += pump(now: now)
+    return actions
   }
 
   /// - Parameter ownTeardowns: whether other sessions of this context were being given back to the same head-end.
@@ -74,7 +73,7 @@ extension PlaybackMachine {
     case .heartbeat: actions = session.heartbeatReplied(request, outcome, now: now)
     case .teardown: actions = session.teardownReplied(request, outcome, now: now)
     }
-    return performAll(actions, now: now)
+    return goingOn(perform(actions, now: now), now: now)
   }
 
   /// Set-up was denied with 401 or 403, for the first time, and the token callback may have a better token: it is asked, then set-up begins anew.

@@ -142,7 +142,7 @@ package struct PlaybackMachine {
     }
   }
 
-  /// What its owner looks at after each step.
+  /// What its owner looks at around each step.
   package struct Standing {
     package let sessionState: SessionState
     package let isStarted: Bool

@@ -67,14 +67,16 @@ extension Engine {
     // No answer is taken from here on; the machine hears of it when it knows of the close, so that the questions' ends are no errors to it.
     let questions = ([entry.tokenAsk, entry.payloadAsk].compactMap { $0 } + entry.hookAsks).filter { $0.shut() }
     let requests = entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
-    step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
-    withdrawUnsent(requests)
+    // Before its end may be told, which is the last of it; who hears of these finds it closed.
+    entry.shared.publish(.ended)
     timers.cancel(entry.tokenTimer)
-    for question in questions { question.end(status) }
     for (_, pin) in entry.held { entry.delegate.tokenMap?.release(pin) }
     entry.held = []
     endCertificates(of: entry, status)
     endLoads(entry, status)
+    step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
+    withdrawUnsent(requests)
+    for question in questions { question.end(status) }
   }
 
   /// What still waits for its place goes out no more: nothing follows the end, or the teardown.
@@ -95,23 +97,20 @@ extension Engine {
   /// Kept out of `step`, which is compiled anew for each thing that can happen.
   @inline(never)
   private func follow(_ entry: PlaybackEntry, _ actions: [PlaybackMachine.Action]) {
-    let before = entry.machine.standing()
-    entry.shared.publish(before.sessionState)
+    let reached = entry.machine.standing()
+    entry.shared.publish(reached.sessionState)
     // Before a set-up that follows goes out: of that one it is not news.
-    let hasGivenBack = trackTeardown(entry, before)
+    let hasGivenBack = trackTeardown(entry, reached)
     perform(actions, entry)
     if hasGivenBack { letContestedGoOn() }
-    let now = entry.machine.standing()
-    entry.shared.publish(now.sessionState)
-    if entry.setupStatus == nil, now.sessionState == .none, now.isStarted { endSetupWaits(entry, .ok) }
-    let isOpen = !now.isClosedTold || now.isGivingBack
+    let settled = entry.machine.standing()
+    entry.shared.publish(settled.sessionState)
+    if entry.setupStatus == nil, settled.sessionState == .none, settled.isStarted { endSetupWaits(entry, .ok) }
+    if settled.isFinished, playbacks.remove(entry.id) != nil { timers.cancel(entry.sessionTimer) }
+    let isOpen = !settled.isClosedTold || settled.isGivingBack
     if isOpen != entry.isOpen {
       entry.isOpen = isOpen
       openCount += isOpen ? 1 : -1
-    }
-    if now.isFinished, playbacks.remove(entry.id) != nil {
-      timers.cancel(entry.sessionTimer)
-      if entry.isOpen { openCount -= 1 }
       checkClosed()
     }
   }
@@ -154,7 +153,6 @@ extension Engine {
         for wait in entry.closeWaits { endCloseWait(wait, entry.id) }
         entry.closeWaits = []
         entry.callbacks = PlaybackCallbacks()
-        checkClosed()
       }
     }
   }
@@ -190,14 +188,14 @@ extension Engine {
   }
 
   /// Knows which slots are being given back. True: one was.
-  private func trackTeardown(_ entry: PlaybackEntry, _ machine: PlaybackMachine.Standing) -> Bool {
-    let isContested = machine.waitsForOwnTeardowns
+  private func trackTeardown(_ entry: PlaybackEntry, _ standing: PlaybackMachine.Standing) -> Bool {
+    let isContested = standing.waitsForOwnTeardowns
     if isContested != entry.isContested {
       entry.isContested = isContested
       if isContested { contested.insert(entry.id) } else { contested.remove(entry.id) }
     }
     let wasGivingBack = entry.isGivingBack
-    let isGivingBack = machine.isGivingBack
+    let isGivingBack = standing.isGivingBack
     guard isGivingBack != wasGivingBack else { return false }
     entry.isGivingBack = isGivingBack
     if isGivingBack { givingBack.insert(entry.id) } else { givingBack.remove(entry.id) }
@@ -311,7 +309,7 @@ extension Engine {
   /// Behind what the playback's lane still has to tell, so that who waited finds its observers told. In pumped mode they are told when the host pumps,
   /// which is not waited for.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
-    if pump == nil, executor.hasJobs(id) { call(id) { wait.end(.ok) } } else { wait.end(.ok) }
+    if executor.isBusy(id) { call(id) { wait.end(.ok) } } else { wait.end(.ok) }
   }
 
   /// Any thread but a callback's: waits until a playback is closed.

@@ -6,8 +6,8 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// Jobs queued or running.
   var pending: Int { get }
-  /// Whether some of the lane are.
-  func hasJobs(_ lane: UInt64) -> Bool
+  /// Whether some of the lane are that end without the host's doing.
+  func isBusy(_ lane: UInt64) -> Bool
   /// Runs what is queued, then ends. Not from a callback.
   func shutDown()
 }
@@ -41,7 +41,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   var pending: Int { monitor.locked { jobCount } }
 
-  func hasJobs(_ lane: UInt64) -> Bool { monitor.locked { lanes[lane] != nil } }
+  func isBusy(_ lane: UInt64) -> Bool { monitor.locked { lanes[lane] != nil } }
 
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
     var help = Help.none
@@ -64,7 +64,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private enum Help { case none, waking, starting }
 
-  /// Inside the lock: what has a thread come for what is ready.
+  /// Inside the lock: who is to come for what is ready, and is counted as coming; `bring` has it come.
   private func sendForOne() -> Help {
     guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true
@@ -73,7 +73,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return .starting
   }
 
-  /// After the lock: who is woken would else have to wait for it at once.
+  /// After the lock, since who is woken would else have to wait for it at once.
   private func bring(_ help: Help) {
     switch help {
     case .none: break

@@ -24,6 +24,10 @@ package final class Monitor {
     return up_monitor_wait_until(raw, instant) != 0
   }
 
+  /// Changes something, then wakes who waits, if `body` says so: after the lock, since who is woken would else have to wait for it at once.
+  package func change(_ body: () -> Bool) { if locked(body) { broadcast() } }
+
+  /// Inside `locked` or after it.
   package func signal() { if let raw { up_monitor_signal(raw) } }
   package func broadcast() { if let raw { up_monitor_broadcast(raw) } }
 }

@@ -29,8 +29,8 @@ package final class PumpedExecutor: CallbackExecutor {
 
   package var pending: Int { monitor.locked { jobs.count + running } }
 
-  /// Of any lane: one thread pumps, so one queue keeps every lane's order.
-  package func hasJobs(_ lane: UInt64) -> Bool { pending > 0 }
+  /// They end when the host pumps.
+  package func isBusy(_ lane: UInt64) -> Bool { false }
 
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
     monitor.locked {
@@ -49,7 +49,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Inside the lock. True: it was not signalled before.
+  /// Inside the lock. True: it became readable just now.
   @discardableResult
   private func signal() -> Bool {
     guard !jobs.isEmpty, !isSignalled else { return false }

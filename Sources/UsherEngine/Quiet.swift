@@ -41,13 +41,11 @@ package final class Quiet {
 
   /// Wakes who waits if `happen`, inside the lock, may have fulfilled a wish.
   private func tell(_ happen: () -> Bool) {
-    let isNews = monitor.locked { () -> Bool in
+    monitor.change {
       let isNews = happen()
       if isNews { changes &+= 1 }
       return isNews
     }
-    // After the lock: who is woken would else have to wait for it at once.
-    if isNews { monitor.broadcast() }
   }
 
   /// Waits until no more than so many transfers and callbacks are under way.

@@ -80,7 +80,7 @@ enum ReplyDecoder {
   static let unusable = "the answer has no usable session token"
 
   static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    // Most are JSON.
+    // No page begins so, but most answers do.
     guard body.first != 0x7B, let start = body.prefix(64).firstIndex(of: 0x3C) else { return false }
     let rest = body[start...]
     return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")

@@ -77,6 +77,7 @@ struct RequestQueue {
   mutating func free(_ origin: [UInt8]) {
     guard let lane = find(origin) else { return }
     lane.underWay = max(0, lane.underWay - 1)
+    // It was found last, so it is the first.
     if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() }
   }
 
@@ -99,7 +100,8 @@ struct RequestQueue {
   private mutating func lane(_ origin: [UInt8]) -> Lane {
     if let lane = find(origin) { return lane }
     let lane = Lane(origin: origin, bound: least)
-    lanes.insert(lane, at: 0)
+    lanes.append(lane)
+    lanes.swapAt(0, lanes.count - 1)
     return lane
   }
 

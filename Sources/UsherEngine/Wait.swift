@@ -11,9 +11,10 @@ package final class Wait<Value> {
 
   /// The first value counts.
   package func end(_ newValue: Value) {
-    monitor.locked { if value == nil { value = newValue } }
-    // After the lock: who is woken would else have to wait for it at once.
-    monitor.broadcast()
+    monitor.change {
+      if value == nil { value = newValue }
+      return true
+    }
     onEnd?()
   }
 

@@ -81,7 +81,7 @@ import Testing
 
   @Test func headerSafety_whereverTheByteStands() {
     for count in 1...33 {
-      for filler in [0x01, 0x09, 0x0B, 0x80, 0x8A, 0x8D, 0xFF] as [UInt8] {
+      for filler in [0x01, 0x09, 0x0B, 0x0F, 0x10, 0x1F, 0x7F, 0x80, 0x8A, 0x8D, 0xFF] as [UInt8] {
         let safe = [UInt8](repeating: filler, count: count)
         #expect(safe.withUnsafeBufferPointer { isHeaderSafe($0) })
         for at in 0..<count {

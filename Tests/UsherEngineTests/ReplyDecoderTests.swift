@@ -72,6 +72,12 @@ import Testing
     }
   }
 
+  @Test func markup_insideAnObject_isNoWebPage() {
+    let body = #"{"message":"<html>","sessionToken":"t"}"#
+    #expect(text(fields(setup(200, body))?.token) == "t")
+    #expect(fields(ReplyDecoder.ssm(response(200, body), .teardown)) != nil)
+  }
+
   @Test(arguments: [#"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, "[]", "5", "\"text\""])
   func heartbeat_answeredWithAnUnusableToken_isProtocolError(body: String) {
     let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat))

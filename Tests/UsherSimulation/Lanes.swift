@@ -13,7 +13,7 @@ final class Lanes: CallbackExecutor {
   init(cap: Int) { self.cap = cap }
 
   var pending: Int { lanes.count }
-  func hasJobs(_ lane: UInt64) -> Bool { lanes[lane] != nil }
+  func isBusy(_ lane: UInt64) -> Bool { lanes[lane] != nil }
   var isReady: Bool { !ready.isEmpty && blocked.count < cap }
   /// When a lane, or the next thread, is free again.
   var nextFree: Milliseconds? { blocked.map(\.until).min() }

@@ -11,12 +11,6 @@ static void on_event(const usher_event *event, void *user_data) {
   struct session *session = user_data;
   timeline_event(session->timeline, event);
   if (event->error.must_stop) stop_set(session->stop, STOP_EVENT);
-  if (event->type == USHER_EVENT_PLAYBACK_CLOSED) {
-    pthread_mutex_lock(&session->stop->mutex);
-    session->closed_told = true;
-    pthread_cond_broadcast(&session->stop->changed);
-    pthread_mutex_unlock(&session->stop->mutex);
-  }
 }
 
 /* Payload callback: where licence renewals keep the session alive, each wants a fresh challenge. Clear Key's is always the same. */
@@ -94,21 +88,11 @@ int32_t session_get_keys(struct session *session, struct keyring *ring, struct l
   return status;
 }
 
-/* usher_playback_wait_closed() says it is closed; the observer's thread may be about to say so. Waits for that too, so the timeline is whole. */
-static void wait_until_told(struct session *session) {
-  uint64_t until = clock_ms() + 1000;
-  struct timespec at = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
-  pthread_mutex_lock(&session->stop->mutex);
-  while (!session->closed_told && clock_ms() < until) pthread_cond_timedwait(&session->stop->changed, &session->stop->mutex, &at);
-  pthread_mutex_unlock(&session->stop->mutex);
-}
-
 void session_close(struct session *session) {
   if (session->playback) {
     usher_playback_close(session->playback, USHER_CLOSE_DEFAULT);
     int32_t status = usher_playback_wait_closed(session->playback, CLOSE_WAIT_MS);
-    if (status == USHER_OK) wait_until_told(session);
-    else timeline_failure(session->timeline, "close did not end", status);
+    if (status != USHER_OK) timeline_failure(session->timeline, "close did not end", status);
   }
   usher_playback_free(session->playback);
   usher_player_free(session->player);

@@ -17,7 +17,6 @@ struct session {
   struct timeline *timeline;
   struct stop *stop;
   bool verbose;
-  bool closed_told; /* USHER_EVENT_PLAYBACK_CLOSED came; guarded by stop->mutex */
   char challenge[CLEAR_KEY_REQUEST_MAX]; /* what a Clear Key CDM asks for */
   size_t challenge_size;
 };

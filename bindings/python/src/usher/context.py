@@ -65,7 +65,7 @@ class Context(_ffi.Owner):
     that calls it, all in order; ``pump_fd`` is readable while some are due. Sessions are kept alive however seldom pump() is called. The thread
     that pumped last may not wait for what could need it: there wait_session(), wait_closed(), get_license(), get_certificate(), shutdown() and
     play() with a sync delegate raise WouldDeadlockError, as inside any callback; use request_license(), request_certificate() and events, or
-    ``usher.aio``. Another thread's wait_closed() returns once a pump has told PLAYBACK_CLOSED.
+    ``usher.aio``. Another thread's wait_closed() does not wait for a pump: PLAYBACK_CLOSED may be told later.
 
     **Exceptions in callbacks** never reach the library. One is kept in ``last_callback_error`` and handed to ``on_callback_error(name, error)``
     (default: ``threading.excepthook``, which prints it). A callback that was asked for something has then answered "there is none", so what it was

@@ -253,6 +253,21 @@ def test_load_ofAClosedPlayback_isRefused_andNothingIsAsked(stage: Stage) -> Non
     assert (told.futures, stage.routes()) == ([], [])
 
 
+def test_close_whileAKeyLoads_endsTheLoadBeforeItTellsTheEnd(stage: Stage) -> None:
+    """After PLAYBACK_CLOSED nothing is told of it (docs/threading.md: Callbacks)."""
+    ready(stage)
+    order: list[str] = []
+    loader(stage)
+    stage.context.add_observer(lambda event: order.append(event.type.name))
+    stage.headend.faults.add("ckc", Fault.stall())
+    playback = play(stage)
+    playback.load_resource(SKD, callback=lambda load: order.append(type(load.exception()).__name__))
+    stage.headend.wait_held()
+    playback.close()
+    stage.settle()
+    assert order == ["ClosedError", "PLAYBACK_CLOSED"]
+
+
 # ---- time ------------------------------------------------------------------------------------------------------------
 
 

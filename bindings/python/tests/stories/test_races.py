@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from conftest_types import Stage, StageFactory
 
@@ -475,6 +477,54 @@ def test_context_shutDownInTooShortATime_saysHowManyAreOpen(stage: Stage) -> Non
     stage.context.advance(1_000)
     assert closing.result(5) == 1
     stage.headend.restart()
+
+
+def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.stall("before"))
+    stage.play()
+    stage.advance(60_000)
+    stage.headend.wait_held()
+    closing = stage.call(stage.context.shutdown)
+    stage.wait_timer(3_000)
+    stage.advance(3_000)
+    assert stage.routes() == ["setup", "heartbeat", "teardown"]
+    assert closing.result(5) == 0, "the beat that is still under way holds no slot"
+    stage.headend.release()
+
+
+def test_close_beforeTheCertificateCame_endsTheRequestBeforeItTellsTheEnd(stage: Stage) -> None:
+    order: list[str] = []
+    stage.context.add_observer(lambda event: order.append(event.type.name))
+    stage.headend.faults.add("certificate", Fault.stall())
+    playback = stage.play(delegate=stage.delegate(certificate_url=stage.headend.certificate_url("fairplay"), ssm_url=None))
+    playback.request_certificate(callback=lambda answer: order.append(type(answer.exception()).__name__))
+    stage.headend.wait_held()
+    playback.close()
+    stage.settle()
+    assert order == ["ClosedError", "PLAYBACK_CLOSED"]
+
+
+def test_waitClosed_whileTheOnlyCallbackThreadIsBusyWithAnother_returns(stage: Stage) -> None:
+    """Nothing is left to tell of this playback, so nothing is waited for."""
+    asked, gate = threading.Event(), threading.Event()
+
+    def token(request: usher.TokenRequest) -> None:
+        asked.set()
+        gate.wait(10)
+
+    with usher.Context(proxy="", callback_threads_max=1) as context:
+        delegate = usher.SSPDelegate(
+            context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, token_callback=token, jitter_permille=usher.OFF
+        )
+        busy, player = usher.Player(context), usher.Player(context)
+        busy.play(delegate=delegate)
+        assert asked.wait(10)
+        playback = player.play(stage.headend.content_token(), delegate=delegate)
+        playback.wait_session()
+        playback.close()
+        playback.wait_closed(5_000)
+        gate.set()
+    assert not stage.headend.sessions.active()
 
 
 # ---- sync mode -----------------------------------------------------------------------------------------------------------
