@@ -1,4 +1,4 @@
-"""What belongs to a context and has a handle of its own: delegates, players, resource loaders."""
+"""What belongs to a context and has a handle of its own: delegates, players, playbacks, resource loaders."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ class Part(_ffi.Owner):
 
     def close(self) -> None:
         """Frees it. Again: does nothing."""
+        self._give_back()
+
+    def _give_back(self) -> None:
         with self._lock:
             if self._freed:
                 return
@@ -40,6 +43,6 @@ class Part(_ffi.Owner):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_freed", True) and not self.context.closed:
+        if not getattr(self, "_freed", True) and self._handle.value and not self.context.closed:
             self._freed = True
             _ffi.free_quietly(self._free, self._handle)

@@ -80,7 +80,7 @@ class Question(Generic[Answer]):
 
     @property
     def answered(self) -> bool:
-        """answer() or fail() succeeded."""
+        """It has its answer, or was told that there is none. Waits for a call that is about to."""
         with self._lock:
             return self._answered
 
@@ -91,7 +91,7 @@ class Question(Generic[Answer]):
             InvalidCompletionError: answered before, or too late: the answer does nothing.
             InvalidArgumentError: no possible answer; the question stays open.
         """
-        self._tell(lambda: self._complete(value))
+        self._complete(value)
 
     def fail(self, cause: BaseException | None = None) -> None:
         """Says that there is no answer.
@@ -102,19 +102,22 @@ class Question(Generic[Answer]):
         Raises:
             InvalidCompletionError: as answer() does.
         """
-        before = self._causes.swap(self._fails_as, cause)  # first, since who waits may go on before the call returns
-        try:
-            self._tell(lambda: self._complete(None))
-        except BaseException:
-            self._causes.swap(self._fails_as, before)
-            raise
-
-    def _tell(self, complete: Callable[[], object]) -> None:
         with self._lock:
-            complete()
+            before = self._causes.swap(self._fails_as, cause)  # first, since who waits may go on before the call returns
+            try:
+                self._complete(None)
+            except BaseException:
+                self._causes.swap(self._fails_as, before)
+                raise
+
+    def _tell(self, function: Callable[..., object], *arguments: object) -> None:
+        """Calls what completes it in the library."""
+        with self._lock:
+            function(self._completion, *arguments)
             self._answered = True
 
     def _complete(self, value: Answer | None) -> None:
+        """Makes of it what C takes, then `_tell`s the library."""
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:

@@ -75,7 +75,7 @@ class CustomerRequest(Question[LicenseResponse]):
 
     def _complete(self, value: LicenseResponse | None) -> None:
         if value is None:
-            _ffi.lib.usher_complete_license(self._completion, None)
+            self._tell(_ffi.lib.usher_complete_license, None)
             return
         license = _abi.CustomerLicense(
             struct_size=ctypes.sizeof(_abi.CustomerLicense),
@@ -87,7 +87,7 @@ class CustomerRequest(Question[LicenseResponse]):
             service_code=value.service_code,
             message=_ffi.c_string(value.message or None, "message"),
         )
-        _ffi.lib.usher_complete_license(self._completion, ctypes.byref(license))
+        self._tell(_ffi.lib.usher_complete_license, ctypes.byref(license))
 
 
 class SessionCall(Question[Status]):
@@ -132,7 +132,7 @@ class SessionCall(Question[Status]):
     def _complete(self, value: Status | None) -> None:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise TypeError(f"not a Status: {type(value).__name__}")
-        _ffi.lib.usher_complete_call(self._completion, self._fails_as if value is None else value)
+        self._tell(_ffi.lib.usher_complete_call, self._fails_as if value is None else value)
 
 
 _ENDS: dict[type[BaseException], Status] = {LimitError: Status.LIMIT, RefusedError: Status.REFUSED, SessionError: Status.SESSION}

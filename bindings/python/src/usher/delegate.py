@@ -43,7 +43,7 @@ class TokenRequest(Question[str]):
     _fails_as = Status.NO_TOKEN
 
     def _complete(self, value: str | None) -> None:
-        _ffi.lib.usher_complete_token(self._completion, _ffi.c_string(value, "token"))
+        self._tell(_ffi.lib.usher_complete_token, _ffi.c_string(value, "token"))
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str]]

@@ -83,14 +83,14 @@ class HookCall(Question[Answer], Generic[Answer]):
 
     def answer_builtin(self) -> None:
         """Answers with what the built-in behaviour makes of it. Raises InvalidCompletionError as answer() does."""
-        self._tell(lambda: _ffi.lib.usher_complete_builtin(self._completion))
+        self._tell(_ffi.lib.usher_complete_builtin)
 
     def _complete(self, value: Any) -> None:
         if self.hook is Hook.HEADERS:
-            _ffi.lib.usher_complete_headers(self._completion, None if value is None else _header_lines(value))
+            self._tell(_ffi.lib.usher_complete_headers, None if value is None else _header_lines(value))
             return
         made = None if value is None else _made(self.hook, value)
-        _ffi.lib.usher_complete_hook(self._completion, _ffi.c_bytes(made), 0 if made is None else len(made))
+        self._tell(_ffi.lib.usher_complete_hook, _ffi.c_bytes(made), 0 if made is None else len(made))
 
 
 def _made(hook: Hook, value: Any) -> bytes:

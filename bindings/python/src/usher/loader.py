@@ -93,7 +93,7 @@ class SPCRequest(Question[bytes]):
         self.url = url
 
     def _complete(self, value: bytes | None) -> None:
-        _ffi.lib.usher_complete_payload(self._completion, _ffi.c_bytes(value), 0 if value is None else len(value))
+        self._tell(_ffi.lib.usher_complete_payload, _ffi.c_bytes(value), 0 if value is None else len(value))
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,13 +14,12 @@ from ._answers import Inquiry, as_data, as_license, on_response, read, take
 from ._enums import CloseMode, KeySystem, LicenseType, SessionState, Status
 from ._errors import InvalidArgumentError, InvalidHandleError, UsherError
 from ._loads import Loads
+from ._part import Part
 from ._question import Causes, Question, Reply, ask
 from .context import Context, end, report_to
 from .license import License
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from .delegate import Delegate
     from .player import Player
 
@@ -40,25 +38,25 @@ class PayloadRequest(Question[bytes]):
         self.key_system = key_system
 
     def _complete(self, value: bytes | None) -> None:
-        _ffi.lib.usher_complete_payload(self._completion, _ffi.c_bytes(value), 0 if value is None else len(value))
+        self._tell(_ffi.lib.usher_complete_payload, _ffi.c_bytes(value), 0 if value is None else len(value))
 
 
-class Playback(Loads, _ffi.Owner):
+class Playback(Loads, Part):
     """One play of one item; made by Player.play(). Owns at most one SSM session and its licences.
 
     close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
     """
 
+    _free = _ffi.lib.usher_playback_free
+
     def __init__(self, context: Context, player: Player, tag: object) -> None:
         """For Player.play() only."""
-        super().__init__()
-        self.context = context
+        Loads.__init__(self)
+        Part.__init__(self, context, _abi.PlaybackHandle())
         #: The screen it plays on; kept while the playback is, since a freed player stops what it plays.
         self.player = player
         self.tag = tag
-        self._handle = _abi.PlaybackHandle()
         self._causes = Causes()
-        self._lock = threading.Lock()
         self._freed = False
 
     # ---- session -----------------------------------------------------------------------------------------------------
@@ -250,23 +248,11 @@ class Playback(Loads, _ffi.Owner):
 
     def free(self) -> None:
         """Gives the handle back; closes with the default mode if it is not closed yet, without waiting. Again: does nothing."""
-        with self._lock:
-            if self._freed:
-                return
-            self._freed = True
-        end(self.context, _ffi.lib.usher_playback_free, self._handle)
-
-    def __enter__(self) -> Self:
-        return self
+        self._give_back()
 
     def __exit__(self, *exception: object) -> None:
         self.close()
         self.free()
-
-    def __del__(self) -> None:
-        if not getattr(self, "_freed", True) and self._handle.value and not self.context.closed:
-            self._freed = True
-            _ffi.free_quietly(_ffi.lib.usher_playback_free, self._handle)
 
     def _adopt(self, handle: _abi.PlaybackHandle) -> None:
         """Learns its handle: from play(), or from a callback that came before play() returned."""

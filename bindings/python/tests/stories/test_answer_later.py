@@ -122,19 +122,21 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
     assert asked.request.answered
 
 
-def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("how", ["answer", "fail"])
+def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows from an answer may come before answer() returns."""
     asked, seen = asking(), []
-    request, tell = asked.request, asked.request._complete
-    reader = threading.Thread(target=lambda: seen.append(request.answered))
+    name = f"usher_complete_{asked.kind}"
+    tell = getattr(_ffi.lib, name)
+    reader = threading.Thread(target=lambda: seen.append(asked.request.answered))
 
-    def complete(value: Any) -> None:
-        tell(value)
+    def complete(*arguments: Any) -> None:
+        tell(*arguments)
         reader.start()
-        reader.join(0.1)  # at most: it may wait for answer()
+        reader.join(0.05)  # at most: it may wait for the call that answers
 
-    monkeypatch.setattr(request, "_complete", complete)
-    request.answer(asked.good)
+    monkeypatch.setattr(_ffi.lib, name, complete)
+    getattr(asked.request, how)(*[asked.good] * (how == "answer"))
     reader.join(10)
     assert seen == [True]
 

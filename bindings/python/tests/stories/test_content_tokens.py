@@ -24,7 +24,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 
 def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
     """The first licence uses the token given with the stream (protocol.md: Licences)."""
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     initial = stage.headend.content_token()
     assert stage.clear_keys(played(stage, tokens, initial)) == {KID: KEY}
     assert tokens.requests == []
@@ -33,7 +33,7 @@ def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
 
 def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> None:
     """Without an initial token even the first licence calls back; set-up and licence share the answer (protocol.md: Licences)."""
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     assert stage.clear_keys(played(stage, tokens, None)) == {KID: KEY}
     assert len(tokens.requests) == 1
     assert sent_tokens(stage, "setup") == sent_tokens(stage, "license") == tokens.given
@@ -43,7 +43,7 @@ def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> 
 def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.Resetup) -> None:
     """From device to AirPlay: a new token, the old session torn down, a new set-up with the new token, the licence with both
     (SSM v1 page; protocol.md: Licences)."""
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
     stage.clear_keys(playback)
     assert stage.clear_keys(playback) == {KID: KEY}
@@ -60,7 +60,7 @@ def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.
 
 def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stage) -> None:
     """Key rotation under one session: the callback is asked, the session is used again (protocol.md: Licences)."""
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=R.NEVER)
     stage.clear_keys(playback)
     assert stage.clear_keys(playback) == {KID: KEY}
@@ -87,7 +87,7 @@ def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactor
 @pytest.mark.parametrize("policy", list(R))
 def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher.Resetup) -> None:
     """Two licence requests before the first is answered are one start: one session, and the callback is not asked (protocol.md: Licences)."""
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     stage.headend.faults.add("license", Fault.stall("before"), times=2)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
     video, audio = (playback.request_license(CLEARKEY, CHALLENGE) for _ in range(2))
@@ -103,7 +103,7 @@ def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher
 def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
     """Only non-renewal licence requests call back; renewals carry the session token alone (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
     stage.settle()
     stage.clear_keys(playback)
@@ -167,7 +167,7 @@ def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, 
 
 def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage) -> None:
     """The new set-up may be refused: the request fails with that, and playback must stop (protocol.md: Licences)."""
-    playback = played(stage, Tokens(stage), stage.headend.content_token())
+    playback = played(stage, Tokens(stage, single_use=True), stage.headend.content_token())
     stage.clear_keys(playback)
     stage.headend.faults.add("setup", Fault.error(1007))
     with pytest.raises(usher.LimitError):
@@ -180,7 +180,7 @@ def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage
 def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory) -> None:
     """Without SSM a further licence goes out with a fresh token (anti-replay; protocol.md: Licences; headend.md: Tokens)."""
     stage = stage_factory(headend={"ssm_required": "never"})
-    tokens = Tokens(stage)
+    tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(jti="first"), ssm_url=None)
     for _ in range(3):
         assert stage.clear_keys(playback) == {KID: KEY}

@@ -9,10 +9,14 @@ from stage import HEADER, Stage
 
 
 class Tokens:
-    """A token callback that gives its answers, then a fresh token each time, and notes when it was asked; `hold` keeps all its questions."""
+    """A token callback that gives its answers, then a fresh token each time, and notes when it was asked.
 
-    def __init__(self, stage: Stage, *answers: Any, hold: bool = False) -> None:
-        self.stage, self.answers, self.hold = stage, list(answers), hold
+    hold: keeps all its questions.
+    single_use: each token is good for one licence.
+    """
+
+    def __init__(self, stage: Stage, *answers: Any, hold: bool = False, single_use: bool = False) -> None:
+        self.stage, self.answers, self.hold, self.single_use = stage, list(answers), hold, single_use
         self.given: list[str] = []
         self.requests: list[usher.TokenRequest] = []
 
@@ -22,14 +26,19 @@ class Tokens:
             return usher.LATER
         if self.answers:
             return self.answers.pop(0)
-        self.given.append(self.stage.headend.content_token(serial=f"token-{len(self.requests)}"))
+        serial = f"token-{len(self.requests)}"
+        self.given.append(self.stage.headend.content_token(jti=serial if self.single_use else None, serial=serial))
         return self.given[-1]
 
 
-def played(stage: Stage, tokens: Any, *token: str | None, **options: Any) -> usher.Playback:
-    """A playback with this callback, set up. `token`: default a fresh one; None: the callback is asked for it."""
-    initial = token[0] if token else stage.headend.content_token()
-    playback = stage.player.play(initial, delegate=stage.delegate(token_callback=tokens, **options))
+FRESH = "a fresh one"
+
+
+def played(stage: Stage, tokens: Any, token: str | None = FRESH, **options: Any) -> usher.Playback:
+    """A playback with this callback, set up. `token`: None: the callback is asked for it."""
+    if token is FRESH:
+        token = stage.headend.content_token()
+    playback = stage.player.play(token, delegate=stage.delegate(token_callback=tokens, **options))
     stage._playbacks.append(playback)
     stage.settle()
     return playback
