@@ -107,6 +107,7 @@ extension Engine {
     if now < transfer.deadline {
       if transfer.isWaiting { return waitedLong(id, transfer, now) }
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+      queue.stalled(transfer.request.endpoint.origin)
       giveUpPlace(transfer)
       return
     }

@@ -4,8 +4,8 @@ internal import UsherCore
 /// up, so that a hung server takes none from a keep-alive.
 ///
 /// The bound adapts: it is as many as one thread can keep going at the pace the origin answers. One that answers within few milliseconds is served
-/// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer while others
-/// wait, so that it trebles with each round trip.
+/// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer, or request
+/// that stalls, while others wait, so that it trebles with each round trip.
 struct RequestQueue {
   private final class Lane {
     let origin: [UInt8]
@@ -65,9 +65,16 @@ struct RequestQueue {
       lane.typical = lane.answers == 8 ? lane.quickest : (3 * lane.typical + lane.quickest) / 4
       lane.quickest = .max
     }
-    guard lane.bound < most, lane.isWaitedFor else { return }
+    guard lane.isWaitedFor else { return }
     let pace = lane.answers < 8 ? lane.quickest : lane.typical
     lane.bound = max(lane.bound, min(lane.bound + 2, most, Int(clamping: pace / Self.share)))
+  }
+
+  /// A request takes so long that its place is given up. Of the origin that says what a slow answer does: who waits is not to wait for a round of such
+  /// requests each time.
+  mutating func stalled(_ origin: [UInt8]) {
+    guard let lane = find(origin), lane.isWaitedFor else { return }
+    lane.bound = max(lane.bound, min(lane.bound + 2, most))
   }
 
   /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.

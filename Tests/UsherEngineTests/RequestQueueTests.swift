@@ -167,6 +167,23 @@ extension RequestQueue {
     #expect(places(Array(repeating: nil, count: 100)) == 2)
   }
 
+  @Test func bound_whereRequestsStall_growsAsIfTheyWereSlowAnswers() {
+    var queue = RequestQueue(least: 4, most: 64)
+    for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request()) }
+    var underWay = 4
+    let perSecond = (0..<4).map { _ -> Int in
+      for _ in 0..<underWay {
+        queue.stalled(origin)
+        queue.free(origin)
+      }
+      underWay = 0
+      while queue.next(origin) != nil { underWay += 1 }
+      return underWay
+    }
+    #expect(perSecond == [12, 36, 64, 64])
+    #expect(queue.waitingCount == 200 - 4 - 12 - 36 - 64 - 64)
+  }
+
   @Test func bound_thatGrewWhileOthersWait_isForThemFirst() {
     var queue = RequestQueue(least: 1, most: 64)
     let admitted = (1...2 as ClosedRange<TransferID>).map { queue.admit($0, request(urgent: true)) }

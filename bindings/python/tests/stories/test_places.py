@@ -66,3 +66,20 @@ def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factor
     late = [event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)]
     assert len(late) == 20 and max(late) == 500, late
     assert stage.events.types().count("HEARTBEAT_ERROR") == 0
+
+
+def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: StageFactory) -> None:
+    """A request that stalls says that its origin is slow, so more are let out beside it: no slot is lost for want of a place."""
+    stage = stage_factory(headend={"limit": 200})
+    playing(stage, *[f"screen {number}" for number in range(200)])
+    stage.headend.faults.add("teardown", Fault.stall("after"), always=True)
+    for playback in stage._playbacks:
+        playback.close()
+    stage.advance(1_000)
+    assert stage.headend.journal.count("teardown") == 16 + 48
+    stage.advance(1_000)
+    assert stage.headend.journal.count("teardown") == 200
+    assert not stage.headend.sessions.active()
+    stage.headend.faults.clear()
+    stage.headend.release()
+    stage.settle()
