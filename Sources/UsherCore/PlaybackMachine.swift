@@ -150,13 +150,15 @@ package struct PlaybackMachine {
     package let isFinished: Bool
     package let isGivingBack: Bool
     package let waitsForOwnTeardowns: Bool
+    /// A reply is on its way that may bring a token.
+    package let awaitsToken: Bool
   }
 
   /// `mutating`, though it changes nothing: so it is read where it is, and not copied out of its owner first.
   package mutating func standing() -> Standing {
     Standing(
       sessionState: sessionState, isStarted: isStarted, isClosedTold: isClosedTold, isFinished: isFinished, isGivingBack: session.isGivingBack,
-      waitsForOwnTeardowns: session.waitsForOwnTeardowns)
+      waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: session.setupInFlight != nil || session.foreign > 0)
   }
 
   /// The numbers are the header's.

@@ -43,6 +43,9 @@ package final class Ask {
     number = engine.options.nameAsk?(self) ?? 0
   }
 
+  /// The host waits for what comes of it, and the session does not.
+  var isRequest: Bool { kind == .hook(.contentID) || kind == .hook(.certificate) }
+
   package var isOpen: Bool { state.load(ordering: .acquiring) == 0 }
 
   /// Any thread. False: answered before, or too late.

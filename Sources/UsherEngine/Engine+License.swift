@@ -35,7 +35,7 @@ extension Engine {
     entry.jobs[id] = job
     if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
     let token: Secret?
-    switch mappedToken(entry, contentID) {
+    switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
       let known = entry.machine.knownToken
       // An item that named no content is that of its first licence.

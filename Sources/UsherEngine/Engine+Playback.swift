@@ -63,20 +63,26 @@ extension Engine {
   }
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
+    holdBack { closeNow(entry, ending, status) }
+  }
+
+  private func closeNow(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
+    // First: who hears that something of it ended finds it closed.
+    entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
     // No answer is taken from here on; the machine hears of it when it knows of the close, so that the questions' ends are no errors to it.
     let questions = ([entry.tokenAsk, entry.payloadAsk].compactMap { $0 } + entry.hookAsks).filter { $0.shut() }
     let requests = entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
-    // Before its end may be told, which is the last of it; who hears of these finds it closed.
-    entry.shared.publish(.ended)
     timers.cancel(entry.tokenTimer)
     for (_, pin) in entry.held { entry.delegate.tokenMap?.release(pin) }
     entry.held = []
+    // Before its end may be told, which is the last of it.
+    for question in questions where question.isRequest { question.end(status) }
     endCertificates(of: entry, status)
     endLoads(entry, status)
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
     withdrawUnsent(requests)
-    for question in questions { question.end(status) }
+    for question in questions where !question.isRequest { question.end(status) }
   }
 
   /// What still waits for its place goes out no more: nothing follows the end, or the teardown.
@@ -108,11 +114,13 @@ extension Engine {
     if entry.setupStatus == nil, settled.sessionState == .none, settled.isStarted { endSetupWaits(entry, .ok) }
     if settled.isFinished, playbacks.remove(entry.id) != nil { timers.cancel(entry.sessionTimer) }
     let isOpen = !settled.isClosedTold || settled.isGivingBack
-    if isOpen != entry.isOpen {
-      entry.isOpen = isOpen
-      openCount += isOpen ? 1 : -1
-      checkClosed()
-    }
+    let isAwaited = !isOpen && settled.awaitsToken
+    guard isOpen != entry.isOpen || isAwaited != entry.isAwaited else { return }
+    openCount += (isOpen ? 1 : 0) - (entry.isOpen ? 1 : 0)
+    awaitedCount += (isAwaited ? 1 : 0) - (entry.isAwaited ? 1 : 0)
+    entry.isOpen = isOpen
+    entry.isAwaited = isAwaited
+    checkClosed()
   }
 
   private func perform(_ actions: [PlaybackMachine.Action], _ entry: PlaybackEntry) {
@@ -338,14 +346,17 @@ extension Engine {
     submit {
       guard !self.isClosing else { return }
       self.isClosing = true
-      for id in self.playbacks.sortedIDs {
-        if let entry = self.playbacks[id] { self.close(entry, nil, .closed) }
+      self.holdBack {
+        // Those that wait for their turn first, so that it does not come.
+        let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }
+        for entry in entries where !entry.machine.isStarted { self.close(entry, nil, .closed) }
+        for entry in entries where entry.machine.isStarted { self.close(entry, nil, .closed) }
       }
       self.checkClosed()
     }
   }
 
-  /// Any thread but a callback's: closes everything and waits. Returns how many playbacks are still open.
+  /// Any thread but a callback's: closes everything and waits, also for replies that may bring a token, which is then given back. Returns how many playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
     beginClosing()
@@ -371,7 +382,7 @@ extension Engine {
   var isAllClosed: Bool { openCount == 0 }
 
   private func checkClosed() {
-    guard isClosing, !closeWaits.isEmpty, openCount == 0 else { return }
+    guard isClosing, !closeWaits.isEmpty, openCount == 0, awaitedCount == 0 else { return }
     for wait in closeWaits { wait.end(.ok) }
     closeWaits = []
   }

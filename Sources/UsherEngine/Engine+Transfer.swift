@@ -153,9 +153,28 @@ extension Engine {
       queue.free(transfer.request.endpoint.origin)
     }
     // Also where it had none: its answer may have opened one.
-    while let next = queue.next(transfer.request.endpoint.origin) {
+    letNextGo(transfer.request.endpoint.origin)
+  }
+
+  /// Nobody who waits is sent before `body` is done.
+  func holdBack(_ body: () -> Void) {
+    holdingBack += 1
+    body()
+    holdingBack -= 1
+    guard holdingBack == 0 else { return }
+    let origins = heldBack
+    heldBack = []
+    for origin in origins { letNextGo(origin) }
+  }
+
+  private func letNextGo(_ origin: [UInt8]) {
+    guard holdingBack == 0 else {
+      if !heldBack.contains(origin) { heldBack.append(origin) }
+      return
+    }
+    while let next = queue.next(origin) {
       guard let waiting = transfers[next] else {
-        queue.free(transfer.request.endpoint.origin)
+        queue.free(origin)
         continue
       }
       waiting.isWaiting = false

@@ -56,6 +56,10 @@ package final class Engine {
   var players = IDTable<PlayerMachine<PlaybackID>>()
   var transfers = Slots<Transfer>()
   var queue: RequestQueue
+  /// Who waits for a place gets none: playbacks are closing, and what they have waiting is to be withdrawn first.
+  var holdingBack = 0
+  /// Where places came free meanwhile.
+  var heldBack: [[UInt8]] = []
   var observers: [Observer] = []
   var log: ((LogLevel, String) -> Void)?
   var eventSequence: UInt64 = 0
@@ -70,6 +74,8 @@ package final class Engine {
   var isClosing = false
   /// Playbacks that are not closed yet, or still give back a slot whose token came late.
   var openCount = 0
+  /// Playbacks that are closed, while a reply is on its way that may bring a slot's token.
+  var awaitedCount = 0
   /// Real time of the first wish to close; 0: none yet.
   let closingBegan = Atomic<Int64>(0)
   var closeWaits: [Wait<Status>] = []

@@ -54,6 +54,8 @@ final class PlaybackEntry {
   var nextLicense: LicenseID = 1
   /// Counted among those that are not closed yet, or still give back a slot whose token came late.
   var isOpen = true
+  /// Counted among those that are closed and may be brought a token.
+  var isAwaited = false
   var isContested = false
   var isGivingBack = false
 

@@ -101,8 +101,8 @@ typedef struct usher_context_options {
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
 
 /**
- * Closes every playback of the context as usher_playback_close(USHER_CLOSE_DEFAULT) does, in parallel, and waits until all are closed. From now on the
- * context starts nothing new. Idempotent: a second call waits again.
+ * Closes every playback of the context as usher_playback_close(USHER_CLOSE_DEFAULT) does, in parallel, and waits until all are closed, and for replies
+ * that may still bring a session token: its slot is given back, too. From now on the context starts nothing new. Idempotent: a second call waits again.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock (on the manual clock another thread has to move it). 0: the default, 6000 (a reply and a

@@ -67,7 +67,8 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
 
 /**
- * Waits until a playback is closed (USHER_EVENT_PLAYBACK_CLOSED). Does not close it.
+ * Waits until a playback is closed, and in threaded mode until its observers were told so (USHER_EVENT_PLAYBACK_CLOSED); a pump is not waited for. Does
+ * not close it.
  * @param playback    whose end.
  * @param timeout_ms  longest wait on the context's clock; USHER_OFF: no limit.
  * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.

@@ -190,12 +190,13 @@ class Stage:
 
     def wait_timer(self, at_most_ms: int) -> None:
         """Waits until the library has a timer due within so many virtual milliseconds (a blocking call in another thread has begun)."""
+        self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Waits for what another thread brings about."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
-        while True:
-            timer = self.context.pending().next_timer_ms
-            if timer is not None and timer <= at_most_ms:
-                return
-            assert time.monotonic() < deadline, f"no timer within {at_most_ms} ms: {self.context.pending()}"
+        while not holds():
+            assert time.monotonic() < deadline, f"{self.context.pending()}; {self.events.types()}\n{self.headend.journal.dump()}"
             threading.Event().wait(0.002)
 
     # ---- threads -----------------------------------------------------------------------------------------------------

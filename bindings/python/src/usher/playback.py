@@ -86,7 +86,7 @@ class Playback(Loads, Part):
             raise
 
     def wait_closed(self, timeout_ms: int = _abi.OFF) -> None:
-        """Waits until it is closed (the event PLAYBACK_CLOSED); does not close it. Not in callbacks.
+        """Waits until it is closed, and in threaded mode until observers were told so (PLAYBACK_CLOSED); does not close it. Not in callbacks.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock. Default: no limit.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import usher
-from stage import Stage, StageFactory
+from fps_stage import SKD, loader, ready
+from stage import CHALLENGE, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -83,3 +84,35 @@ def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: Sta
     stage.headend.faults.clear()
     stage.headend.release()
     stage.settle()
+
+
+def test_close_whileItsLicenceWaitsForAPlace_sendsNothingMore(stage_factory: StageFactory) -> None:
+    """The place that a key request gives up at the end is for others, not for what the closed playback still had waiting."""
+    stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
+    ready(stage)
+    loader(stage)
+    playback = stage.play(delegate=stage.delegate())
+    stage.settle()
+    stage.headend.faults.add("ckc", Fault.stall())
+    load = playback.load_resource(SKD)
+    stage.headend.wait_held()
+    playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    playback.close()
+    stage.settle()
+    assert isinstance(load.exception(10), usher.ClosedError)
+    stage.headend.journal.wait_for(1, route="teardown", answered=True)
+    assert stage.routes() == ["setup", "ckc", "teardown"] and not stage.headend.sessions.active()
+
+
+def test_contextClosed_whileItemsWaitForTheirTurn_setsNothingUp(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 9})
+    stage.play()
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall("after"))
+    stage.play(tag="next")
+    stage.headend.wait_held()
+    closing = stage.call(stage.context.shutdown)
+    stage.until(lambda: stage.events.all(E.PLAYBACK_CLOSED, tag="next"))
+    stage.headend.release()
+    assert closing.result(REAL_TIMEOUT_S) == 0
+    assert stage.routes() == ["setup", "teardown"]
