@@ -19,6 +19,7 @@ LOGS = BUILD / "test"
 SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
+MUTANTS = ("mutants", "row-mutants")
 
 
 def pytest(name: str, *arguments: str) -> list[str]:
@@ -83,8 +84,7 @@ def all_parts() -> list[Part]:
         Part("wheel", "the Python wheel in a clean environment", [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)]),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
         Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")], timeout_s=240),
-        Part("mutants", "what the mutants change stands there", [PYTHON, str(ROOT / "scripts" / "mutants"), "--list"], count_exit),
-        Part("row-mutants", "what the mutants of statements change stands there", [PYTHON, str(ROOT / "scripts" / "row-mutants"), "--list"], count_exit),
+        *(Part(name, f"what the {name} change stands there", [PYTHON, str(ROOT / "scripts" / name), "--list"], count_exit) for name in MUTANTS),
         Part("bench", "benchmarks build and run", ["make", "--no-print-directory", "bench", "QUICK=1"], timeout_s=600),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
         Part(
