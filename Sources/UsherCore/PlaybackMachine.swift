@@ -150,7 +150,7 @@ package struct PlaybackMachine {
     package let isFinished: Bool
     package let isGivingBack: Bool
     package let waitsForOwnTeardowns: Bool
-    /// A reply is on its way that may bring a token.
+    /// A reply is on its way that may bring a token to give back.
     package let awaitsToken: Bool
   }
 
@@ -158,7 +158,7 @@ package struct PlaybackMachine {
   package mutating func standing() -> Standing {
     Standing(
       sessionState: sessionState, isStarted: isStarted, isClosedTold: isClosedTold, isFinished: isFinished, isGivingBack: session.isGivingBack,
-      waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: session.setupInFlight != nil || session.foreign > 0)
+      waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: session.awaitsToken)
   }
 
   /// The numbers are the header's.

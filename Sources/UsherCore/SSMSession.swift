@@ -157,6 +157,9 @@ package struct SSMSession {
     return nil
   }
 
+  /// A reply is on its way that may bring a token, which would then be given back.
+  var awaitsToken: Bool { !isLeft && (setupInFlight != nil || (foreign > 0 && teardownRefused)) }
+
   /// Ended, and no reply is awaited any more.
   package var isFinished: Bool { isEnded && setupInFlight == nil && !isBeatInFlight && foreign == 0 }
 

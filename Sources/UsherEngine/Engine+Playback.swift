@@ -32,7 +32,10 @@ extension Engine {
     }
   }
 
-  func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) {
+  /// With several closed at once, none's end starts what another had waiting.
+  func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) { holdBack { performNow(actions) } }
+
+  private func performNow(_ actions: [PlayerMachine<PlaybackID>.Action]) {
     for action in actions {
       switch action {
       case .start(let id):
@@ -57,8 +60,10 @@ extension Engine {
 
   private func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?, isLast: Bool) {
     guard let player = players[id] else { return }
-    if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
-    if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
+    holdBack {
+      if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
+      if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
+    }
     if isLast { players.remove(id) }
   }
 
@@ -379,10 +384,10 @@ extension Engine {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  var isAllClosed: Bool { openCount == 0 }
+  var isAllClosed: Bool { openCount == 0 && awaitedCount == 0 }
 
   private func checkClosed() {
-    guard isClosing, !closeWaits.isEmpty, openCount == 0, awaitedCount == 0 else { return }
+    guard isClosing, !closeWaits.isEmpty, isAllClosed else { return }
     for wait in closeWaits { wait.end(.ok) }
     closeWaits = []
   }

@@ -4,8 +4,8 @@ internal import UsherCore
 /// up, so that a hung server takes none from a keep-alive.
 ///
 /// The bound adapts: it is as many as one thread can keep going at the pace the origin answers. One that answers within few milliseconds is served
-/// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer, or request
-/// that stalls, while others wait, so that it trebles with each round trip.
+/// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer while others
+/// wait, so that it trebles with each round trip; and for each request that stalls while urgent ones wait.
 struct RequestQueue {
   private final class Lane {
     let origin: [UInt8]
@@ -70,10 +70,10 @@ struct RequestQueue {
     lane.bound = max(lane.bound, min(lane.bound + 2, most, Int(clamping: pace / Self.share)))
   }
 
-  /// A request takes so long that its place is given up. Of the origin that says what a slow answer does: who waits is not to wait for a round of such
-  /// requests each time.
+  /// A request takes so long that its place is given up. Where urgent ones wait, that says of the origin what a slow answer does: slots are held until they
+  /// are sent. Others have time, and are not worth a hundred connections to a server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
-    guard let lane = find(origin), lane.isWaitedFor else { return }
+    guard let lane = find(origin), !lane.urgent.isEmpty else { return }
     lane.bound = max(lane.bound, min(lane.bound + 2, most))
   }
 
@@ -101,6 +101,8 @@ struct RequestQueue {
     guard let lane = find(origin) else { return false }
     guard lane.urgent.remove(where: { $0 == id }) || lane.others.remove(where: { $0 == id }) else { return false }
     waitingCount -= 1
+    // It was found last, so it is the first.
+    if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() }
     return true
   }
 

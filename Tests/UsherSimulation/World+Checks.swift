@@ -173,10 +173,10 @@ extension World {
     judgeLeft(isLast: true)
     let left = [
       engine.playbacks.count, engine.transfers.count, engine.timers.count, engine.queue.waitingCount, engine.givingBack.count, engine.contested.count,
-      engine.openCount,
+      engine.openCount, engine.awaitedCount, engine.heldBack.count,
     ]
     if left.contains(where: { $0 != 0 }) {
-      blame("left", "left in the engine: playbacks, transfers, timers, queued, giving back, contested, open: \(left)")
+      blame("left", "left in the engine: playbacks, transfers, timers, queued, giving back, contested, open, awaited, held back: \(left)")
     }
     for play in plays.values where play.timesClosed != 1 { blame("events", "playback \(play.id): its end was told \(play.timesClosed) times") }
     for open in openCompletions.values { blame("completions", "\(open.what) of playback \(open.play.id), asked at \(open.asked), was never completed") }

@@ -9,7 +9,7 @@ import pytest
 from conftest_types import Stage, StageFactory
 
 import usher
-from stage import REAL_TIMEOUT_S
+from stage import CHALLENGE, REAL_TIMEOUT_S
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -511,6 +511,27 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
     stage.headend.release()
     closing.result(REAL_TIMEOUT_S)
     assert stage.routes() == ["setup", "teardown"] and not stage.headend.sessions.active()
+
+
+@pytest.mark.parametrize("kind", ["v1", "v2"])
+def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
+    """V1 tears down at the cap with the token it has; V2 leaves the session: whatever the licence's reply brings changes nothing."""
+    if kind == "v1":
+        playback = stage.play()
+    else:
+        delegate = usher.SSPV2Delegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+        playback = stage.play(delegate=delegate)
+    stage.settle()
+    stage.headend.faults.add("license", Fault.stall("before"))
+    playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    stage.headend.wait_held()
+    closing = stage.call(stage.context.shutdown)
+    stage.until(lambda: playback.session_state is usher.SessionState.ENDED)
+    if kind == "v1":
+        stage.advance(3_000)
+        assert stage.routes() == ["setup", "license", "teardown"]
+    assert closing.result(REAL_TIMEOUT_S) == 0
+    stage.headend.release()
 
 
 class Slow(usher.CommonDelegate):
