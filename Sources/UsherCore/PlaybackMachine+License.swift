@@ -104,11 +104,7 @@ extension PlaybackMachine {
     let flow = flows[index]
     flows[index].phase = .inFlight(request, generation: session.tokenGeneration)
     flows[index].contentGeneration = contentGeneration
-    var content: Secret?
-    if !(flow.isRenewal && usesSession) {
-      content = flow.ownToken
-      if content == nil, case .known(let token) = contentToken { content = token }
-    }
+    let content = flow.isRenewal && usesSession ? nil : flow.ownToken ?? knownToken
     if usesSession {
       flows[index].isOpening = session.canOpen && !flow.isAuxiliary
       flows[index].isForeign = !session.canOpen

@@ -6,11 +6,7 @@ extension PlaybackMachine {
     for action in actions {
       switch action {
       case .send(let request, let call, let token):
-        if let token {
-          result.append(.sendSSM(request, call, token: token))
-        } else if case .known(let content) = contentToken {
-          result.append(.sendSSM(request, call, token: content))
-        }
+        if let token = token ?? knownToken { result.append(.sendSSM(request, call, token: token)) }
       case .setTimer(let at): result.append(.setTimer(at))
       case .cancelTimer: result.append(.cancelTimer)
       case .openAgain: result += pump(now: now)

@@ -141,7 +141,6 @@ package struct SSMSession {
   }
 
   package var isActive: Bool { stage == .active }
-  package var isPending: Bool { stage == .pending }
   package var isEnded: Bool { stage == .ended }
   package var isGivingBack: Bool { stage == .givingBack }
   package var isDoubtful: Bool { isActive && (toldDoubtful || toldOutage) }

@@ -361,7 +361,8 @@ extension Engine {
     }
   }
 
-  /// Any thread but a callback's: closes everything and waits, also for replies that may bring a token, which is then given back. Returns how many playbacks are still open.
+  /// Any thread but a callback's: closes everything and waits, also for replies that may bring a token, which is then given back. Returns how many
+  /// playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
     beginClosing()

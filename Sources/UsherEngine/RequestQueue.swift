@@ -74,7 +74,7 @@ struct RequestQueue {
   /// are sent. Others have time, and are not worth a hundred connections to a server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
     guard let lane = find(origin), !lane.urgent.isEmpty else { return }
-    lane.bound = max(lane.bound, min(lane.bound + 2, most))
+    lane.bound = min(lane.bound + 2, most)
   }
 
   /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.
@@ -84,8 +84,7 @@ struct RequestQueue {
   mutating func free(_ origin: [UInt8]) {
     guard let lane = find(origin) else { return }
     lane.underWay = max(0, lane.underWay - 1)
-    // It was found last, so it is the first.
-    if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() }
+    forgetIfUnused(lane)
   }
 
   /// The first of those that wait, if there is a place; it has the place then.
@@ -101,8 +100,7 @@ struct RequestQueue {
     guard let lane = find(origin) else { return false }
     guard lane.urgent.remove(where: { $0 == id }) || lane.others.remove(where: { $0 == id }) else { return false }
     waitingCount -= 1
-    // It was found last, so it is the first.
-    if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() }
+    forgetIfUnused(lane)
     return true
   }
 
@@ -113,6 +111,9 @@ struct RequestQueue {
     lanes.swapAt(0, lanes.count - 1)
     return lane
   }
+
+  /// Of the one found last, which is the first.
+  private mutating func forgetIfUnused(_ lane: Lane) { if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() } }
 
   /// The first from now on.
   private mutating func find(_ origin: [UInt8]) -> Lane? {

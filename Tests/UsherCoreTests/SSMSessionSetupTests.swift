@@ -117,7 +117,7 @@ import Testing
     s.start()
     s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     #expect(s.take() == ["setup"])
-    #expect(s.session.waitsForOwnTeardowns && s.session.isPending)
+    #expect(s.session.waitsForOwnTeardowns && s.session.stage == .pending)
     s.othersTornDown()
     #expect(s.take() == ["setup"])
     #expect(s.timer == nil)
