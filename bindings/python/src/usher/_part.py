@@ -23,7 +23,7 @@ class Part(_ffi.Owner):
         self._handle = handle
         self._lock = threading.Lock()
         self._freed = True
-        """False: the library has made it."""
+        """Nothing is to be freed: it is not made yet, or gone."""
 
     def close(self) -> None:
         """Frees it. Again: does nothing."""
