@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the benchmarks and writes what came out. `make bench` makes ready what they need, then calls this.
 
-    benchmarks/bench.py --programs build/bench --library build/shipped/libusher.so --out benchmarks
-    ... --quick --out build/bench/out       only whether they run: figures mean nothing
+benchmarks/bench.py --programs build/bench --library build/shipped/libusher.so --out benchmarks
+... --quick --out build/bench/out       only whether they run: figures mean nothing
 """
 
 from __future__ import annotations
@@ -47,9 +47,19 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(PARTS)}")
     parser.add_argument("--programs", type=Path, required=True, help="where the C programs are")
     parser.add_argument("--library", type=Path, required=True, help="the libusher.so they are linked with")
-    parser.add_argument("--out", type=Path, required=True, help="folder for RESULTS.md, figures/ and plots/; parts not run stay as they are")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for RESULTS.md, figures/ and plots/; parts not run stay as they are",
+    )
     parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--bounds", type=numbers, default=(0, 8, 64, 256, 1000), help="requests in flight to compare; 0: the library's default")
+    parser.add_argument(
+        "--bounds",
+        type=numbers,
+        default=(0, 8, 64, 256, 1000),
+        help="requests in flight to compare; 0: the library's default",
+    )
     parser.add_argument("--quick", action="store_true", help="one short repetition, no pictures")
     told = parser.parse_args()
     unknown = set(told.parts) - PARTS.keys()
@@ -57,7 +67,14 @@ def main() -> int:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     pictures = None if told.quick else told.out / "plots"
     (pictures or told.out).mkdir(parents=True, exist_ok=True)
-    run = Run(told.programs.resolve(), told.library.resolve(), 1 if told.quick else told.repetitions, told.quick, told.bounds, pictures)
+    run = Run(
+        told.programs.resolve(),
+        told.library.resolve(),
+        1 if told.quick else told.repetitions,
+        told.quick,
+        told.bounds,
+        pictures,
+    )
     for name in told.parts or PARTS:
         print(f"usher: bench: {name}", flush=True)
         load = os.getloadavg()[0]

@@ -38,7 +38,16 @@ GOALS = {"1 in flight": (EASY, 1.10), "64 in flight": (MULTI, 1.15), "1,000 due 
 
 
 def contestants(run: Run, server: Server, load: Load, scheme: str = "http") -> dict[str, Program]:
-    base = ("--base", server.base(scheme=scheme), "--ca", server.ca, "--sessions", load.sessions, "--warm-up", 1 if run.quick else 2)
+    base = (
+        "--base",
+        server.base(scheme=scheme),
+        "--ca",
+        server.ca,
+        "--sessions",
+        load.sessions,
+        "--warm-up",
+        1 if run.quick else 2,
+    )
 
     def c(name: str, in_flight: int, *more: object) -> list[str]:
         return run.c(name, *base, "--rounds", load.rounds, "--in-flight", in_flight, *more)
@@ -53,7 +62,10 @@ def contestants(run: Run, server: Server, load: Load, scheme: str = "http") -> d
     own = 1 if load.in_flight == 1 else 0  # the library's own bound, unless it is to be 1
     found.append(Program(OURS, c("beats_usher", own)))
     if scheme == "http":
-        found += [Program(OBSERVED, c("beats_usher", own, "--variant", 1)), Program(PUMPED, c("beats_usher", own, "--variant", 2))]
+        found += [
+            Program(OBSERVED, c("beats_usher", own, "--variant", 1)),
+            Program(PUMPED, c("beats_usher", own, "--variant", 2)),
+        ]
     found.append(Program(REQUESTS, python("beats_requests.py")))
     found.append(Program(AIOHTTP, python("beats_aiohttp.py")))
     return {program.name: program for program in found}
@@ -73,7 +85,10 @@ def table(title: str, words: str, found: dict[str, Program]) -> Section:
     header = ["", "CPU µs per beat", "wall µs per beat", "CPU / easy", "CPU / multi", "CPU / requests"]
     rows = [
         [name, spread(program.cpu_us).text(), spread(program.wall_us).text()]
-        + [ratio(program.cpu_us, found[base].cpu_us).text(2 if base != REQUESTS else 3) for base in (EASY, MULTI, REQUESTS)]
+        + [
+            ratio(program.cpu_us, found[base].cpu_us).text(2 if base != REQUESTS else 3)
+            for base in (EASY, MULTI, REQUESTS)
+        ]
         for name, program in found.items()
     ]
     return Section(title, words, header, rows)
@@ -93,7 +108,10 @@ def measure_paced(run: Run, server: Server) -> Section:
     ]
     interleaved(found, run.repetitions)
     by_name = {program.name: program for program in found}
-    rows = [[name, spread(program.cpu_us).text(), ratio(program.cpu_us, by_name[EASY].cpu_us).text(2)] for name, program in by_name.items()]
+    rows = [
+        [name, spread(program.cpu_us).text(), ratio(program.cpu_us, by_name[EASY].cpu_us).text(2)]
+        for name, program in by_name.items()
+    ]
     words = "On the real clock, one each millisecond, so that the process sleeps and wakes between any two."
     return Section("Heartbeats: 1,000 a second, evenly", words, ["", "CPU µs per beat", "CPU / easy"], rows)
 

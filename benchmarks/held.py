@@ -48,9 +48,16 @@ def hold(run: Run, sessions: int, period_s: int) -> tuple[dict[str, Any], list[f
 
 
 def row(name: str, told: dict[str, Any], late: Sequence[float], server_late: Sequence[float]) -> list[str]:
-    cells = [name, f"{told['allocated'] / told['sessions']:,.0f}", f"{told['resident_kb'] * 1024 / told['sessions']:,.0f}", f"{len(late):,}"]
+    cells = [
+        name,
+        f"{told['allocated'] / told['sessions']:,.0f}",
+        f"{told['resident_kb'] * 1024 / told['sessions']:,.0f}",
+        f"{len(late):,}",
+    ]
     for figures in (late, server_late):
-        cells.append(" / ".join(f"{value:,.0f}" for value in (percentile(figures, 0.5), percentile(figures, 0.99), figures[-1])))
+        cells.append(
+            " / ".join(f"{value:,.0f}" for value in (percentile(figures, 0.5), percentile(figures, 0.99), figures[-1]))
+        )
         cells.append(f"{sum(value > LATE_MS for value in figures):,}")
     return [*cells, f"{told['cpu_ns'] / max(1, len(late)) / 1000:,.1f}"]
 
@@ -66,8 +73,18 @@ def measure(run: Run) -> list[Section]:
         rows.append(row(name, told, late, server_late))
         curves[name] = late
         goals += [
-            Goal(f"{name}: bytes per idle playback, {TOKENS} of them tokens", told["allocated"] / sessions, 1024 + TOKENS, "bytes"),
-            Goal(f"{name}: beats later than {LATE_MS} ms, by the server's log", sum(value > LATE_MS for value in server_late), 0, "beats"),
+            Goal(
+                f"{name}: bytes per idle playback, {TOKENS} of them tokens",
+                told["allocated"] / sessions,
+                1024 + TOKENS,
+                "bytes",
+            ),
+            Goal(
+                f"{name}: beats later than {LATE_MS} ms, by the server's log",
+                sum(value > LATE_MS for value in server_late),
+                0,
+                "beats",
+            ),
         ]
     lateness = ("late ms p50 / p99 / most", f"> {LATE_MS} ms", "the same by the server's log", f"> {LATE_MS} ms")
     header = ["", "bytes each, malloc", "bytes each, resident", "beats", *lateness, "CPU µs per beat"]

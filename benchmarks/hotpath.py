@@ -27,7 +27,20 @@ SESSIONS = 64
 ROUNDS = (10, 60)
 """Two runs; what differs between them is heartbeats alone, set-up and start left out."""
 SHOWN = 20
-SYSCALLS = ("sendto", "recvfrom", "poll", "epoll_wait", "epoll_ctl", "futex", "write", "read", "timerfd_settime", "mprotect", "brk", "madvise")
+SYSCALLS = (
+    "sendto",
+    "recvfrom",
+    "poll",
+    "epoll_wait",
+    "epoll_ctl",
+    "futex",
+    "write",
+    "read",
+    "timerfd_settime",
+    "mprotect",
+    "brk",
+    "madvise",
+)
 
 
 Key = TypeVar("Key")
@@ -123,8 +136,15 @@ def syscalls(command: list[str]) -> dict[str, float]:
 
     def counts(rounds: int) -> Counter[str]:
         words = ["strace", "-f", "-c", "-o", "/dev/stdout", *command, "--rounds", str(rounds)]
-        told = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=300).stdout
-        return Counter({found[2]: int(found[1]) for found in re.finditer(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+)(?: +\d+)? +(\w+)$", told, re.M)})
+        told = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=300
+        ).stdout
+        return Counter(
+            {
+                found[2]: int(found[1])
+                for found in re.finditer(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+)(?: +\d+)? +(\w+)$", told, re.M)
+            }
+        )
 
     few, many = counts(ROUNDS[0]), counts(ROUNDS[1])
     return {name: (many[name] - few[name]) / ((ROUNDS[1] - ROUNDS[0]) * SESSIONS) for name in SYSCALLS}
@@ -142,19 +162,36 @@ def largest(costs: Mapping[Key, float]) -> list[tuple[Key, float]]:
 
 
 def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict[str, float]) -> list[report.Section]:
-    objects = [name for name, count in largest(dict.fromkeys(bare.by_object, 0.0) | ours.by_object) if count + bare.by_object[name] >= 1]
+    objects = [
+        name
+        for name, count in largest(dict.fromkeys(bare.by_object, 0.0) | ours.by_object)
+        if count + bare.by_object[name] >= 1
+    ]
     by_object = [[name, f"{ours.by_object[name]:,.0f}", f"{bare.by_object[name]:,.0f}"] for name in objects]
     by_object.append(["all", f"{ours.total:,.0f}", f"{bare.total:,.0f}"])
     words = f"Instructions per heartbeat in user space, {SESSIONS} sessions due at once; libusher / bare libcurl: {ours.total / bare.total:.2f}."
     sections = [report.Section("By library", words, ["", "libusher", "C, libcurl multi + epoll"], by_object)]
     names = demangled([name for name, _ in largest(ours.ours)] + [caller for (caller, _), _ in largest(ours.called)])
     rows = [[cell(names[name]), f"{count:,.0f}", f"{count / ours.total:.1%}"] for name, count in largest(ours.ours)]
-    sections.append(report.Section("Functions of libusher itself", "", ["", "instructions per heartbeat", "of all"], rows))
-    rows = [[cell(callee), cell(names[caller]), f"{count:,.0f}", f"{count / ours.total:.1%}"] for (caller, callee), count in largest(ours.called)]
+    sections.append(
+        report.Section("Functions of libusher itself", "", ["", "instructions per heartbeat", "of all"], rows)
+    )
+    rows = [
+        [cell(callee), cell(names[caller]), f"{count:,.0f}", f"{count / ours.total:.1%}"]
+        for (caller, callee), count in largest(ours.called)
+    ]
     words = "With all that those call in turn."
-    sections.append(report.Section("Calls out of libusher", words, ["called", "by", "instructions per heartbeat", "of all"], rows))
-    rows = [[name, f"{our_calls[name]:.2f}", f"{bare_calls[name]:.2f}"] for name in SYSCALLS if our_calls[name] + bare_calls[name] >= 0.01]
-    sections.append(report.Section("System calls per heartbeat", "", ["", "libusher", "C, libcurl multi + epoll"], rows))
+    sections.append(
+        report.Section("Calls out of libusher", words, ["called", "by", "instructions per heartbeat", "of all"], rows)
+    )
+    rows = [
+        [name, f"{our_calls[name]:.2f}", f"{bare_calls[name]:.2f}"]
+        for name in SYSCALLS
+        if our_calls[name] + bare_calls[name] >= 0.01
+    ]
+    sections.append(
+        report.Section("System calls per heartbeat", "", ["", "libusher", "C, libcurl multi + epoll"], rows)
+    )
     return sections
 
 
@@ -169,7 +206,13 @@ def main() -> int:
         ours, bare = (cost_of_beat(command, Path(folder)) for command in commands)
         our_calls, bare_calls = (syscalls(command) for command in commands)
     sections = tables(ours, bare, our_calls, bare_calls)
-    head = ["# Profile of a heartbeat", "", "Made by `make profile`: valgrind's callgrind and strace; see [README.md](README.md).", "", ""]
+    head = [
+        "# Profile of a heartbeat",
+        "",
+        "Made by `make profile`: valgrind's callgrind and strace; see [README.md](README.md).",
+        "",
+        "",
+    ]
     told.out.write_text("\n".join(head) + "\n".join(section.text() for section in sections), encoding="utf-8")
     print(told.out.read_text(encoding="utf-8"))
     return 0

@@ -37,7 +37,15 @@ class Run:
 def told_by(command: Sequence[str], timeout_s: float = 120) -> dict[str, Any]:
     """Runs it; the last line it prints is JSON."""
     paths = {"PYTHONPATH": str(ROOT / "bindings" / "python" / "src")}
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, env=os.environ | paths, check=False)
+    ended = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        env=os.environ | paths,
+        check=False,
+    )
     if ended.returncode or ended.stderr:
         raise RuntimeError(f"{' '.join(command)}: exit code {ended.returncode}: {ended.stderr.strip()}")
     found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
@@ -110,4 +118,9 @@ class Goal:
     def cells(self) -> list[str]:
         digits = 2 if self.measured < 100 else 0
         sign = "≥" if self.at_least else "≤"
-        return [self.words, f"{sign} {self.bound:,g} {self.unit}", f"{self.measured:,.{digits}f} {self.unit}", "met" if self.is_met else "**missed**"]
+        return [
+            self.words,
+            f"{sign} {self.bound:,g} {self.unit}",
+            f"{self.measured:,.{digits}f} {self.unit}",
+            "met" if self.is_met else "**missed**",
+        ]

@@ -49,7 +49,10 @@ def measure_calls(run: Run) -> Section:
             for language, command in commands.items():
                 for name, ns in told_by(command).items():
                     found[language].setdefault(name, []).append(ns)
-    rows = [[words, *(spread(told[name]).text(0) if name in told else "" for told in found.values())] for name, words in CALLS.items()]
+    rows = [
+        [words, *(spread(told[name]).text(0) if name in told else "" for told in found.values())]
+        for name, words in CALLS.items()
+    ]
     return Section("Crossing the interface", "CPU time of one call, in nanoseconds.", ["", *found], rows)
 
 

@@ -26,7 +26,9 @@ def axes(title: str, width: float, height: float) -> tuple[Any, Any]:
 def save(figure: Any, file: Path) -> None:
     figure.savefig(file, metadata={"Date": None, "Creator": None})
     importlib.import_module("matplotlib.pyplot").close(figure)
-    file.write_text("\n".join(line.rstrip() for line in file.read_text(encoding="utf-8").splitlines()) + "\n", encoding="utf-8")
+    file.write_text(
+        "\n".join(line.rstrip() for line in file.read_text(encoding="utf-8").splitlines()) + "\n", encoding="utf-8"
+    )
 
 
 def plain_numbers(axis: Any) -> None:

@@ -27,9 +27,18 @@ def contestants(run: Run, server: Server, delay_ms: int) -> list[Program]:
 
     found = [Program(EASY, run.c("beats_easy", *base, "--sessions", 5 if delay_ms else sessions(1)))]
     for bound in PEER_BOUNDS[:1] if run.quick else PEER_BOUNDS:
-        found.append(Program(name(MULTI, bound), run.c("beats_multi", *base, "--sessions", sessions(bound), "--in-flight", bound)))
+        found.append(
+            Program(
+                name(MULTI, bound), run.c("beats_multi", *base, "--sessions", sessions(bound), "--in-flight", bound)
+            )
+        )
     for bound in run.bounds:
-        found.append(Program(name(OURS, bound), run.c("beats_usher", *base, "--sessions", sessions(bound or 1000), "--in-flight", bound)))
+        found.append(
+            Program(
+                name(OURS, bound),
+                run.c("beats_usher", *base, "--sessions", sessions(bound or 1000), "--in-flight", bound),
+            )
+        )
     for who, script in ((REQUESTS, "beats_requests.py"), (AIOHTTP, "beats_aiohttp.py")):
         words = (PYTHON / script, *base, "--sessions", min(sessions(64), 500), "--in-flight", 64)
         found.append(Program(name(who, 64), [sys.executable, *map(str, words)]))
@@ -50,7 +59,11 @@ def measure(run: Run) -> list[Section]:
                 rows.append([program.name, rate.text(0), spread(program.cpu_us).text()])
             words = f"The server answers after {delay_ms} ms." if delay_ms else "The server answers at once."
             words += " Heartbeats are always waiting for a place; a beat waits as long as the table's rate makes it."
-            sections.append(Section(f"Beats per second, delay {delay_ms} ms", words, ["", "beats per second", "CPU µs per beat"], rows))
+            sections.append(
+                Section(
+                    f"Beats per second, delay {delay_ms} ms", words, ["", "beats per second", "CPU µs per beat"], rows
+                )
+            )
     if run.pictures:
         plots.rates(run.pictures / "rates.svg", rates)
         sections[-1].picture = "rates.svg"

@@ -50,7 +50,9 @@ class Part:
 
     def store(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.json").write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / f"{self.name}.json").write_text(
+            json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
 
 
 def stored(folder: Path, name: str) -> Part | None:
@@ -58,7 +60,9 @@ def stored(folder: Path, name: str) -> Part | None:
     if not file.exists():
         return None
     told = json.loads(file.read_text(encoding="utf-8"))
-    told["sections"] = [Section(**{**section, "goals": [Goal(**goal) for goal in section["goals"]]}) for section in told["sections"]]
+    told["sections"] = [
+        Section(**{**section, "goals": [Goal(**goal) for goal in section["goals"]]}) for section in told["sections"]
+    ]
     return Part(**told)
 
 
@@ -77,8 +81,12 @@ def machine() -> str:
 
 
 def versions() -> str:
-    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', Path("/etc/os-release").read_text(encoding="utf-8"), re.M)).get("PRETTY_NAME", "")
-    curl = subprocess.run(["pkg-config", "--modversion", "libcurl"], capture_output=True, text=True, check=False).stdout.strip()
+    system = dict(re.findall(r'^(\w+)="?([^"\n]*)', Path("/etc/os-release").read_text(encoding="utf-8"), re.M)).get(
+        "PRETTY_NAME", ""
+    )
+    curl = subprocess.run(
+        ["pkg-config", "--modversion", "libcurl"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return f"{system}, libcurl {curl}, Python {platform.python_version()}"
 
 
@@ -86,9 +94,13 @@ def revision() -> str:
     """Of the tree; "+" where the library's sources differ from it."""
 
     def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False
+        ).stdout.strip()
 
-    return (git("rev-parse", "--short=8", "HEAD") or "unknown") + ("+" if git("status", "--porcelain", "Sources", "include") else "")
+    return (git("rev-parse", "--short=8", "HEAD") or "unknown") + (
+        "+" if git("status", "--porcelain", "Sources", "include") else ""
+    )
 
 
 def row(cells: Sequence[str]) -> str:
@@ -103,7 +115,10 @@ def text(parts: Sequence[Part]) -> str:
     words = "Made by `make bench`; how, says [README.md](README.md). Medians, in brackets the quartiles; ratios are those of runs side by side."
     lines = ["# Results", "", words, ""]
     lines += [f"Machine: {'; '.join(sorted({part.machine for part in parts}))}.", ""]
-    made = [[part.name, part.when, part.revision, str(part.repetitions), f"{part.load[0]:.1f} – {part.load[1]:.1f}"] for part in parts]  # noqa: RUF001
+    made = [
+        [part.name, part.when, part.revision, str(part.repetitions), f"{part.load[0]:.1f} – {part.load[1]:.1f}"]  # noqa: RUF001
+        for part in parts
+    ]
     lines += [*table(["part", "when", "revision", "repetitions", "load average, before – after"], made), ""]  # noqa: RUF001
     goals = [goal.cells() for part in parts for section in part.sections for goal in section.goals]
     lines += ["## Goals", "", *table(["", "goal", "measured", ""], goals), ""]

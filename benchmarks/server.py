@@ -92,7 +92,15 @@ class Server:
         }
         delays = "".join(DELAY.format(ms=ms, seconds=ms / 1000, **bodies) for ms in DELAYS_MS)
         log = f"access_log {self.log} beats buffer=256k flush=1s;" if logs else ""
-        return CONFIGURATION.format(echo_module=ECHO_MODULE, connections=16384, folder=self.folder, log=log, delays=delays, **bodies, **self._ports)
+        return CONFIGURATION.format(
+            echo_module=ECHO_MODULE,
+            connections=16384,
+            folder=self.folder,
+            log=log,
+            delays=delays,
+            **bodies,
+            **self._ports,
+        )
 
     def _wait_until_it_listens(self) -> None:
         deadline = time.monotonic() + 10
@@ -124,7 +132,9 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -141,11 +151,25 @@ def make_certificates(folder: Path) -> Path:
     signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
     for command in (
-        ("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "30", "-subj", "/CN=Benchmark authority"),
+        (
+            "req",
+            "-x509",
+            *key,
+            "-keyout",
+            "ca.key",
+            "-out",
+            "ca.pem",
+            "-days",
+            "30",
+            "-subj",
+            "/CN=Benchmark authority",
+        ),
         ("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1"),
         ("x509", "-req", "-in", "server.csr", *signer, "-days", "30", "-extfile", "names", "-out", "server.pem"),
     ):
-        ended = subprocess.run(["openssl", *command], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(
+            ["openssl", *command], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        )
         if ended.returncode:
             raise RuntimeError(f"openssl {' '.join(command)}: {ended.stderr}")
     return folder / "ca.pem"

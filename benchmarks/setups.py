@@ -25,14 +25,35 @@ def measure(run: Run) -> list[Section]:
     with Server() as server:
         for scheme, path, delay, rounds in cases[:2] if run.quick else cases:
             for variant, what in STEPS.items():
-                words = ("--base", server.base(path, scheme), "--ca", server.ca, "--variant", variant, "--rounds", 2 if run.quick else rounds)
-                peer, ours = Program("easy", run.c("setup_easy", *words)), Program("usher", run.c("setup_usher", *words))
+                words = (
+                    "--base",
+                    server.base(path, scheme),
+                    "--ca",
+                    server.ca,
+                    "--variant",
+                    variant,
+                    "--rounds",
+                    2 if run.quick else rounds,
+                )
+                peer, ours = (
+                    Program("easy", run.c("setup_easy", *words)),
+                    Program("usher", run.c("setup_usher", *words)),
+                )
                 interleaved([peer, ours], run.repetitions)
                 against = ratio(ours.wall_us, peer.wall_us)
                 more = spread([mine - theirs for mine, theirs in zip(ours.wall_us, peer.wall_us, strict=True)])
-                cells = [what, delay, spread(peer.wall_us).text(0), spread(ours.wall_us).text(0), more.text(0), against.text(3)]
+                cells = [
+                    what,
+                    delay,
+                    spread(peer.wall_us).text(0),
+                    spread(ours.wall_us).text(0),
+                    more.text(0),
+                    against.text(3),
+                ]
                 rows.append([*cells, ratio(ours.cpu_us, peer.cpu_us).text(2)])
                 if scheme == "http" and variant in JUDGED:
-                    goals.append(Goal(f"{what}, answers {delay}: wall, libusher / its round trips", against.median, MOST))
+                    goals.append(
+                        Goal(f"{what}, answers {delay}: wall, libusher / its round trips", against.median, MOST)
+                    )
     header = ["", "server answers", "round trips, µs", "libusher, µs", "more, µs", "ratio", "CPU ratio"]
     return [Section("Set-up to licence, zap, close", WORDS, header, rows, goals)]

@@ -75,7 +75,9 @@ class Process:
         self.name = name
         self.output_file = folder / f"{name}.txt"
         with self.output_file.open("wb") as output:
-            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment)
+            self._child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+            )
 
     @property
     def output(self) -> str:
@@ -124,7 +126,17 @@ class HeadEnd:
 
     def __init__(self, python: str, folder: Path, environment: dict[str, str], kid: str, key: str, *more: str) -> None:
         ready = folder / "headend.json"
-        command = [python, "-m", "usher.testing.headend", "--limit", "1", "--period", str(PERIOD_S), "--rotation", "strict"]
+        command = [
+            python,
+            "-m",
+            "usher.testing.headend",
+            "--limit",
+            "1",
+            "--period",
+            str(PERIOD_S),
+            "--rotation",
+            "strict",
+        ]
         command += ["--key", f"{kid}:{key}", "--account", ACCOUNT, "--ready-file", str(ready), *more]
         self.process = Process("headend", command, folder, environment)
         try:
@@ -148,7 +160,9 @@ class HeadEnd:
 
     def ask(self, what: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/_control/{what}", data=data, headers={"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            f"{self.url}/_control/{what}", data=data, headers={"Content-Type": "application/json"}
+        )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=CONTROL_S) as reply:
             answer: dict[str, Any] = json.load(reply)
@@ -251,7 +265,12 @@ class Checklist:
 def order_is_right(routes: list[str]) -> bool:
     """Set-up, licence, beats, teardown: nothing before, between or after."""
     beats = routes[2:-1]
-    return routes[:2] == ["setup", "license"] and routes[-1:] == ["teardown"] and len(beats) >= 1 and set(beats) == {"heartbeat"}
+    return (
+        routes[:2] == ["setup", "license"]
+        and routes[-1:] == ["teardown"]
+        and len(beats) >= 1
+        and set(beats) == {"heartbeat"}
+    )
 
 
 def steps(routes: list[str]) -> str:
@@ -260,7 +279,9 @@ def steps(routes: list[str]) -> str:
     return " → ".join(f"heartbeat x{beats}" if route == "heartbeat" else route for route in told)
 
 
-def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: Screen, running_when_refused: bool) -> bool:
+def check(
+    head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: Screen, running_when_refused: bool
+) -> bool:
     journal, table = head_end.journal(), head_end.sessions()
     violations = head_end.ask("violations")["violations"]
     setups = [entry for entry in journal if entry["route"] == "setup"]
@@ -273,10 +294,20 @@ def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: S
     for screen, entry in zip((one, two), granted, strict=False):
         routes = [other["route"] for other in journal if other["session"] == entry["session"]]
         statuses = {other["status"] for other in journal if other["session"] == entry["session"]}
-        list_.line(order_is_right(routes), f"{screen.name}: set-up, licence, heartbeats, teardown, in this order", f"journal: {steps(routes)}")
-        list_.line(statuses == {200}, f"{screen.name}: the head-end granted every request", f"journal: HTTP {sorted(statuses)}")
+        list_.line(
+            order_is_right(routes),
+            f"{screen.name}: set-up, licence, heartbeats, teardown, in this order",
+            f"journal: {steps(routes)}",
+        )
+        list_.line(
+            statuses == {200}, f"{screen.name}: the head-end granted every request", f"journal: HTTP {sorted(statuses)}"
+        )
         beats = routes.count("heartbeat"), screen.summary.get("beats")
-        list_.line(beats[0] == beats[1], f"{screen.name}: player and head-end count the same heartbeats", f"{beats[1]} told, {beats[0]} arrived")
+        list_.line(
+            beats[0] == beats[1],
+            f"{screen.name}: player and head-end count the same heartbeats",
+            f"{beats[1]} told, {beats[0]} arrived",
+        )
         list_.line(
             screen.events.count("SESSION_ENDED") == 1 and screen.events[-1:] == ["PLAYBACK_CLOSED"],
             f"{screen.name}: told that its session was torn down, then that it is closed",
@@ -287,15 +318,27 @@ def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: S
 
     facts = f"journal: {len(limit)} x HTTP {limit[0]['status']}, code 1007" if limit else "journal: none"
     list_.line(len(limit) == 1, f"{refused.name}, act 2: the head-end refused one set-up for the limit", facts)
-    list_.line(running_when_refused, "that was while screen one was still playing", "its process ran, its session was active")
-    list_.line(refused.exit_code == 3, f"{refused.name}, act 2: ended with the exit code for a refusal", f"exit code {refused.exit_code}")
     list_.line(
-        refused.error.get("service_code") == 1007 and refused.error.get("status_name") == "USHER_E_LIMIT" and bool(refused.error.get("summary")),
+        running_when_refused, "that was while screen one was still playing", "its process ran, its session was active"
+    )
+    list_.line(
+        refused.exit_code == 3,
+        f"{refused.name}, act 2: ended with the exit code for a refusal",
+        f"exit code {refused.exit_code}",
+    )
+    list_.line(
+        refused.error.get("service_code") == 1007
+        and refused.error.get("status_name") == "USHER_E_LIMIT"
+        and bool(refused.error.get("summary")),
         f"{refused.name}, act 2: told so in words",
         f"summary: “{refused.error.get('summary', '')}”",
     )
     licences = [entry for entry in journal if entry["route"] == "license"]
-    nothing = len(licences) == len(granted) and refused.summary.get("licence_size") == 0 and refused.summary.get("video") is None
+    nothing = (
+        len(licences) == len(granted)
+        and refused.summary.get("licence_size") == 0
+        and refused.summary.get("video") is None
+    )
     facts = f"summary: {refused.summary.get('licence_size')} bytes; journal: {len(licences)} licence requests for {len(granted)} sessions"
     list_.line(nothing, f"{refused.name}, act 2: asked for no licence, decoded nothing", facts)
     ends = [entry["at_ms"] for entry in journal if entry["route"] == "teardown"]
@@ -304,7 +347,11 @@ def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: S
 
     for track, what in (("video", "picture"), ("audio", "sound")):
         hashes = [clear.hash(track), one.hash(track), two.hash(track)]
-        list_.line(hashes[0] != "" and len(set(hashes)) == 1, f"{what}: both screens decoded exactly the clear clip", f"sha256 {hashes[0][:16]}…")
+        list_.line(
+            hashes[0] != "" and len(set(hashes)) == 1,
+            f"{what}: both screens decoded exactly the clear clip",
+            f"sha256 {hashes[0][:16]}…",
+        )
     states = ", ".join(session["state"] for session in table)
     list_.line(not active and len(table) == 2, "no session is held at the end", f"session table: {states}")
     claim = "the head-end noticed no mistake: no stale token, no late beat, nothing after teardown"
@@ -319,7 +366,11 @@ def check(head_end: HeadEnd, one: Screen, refused: Screen, two: Screen, clear: S
 
 def make_media(folder: Path, *more: str) -> dict[str, Any]:
     made = subprocess.run(
-        [str(ROOT / "scripts" / "make-media.sh"), str(folder), *more], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        [str(ROOT / "scripts" / "make-media.sh"), str(folder), *more],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     if made.returncode != 0:
         raise DemoError(f"make-media.sh failed:\n{made.stdout}{made.stderr}")
@@ -338,10 +389,15 @@ def tell(stage: Stage, python: str) -> bool:
     print(f"   files      {stage.folder}", flush=True)
     where = ["--license-url", head_end.license_url, "--ssm-url", head_end.ssm_url]
 
-    act("Act 1. Screen one plays", "The living room starts the clip. Until it ends, its heartbeats hold the account's only stream.")
+    act(
+        "Act 1. Screen one plays",
+        "The living room starts the clip. Until it ends, its heartbeats hold the account's only stream.",
+    )
     one = Screen(stage, "screen-one", "living room", [*where, "--tag", "1", "--speed", "2", clip], head_end.token())
     held = wait_until(
-        lambda: not one.process.running or [s for s in head_end.sessions() if s["state"] == "active" and s["beats"] >= 1],
+        lambda: (
+            not one.process.running or [s for s in head_end.sessions() if s["state"] == "active" and s["beats"] >= 1]
+        ),
         PLAY_S,
         "the first heartbeat of screen one",
     )
@@ -358,7 +414,9 @@ def tell(stage: Stage, python: str) -> bool:
     one.finish()
 
     act("Act 3. Screen two tries again", "The living room has stopped and given its session back.")
-    two = Screen(stage, "screen-two", "bedroom", [*where, "--tag", "3", "--speed", "4", clip], head_end.token()).finish()
+    two = Screen(
+        stage, "screen-two", "bedroom", [*where, "--tag", "3", "--speed", "4", clip], head_end.token()
+    ).finish()
 
     act("Act 4. The proof", "The clip as it was before encryption, decoded the same way: no key, no session.")
     clear = Screen(stage, "clear", "reference", ["--clear", str(stage.folder / media["clear"])]).finish()
@@ -374,11 +432,23 @@ def tell(stage: Stage, python: str) -> bool:
 
 def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     environment = os.environ
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--player", default=environment.get("USHER_PLAYER"), help="the usher-player program (USHER_PLAYER)")
-    parser.add_argument("--library", default=environment.get("USHER_LIBRARY"), help="libusher.so of a build tree (USHER_LIBRARY)")
-    parser.add_argument("--python", default=environment.get("USHER_PYTHON", sys.executable), help="Python with usher[testing] (USHER_PYTHON)")
-    parser.add_argument("--out", type=Path, help="keep clip, outputs and summaries there; default: a folder that is removed afterwards")
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--player", default=environment.get("USHER_PLAYER"), help="the usher-player program (USHER_PLAYER)"
+    )
+    parser.add_argument(
+        "--library", default=environment.get("USHER_LIBRARY"), help="libusher.so of a build tree (USHER_LIBRARY)"
+    )
+    parser.add_argument(
+        "--python",
+        default=environment.get("USHER_PYTHON", sys.executable),
+        help="Python with usher[testing] (USHER_PYTHON)",
+    )
+    parser.add_argument(
+        "--out", type=Path, help="keep clip, outputs and summaries there; default: a folder that is removed afterwards"
+    )
     arguments = parser.parse_args(argv)
     if not arguments.player or not os.access(arguments.player, os.X_OK):
         parser.error(f"--player: no such program: {arguments.player}")

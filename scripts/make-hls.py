@@ -73,14 +73,31 @@ def run(*command: str | Path, cwd: Path | None = None) -> bytes:
 
 def encode(file: Path, size: str, seconds: int, *, tone: bool) -> None:
     """A clear clip, a key frame every segment."""
-    sound = ["-f", "lavfi", "-i", f"sine=frequency=440:duration={seconds}", "-c:a", "aac", "-b:a", "32k", "-ac", "1"] if tone else []
+    sound = (
+        ["-f", "lavfi", "-i", f"sine=frequency=440:duration={seconds}", "-c:a", "aac", "-b:a", "32k", "-ac", "1"]
+        if tone
+        else []
+    )
     picture = ["-f", "lavfi", "-i", f"testsrc2=size={size}:rate=25:duration={seconds}"]
     inputs, codecs = [*picture, *sound[:4]], sound[4:]
     gop = str(25 * SEGMENT_S)
     video = ["-c:v", "libx264", "-preset", "veryslow", "-crf", "30", "-threads", "1", "-pix_fmt", "yuv420p"]
     closed = ["-g", gop, "-keyint_min", gop, "-sc_threshold", "0", "-x264-params", "open-gop=0"]
     exact = ["-flags", "+bitexact", "-fflags", "+bitexact", "-movflags", "+faststart"]
-    run("ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-y", *inputs, *video, *closed, *codecs, *exact, file)
+    run(
+        "ffmpeg",
+        "-hide_banner",
+        "-loglevel",
+        "error",
+        "-nostdin",
+        "-y",
+        *inputs,
+        *video,
+        *closed,
+        *codecs,
+        *exact,
+        file,
+    )
 
 
 def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -> None:
@@ -91,8 +108,19 @@ def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -
         group = ",hls_group_id=audio,hls_name=tone" if stream == "audio" else ""
         files = f"init_segment={stream}/init.mp4,segment_template={stream}/$Number$.m4s,playlist_name={stream}.m3u8"
         described.append(f"in={clear},stream={stream},{files},drm_label={own.number}{group}")
-    keys = ",".join(f"label={own.number}:key_id={own.kid.hex()}:key={own.key.hex()}:iv={own.iv.hex()}" for own in streams.values())
-    protection = ["--protection_scheme", "cbcs", "--protection_systems", "FairPlay", "--clear_lead", "0", "--hls_key_uri", PLACEHOLDER]
+    keys = ",".join(
+        f"label={own.number}:key_id={own.kid.hex()}:key={own.key.hex()}:iv={own.iv.hex()}" for own in streams.values()
+    )
+    protection = [
+        "--protection_scheme",
+        "cbcs",
+        "--protection_systems",
+        "FairPlay",
+        "--clear_lead",
+        "0",
+        "--hls_key_uri",
+        PLACEHOLDER,
+    ]
     output = ["--hls_master_playlist_output", "master.m3u8", "--segment_duration", str(SEGMENT_S)]
     run(packager, *described, "--enable_raw_key_encryption", "--keys", keys, *protection, *output, cwd=folder)
     for stream, own in streams.items():
@@ -118,10 +146,17 @@ def rotate(clip: Path, later: Path) -> None:
 
 def pictures(file: Path) -> dict[str, Any]:
     """How many pictures a clear clip has, and their hash."""
-    raw = run("ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-i", file, "-map", "0:v", "-f", "rawvideo", "-")
+    raw = run(
+        "ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-i", file, "-map", "0:v", "-f", "rawvideo", "-"
+    )
     asked = ["-show_entries", "stream=width,height", "-of", "csv=p=0", "-select_streams", "v"]
     width, height = map(int, run("ffprobe", "-v", "error", *asked, file).split(b","))
-    return {"width": width, "height": height, "frames": len(raw) // (width * height * 3 // 2), "frames_sha256": hashlib.sha256(raw).hexdigest()}
+    return {
+        "width": width,
+        "height": height,
+        "frames": len(raw) // (width * height * 3 // 2),
+        "frames_sha256": hashlib.sha256(raw).hexdigest(),
+    }
 
 
 def main() -> None:
@@ -143,10 +178,26 @@ def main() -> None:
         package(options.packager, preview, out / "preview", {"video": SMALL})
         (out / "preview" / "master.m3u8").unlink()
         contents = [
-            {"content_id": CLIP_ID, "playlist": "clip/master.m3u8", "video": "clip/video.m3u8", "audio": "clip/audio.m3u8",
-             "rotating": "clip/rotating.m3u8", "scheme": "cbcs", "seconds": 8, **pictures(clip), "keys": [k.told() for k in (PICTURE, TONE, LATER)]},
-            {"content_id": PREVIEW_ID, "playlist": "preview/video.m3u8", "video": "preview/video.m3u8", "scheme": "cbcs", "seconds": 4,
-             **pictures(preview), "keys": [SMALL.told()]},
+            {
+                "content_id": CLIP_ID,
+                "playlist": "clip/master.m3u8",
+                "video": "clip/video.m3u8",
+                "audio": "clip/audio.m3u8",
+                "rotating": "clip/rotating.m3u8",
+                "scheme": "cbcs",
+                "seconds": 8,
+                **pictures(clip),
+                "keys": [k.told() for k in (PICTURE, TONE, LATER)],
+            },
+            {
+                "content_id": PREVIEW_ID,
+                "playlist": "preview/video.m3u8",
+                "video": "preview/video.m3u8",
+                "scheme": "cbcs",
+                "seconds": 4,
+                **pictures(preview),
+                "keys": [SMALL.told()],
+            },
         ]
         version = run(options.packager, "--version").decode().split()[2]
     (out / "media.json").write_text(json.dumps({"packager": version, "contents": contents}, indent=2) + "\n")

@@ -69,7 +69,9 @@ def count_xml(part: Part, output: str) -> Count:
             if outcomes.get(name) != "failed":
                 outcomes[name] = outcome
     told = list(outcomes.values())
-    return Count(told.count("passed"), told.count("skipped"), [name for name, outcome in outcomes.items() if outcome == "failed"])
+    return Count(
+        told.count("passed"), told.count("skipped"), [name for name, outcome in outcomes.items() if outcome == "failed"]
+    )
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -101,7 +103,9 @@ class Part:
     def run(self) -> Count:
         for stale in self.xml_files():
             stale.unlink()
-        ending = run_logged(self.command, self.log, self.timeout_s, self.folder, {**base_environment(), **self.environment})
+        ending = run_logged(
+            self.command, self.log, self.timeout_s, self.folder, {**base_environment(), **self.environment}
+        )
         output = self.log.read_text(encoding="utf-8", errors="replace")
         try:
             count = self.count(self, output)
@@ -119,7 +123,9 @@ class Part:
 def base_environment() -> dict[str, str]:
     """All of it happens on loopback, a crash ends, and a sub-make is no part of ours."""
     environment = {
-        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy") and name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        name: value
+        for name, value in os.environ.items()
+        if not name.lower().endswith("_proxy") and name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
     return {**environment, "SWIFT_BACKTRACE": "enable=no", "PYTHONUTF8": "1", "NO_COLOR": "1", "TERM": "dumb"}
 
@@ -129,7 +135,13 @@ def run_logged(command: list[str], log: Path, timeout_s: float, folder: Path, en
     with log.open("wb") as output:
         try:
             child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env=environment, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
             )
         except OSError as error:
             return str(error)
@@ -174,8 +186,12 @@ def summary(ran: list[tuple[Part, Count, float]]) -> Count:
         total.passed += count.passed
         total.skipped += count.skipped
         total.failures += [f"{part.name}: {name}" for name in count.failures]
-        print(f"   {part.name:24} {count.passed:5} passed {len(count.failures):4} failed {count.skipped:4} skipped {seconds:7.1f} s")
-    print(f"   {'all':24} {total.passed:5} passed {len(total.failures):4} failed {total.skipped:4} skipped {sum(s for _, _, s in ran):7.1f} s")
+        print(
+            f"   {part.name:24} {count.passed:5} passed {len(count.failures):4} failed {count.skipped:4} skipped {seconds:7.1f} s"
+        )
+    print(
+        f"   {'all':24} {total.passed:5} passed {len(total.failures):4} failed {total.skipped:4} skipped {sum(s for _, _, s in ran):7.1f} s"
+    )
     if total.failures:
         print("\nFailed")
         for name in total.failures:
@@ -223,7 +239,12 @@ def run_parts(description: str, parts: list[Part], argv: list[str] | None = None
         count = run_part(part, failed)
         seconds = time.monotonic() - started
         told = f"{count.passed} passed" + (f", {count.skipped} skipped" if count.skipped else "")
-        print(f"FAILED: {len(count.failures)} failed, {told}, {seconds:.1f} s" if count.failures else f"ok: {told}, {seconds:.1f} s", flush=True)
+        print(
+            f"FAILED: {len(count.failures)} failed, {told}, {seconds:.1f} s"
+            if count.failures
+            else f"ok: {told}, {seconds:.1f} s",
+            flush=True,
+        )
         if count.failures:
             failed.add(part.name)
             tell_failures(part, count)

@@ -42,11 +42,17 @@ class Report:
 
 def place_of(frame: str) -> str:
     """A frame without number, address and object."""
-    return re.sub(r"^\s*(#\d+ (0x\w+ in )?|(at|by) 0x\w+: )|\s*\((libusher\S*|BuildId:.*)\)?$", "", re.sub(r" \(BuildId: .*", "", frame)).strip()
+    return re.sub(
+        r"^\s*(#\d+ (0x\w+ in )?|(at|by) 0x\w+: )|\s*\((libusher\S*|BuildId:.*)\)?$",
+        "",
+        re.sub(r" \(BuildId: .*", "", frame),
+    ).strip()
 
 
 def reports_of(files: list[Path]) -> list[Report]:
-    return [Report(text) for file in sorted(files) for text in split(file.read_text(encoding="utf-8", errors="replace"))]
+    return [
+        Report(text) for file in sorted(files) for text in split(file.read_text(encoding="utf-8", errors="replace"))
+    ]
 
 
 def split(text: str) -> list[str]:
@@ -54,9 +60,17 @@ def split(text: str) -> list[str]:
     text = re.sub(r"^==\d+== ?", "", text, flags=re.M)
     found = []
     for part in re.split(r"^={18,}$", text, flags=re.M):
-        if "WARNING: ThreadSanitizer:" in part or "ERROR: ThreadSanitizer:" in part or "ERROR: AddressSanitizer:" in part:
+        if (
+            "WARNING: ThreadSanitizer:" in part
+            or "ERROR: ThreadSanitizer:" in part
+            or "ERROR: AddressSanitizer:" in part
+        ):
             found.append(part.strip())
         else:
             paragraphs = re.split(r"\n[ \t]*\n", part)
-            found += [paragraph.strip("\n") for paragraph in paragraphs if any(FRAME.match(line) for line in paragraph.splitlines())]
+            found += [
+                paragraph.strip("\n")
+                for paragraph in paragraphs
+                if any(FRAME.match(line) for line in paragraph.splitlines())
+            ]
     return found

@@ -58,7 +58,12 @@ class Toolchain:
 
 def readable(text: str) -> str:
     """Swift's names as they stand in the sources."""
-    return subprocess.run(["swift", "demangle", "--compact"], input=text, capture_output=True, text=True, timeout=60).stdout or text
+    return (
+        subprocess.run(
+            ["swift", "demangle", "--compact"], input=text, capture_output=True, text=True, timeout=60
+        ).stdout
+        or text
+    )
 
 
 # ---- parts ---------------------------------------------------------------------------------------------------------------
@@ -117,35 +122,84 @@ class Tool:
     def hosts(self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600) -> Part:
         name = f"{self.name}-{kind}"
         report = self.report(name)
-        command = [PYTHON, str(TESTS / folder / "run"), str(self.library), "--python", PYTHON, "--patience", str(self.patience)]
+        command = [
+            PYTHON,
+            str(TESTS / folder / "run"),
+            str(self.library),
+            "--python",
+            PYTHON,
+            "--patience",
+            str(self.patience),
+        ]
         command += [*self.for_hosts(report), *arguments]
         environment = self.environment(report, in_python=False)
-        return Sanitized(name, f"{self.title}: {title}", command, count_sum, timeout_s, ROOT, environment, LOGS, self.needs)
+        return Sanitized(
+            name, f"{self.title}: {title}", command, count_sum, timeout_s, ROOT, environment, LOGS, self.needs
+        )
 
     def stories(self, *stories: str, timeout_s: float = 900) -> Part:
         name = f"{self.name}-pytest"
         report = self.report(name)
-        command = [*self.under(report, in_python=True), PYTHON, "-m", "pytest", "-q", "--timeout", str(60 * self.patience), "-p", "no:cacheprovider"]
+        command = [
+            *self.under(report, in_python=True),
+            PYTHON,
+            "-m",
+            "pytest",
+            "-q",
+            "--timeout",
+            str(60 * self.patience),
+            "-p",
+            "no:cacheprovider",
+        ]
         command += [f"--junitxml={LOGS / name}.xml", *(stories or ["tests/stories"])]
         own = {"USHER_LIBRARY": str(self.library), "USHER_TEST_PATIENCE": str(self.patience), "PYTHONMALLOC": "malloc"}
         environment = {**self.environment(report, in_python=True), **own}
         title = f"{self.title}: Python stories{', some' if stories else ''}"
-        return Sanitized(name, title, command, count_xml, timeout_s, BINDINGS, environment, LOGS, self.needs, is_python=True)
+        return Sanitized(
+            name, title, command, count_xml, timeout_s, BINDINGS, environment, LOGS, self.needs, is_python=True
+        )
 
     def detects(self, *ways: str) -> Part:
         """Its reports are the wished ones: they go to a place of their own."""
         name = f"{self.name}-detects"
         report = LOGS / "planted" / name
-        command = [PYTHON, str(TESTS / "sanitizers" / "run"), str(self.library), *self.for_hosts(report), "--report", str(report), *ways]
+        command = [
+            PYTHON,
+            str(TESTS / "sanitizers" / "run"),
+            str(self.library),
+            *self.for_hosts(report),
+            "--report",
+            str(report),
+            *ways,
+        ]
         environment = self.environment(report, in_python=False)
-        return Part(name, f"{self.title}: planted faults are reported", command, count_lines, 120, ROOT, environment, LOGS, self.needs)
+        return Part(
+            name,
+            f"{self.title}: planted faults are reported",
+            command,
+            count_lines,
+            120,
+            ROOT,
+            environment,
+            LOGS,
+            self.needs,
+        )
 
     def all_of(self) -> list[Part]:
         return [
             self.detects(*self.finds),
             self.hosts("c", "C hosts", "c", "--skip", "stress"),
             self.hosts("cpp", "C++ hosts", "cpp"),
-            self.hosts("stress", f"every function from eight threads, {STRESS_S} s", "c", "--only", "stress", "--seconds", str(STRESS_S), "--show"),
+            self.hosts(
+                "stress",
+                f"every function from eight threads, {STRESS_S} s",
+                "c",
+                "--only",
+                "stress",
+                "--seconds",
+                str(STRESS_S),
+                "--show",
+            ),
         ]
 
 
@@ -160,7 +214,9 @@ class Sanitizer(Tool):
             self.finds = ("race",)
         runtime = toolchain.runtime("tsan" if self.is_thread else "asan")
         swift = toolchain.swift_libraries
-        self.flags = f"-fsanitize={'thread' if self.is_thread else 'address'} -shared-libsan -Wl,-rpath,{runtime.parent}"
+        self.flags = (
+            f"-fsanitize={'thread' if self.is_thread else 'address'} -shared-libsan -Wl,-rpath,{runtime.parent}"
+        )
         self.preload = [str(runtime)]
         if self.is_thread:  # Swift's ThreadSanitizer wants libdispatch
             self.flags += f" -Wl,--no-as-needed -L{swift} -Wl,-rpath,{swift} -ldispatch -lBlocksRuntime"
@@ -173,19 +229,40 @@ class Sanitizer(Tool):
             return {**found, "TSAN_OPTIONS": f"{options}:exitcode=66:second_deadlock_stack=1:die_after_fork=0"}
         # An error ends the process by a signal, so that leaks, of which the interpreter has some, can do without an exit code.
         ending = "exitcode=0:abort_on_error=1" if in_python else "exitcode=67"
-        return {**found, "ASAN_OPTIONS": f"{options}:{ending}:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"}
+        return {
+            **found,
+            "ASAN_OPTIONS": f"{options}:{ending}:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
+        }
 
     def for_hosts(self, report: Path) -> list[str]:
-        return ["--cc", str(self.toolchain.tools / "clang"), "--cxx", str(self.toolchain.tools / "clang++"), f"--flags={self.flags}"]
+        return [
+            "--cc",
+            str(self.toolchain.tools / "clang"),
+            "--cxx",
+            str(self.toolchain.tools / "clang++"),
+            f"--flags={self.flags}",
+        ]
 
     def swift(self) -> Part:
         """SwiftPM's folder is the one of the library."""
         name, kind = f"{self.name}-swift", "thread" if self.is_thread else "address"
         scratch = ROOT / f".build-{self.build}"
-        command = ["swift", "test", "--disable-xctest", "--scratch-path", str(scratch), "-c", "release", "-Xswiftc", "-enable-testing"]
+        command = [
+            "swift",
+            "test",
+            "--disable-xctest",
+            "--scratch-path",
+            str(scratch),
+            "-c",
+            "release",
+            "-Xswiftc",
+            "-enable-testing",
+        ]
         command += ["--sanitize", kind, "--xunit-output", str(LOGS / f"{name}.xml")]
         environment = {**self.environment(self.report(name), in_python=False), "USHER_SANITIZED": "1"}
-        return Sanitized(name, f"{self.title}: Swift, core and engine", command, count_xml, 1200, ROOT, environment, LOGS, self.needs)
+        return Sanitized(
+            name, f"{self.title}: Swift, core and engine", command, count_xml, 1200, ROOT, environment, LOGS, self.needs
+        )
 
     def all_of(self) -> list[Part]:
         return [*([self.swift()] if self.build.startswith("checked") else []), *super().all_of(), self.stories()]
@@ -195,8 +272,19 @@ class Valgrind(Tool):
     """The library as it is shipped."""
 
     def under(self, report: Path, in_python: bool = False) -> list[str]:
-        leaks = ["--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--show-leak-kinds=definite,possible"]
-        options = ["-q", *([] if in_python else ["--error-exitcode=99"]), *leaks, "--num-callers=30", "--fair-sched=yes", "--trace-children=yes"]
+        leaks = [
+            "--leak-check=full",
+            "--errors-for-leak-kinds=definite,possible",
+            "--show-leak-kinds=definite,possible",
+        ]
+        options = [
+            "-q",
+            *([] if in_python else ["--error-exitcode=99"]),
+            *leaks,
+            "--num-callers=30",
+            "--fair-sched=yes",
+            "--trace-children=yes",
+        ]
         return ["valgrind", *options, f"--log-file={report}.%p"]
 
     def for_hosts(self, report: Path) -> list[str]:

@@ -23,7 +23,18 @@ MUTANTS = ("mutants", "row-mutants")
 
 
 def pytest(name: str, *arguments: str) -> list[str]:
-    return [PYTHON, "-m", "pytest", "-q", "--timeout", "60", "-p", "no:cacheprovider", f"--junitxml={LOGS / name}.xml", *arguments]
+    return [
+        PYTHON,
+        "-m",
+        "pytest",
+        "-q",
+        "--timeout",
+        "60",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={LOGS / name}.xml",
+        *arguments,
+    ]
 
 
 def gate(script: str, *arguments: str | Path) -> list[str]:
@@ -49,13 +60,31 @@ def hosts() -> list[Part]:
 
 def all_parts() -> list[Part]:
     without_headend = ("tests", "--ignore", "tests/headend", "--ignore", "tests/faults", "--ignore", "tests/security")
-    scripts = [str(file) for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+    scripts = [
+        str(file) for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))
+    ]
     found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in ("scripts", "benchmarks", "benchmarks/python"))}
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
-        Part("swift", "Swift: core and engine", ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")], count_xml, 600),
-        Part("model", "the state machines through every order of events", [str(ROOT / "scripts" / "model"), "check"], timeout_s=600),
-        Part("simulate", "the engine through random stories, the small part", [str(ROOT / "scripts" / "simulate"), "check"], timeout_s=900),
+        Part(
+            "swift",
+            "Swift: core and engine",
+            ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")],
+            count_xml,
+            600,
+        ),
+        Part(
+            "model",
+            "the state machines through every order of events",
+            [str(ROOT / "scripts" / "model"), "check"],
+            timeout_s=600,
+        ),
+        Part(
+            "simulate",
+            "the engine through random stories, the small part",
+            [str(ROOT / "scripts" / "simulate"), "check"],
+            timeout_s=900,
+        ),
         Part("headers", "headers alone: C99, C++11; usher.hpp: C++17, C++20", gate("headers.sh")),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),
@@ -66,25 +95,74 @@ def all_parts() -> list[Part]:
         Part("dlopen-checked", "dlopen by a stranger, checked library", gate("dlopen.sh", CHECKED)),
         Part("api-shipped", "the table of functions, shipped library", gate("api.sh", SHIPPED)),
         Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
-        Part("cmake", "CMake: build, and what it says when something is missing", gate("cmake.sh", EMBEDDED), timeout_s=600),
-        Part("install", "installed, and found by hosts", [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)], timeout_s=600),
-        Part("fuzz", "fuzzers: the kept inputs, and some new ones", [PYTHON, str(ROOT / "Tests" / "fuzz" / "run"), "--check"], timeout_s=900),
+        Part(
+            "cmake",
+            "CMake: build, and what it says when something is missing",
+            gate("cmake.sh", EMBEDDED),
+            timeout_s=600,
+        ),
+        Part(
+            "install",
+            "installed, and found by hosts",
+            [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)],
+            timeout_s=600,
+        ),
+        Part(
+            "fuzz",
+            "fuzzers: the kept inputs, and some new ones",
+            [PYTHON, str(ROOT / "Tests" / "fuzz" / "run"), "--check"],
+            timeout_s=900,
+        ),
         *hosts(),
         bindings("headend", "Python: the head-end", None, "tests/headend"),
         bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),
         bindings("python-checked", "Python: stories, checked library", CHECKED, *without_headend),
         bindings("security-shipped", "Python: secrets stay secret, shipped library", SHIPPED, "tests/security"),
         bindings("security-checked", "Python: secrets stay secret, checked library", CHECKED, "tests/security"),
-        bindings("faults", "Python: faults on every operation, the quick part", SHIPPED, "tests/faults", "-m", "not whole"),
-        Part("mypy", "Python: types (mypy --strict)", [PYTHON, "-m", "mypy", "src/usher", *scripts], count_exit, folder=BINDINGS, environment=found),
-        Part(
-            "ruff", "Python: lint (ruff)", [PYTHON, "-m", "ruff", "check", "--config", "pyproject.toml", ".", *scripts], count_exit, folder=BINDINGS
+        bindings(
+            "faults", "Python: faults on every operation, the quick part", SHIPPED, "tests/faults", "-m", "not whole"
         ),
-        Part("manual", "the manual: headers documented, docs as the library says", [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)]),
-        Part("wheel", "the Python wheel in a clean environment", [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)]),
+        Part(
+            "mypy",
+            "Python: types (mypy --strict)",
+            [PYTHON, "-m", "mypy", "src/usher", *scripts],
+            count_exit,
+            folder=BINDINGS,
+            environment=found,
+        ),
+        Part(
+            "ruff",
+            "Python: lint (ruff)",
+            [PYTHON, "-m", "ruff", "check", "--config", "pyproject.toml", ".", *scripts],
+            count_exit,
+            folder=BINDINGS,
+        ),
+        Part(
+            "manual",
+            "the manual: headers documented, docs as the library says",
+            [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)],
+        ),
+        Part(
+            "wheel",
+            "the Python wheel in a clean environment",
+            [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)],
+        ),
         Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
-        Part("examples", "examples against a head-end", [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")], timeout_s=240),
-        *(Part(name, f"what the {name} change stands there", [PYTHON, str(ROOT / "scripts" / name), "--list"], count_exit) for name in MUTANTS),
+        Part(
+            "examples",
+            "examples against a head-end",
+            [PYTHON, str(ROOT / "Tests" / "examples" / "run.py")],
+            timeout_s=240,
+        ),
+        *(
+            Part(
+                name,
+                f"what the {name} change stands there",
+                [PYTHON, str(ROOT / "scripts" / name), "--list"],
+                count_exit,
+            )
+            for name in MUTANTS
+        ),
         Part("bench", "benchmarks build and run", ["make", "--no-print-directory", "bench", "QUICK=1"], timeout_s=600),
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
         Part(

@@ -16,7 +16,9 @@ typedef size_t (*uc_data_fn)(char *, size_t, size_t, void *);
 static inline CURLcode uc_set_data_fn(CURL *e, CURLoption o, uc_data_fn v) { return curl_easy_setopt(e, o, v); }
 
 typedef int (*uc_prereq_fn)(void *, char *, char *, int, int);
-static inline CURLcode uc_set_prereq_fn(CURL *e, uc_prereq_fn v) { return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v); }
+static inline CURLcode uc_set_prereq_fn(CURL *e, uc_prereq_fn v) {
+  return curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, v);
+}
 typedef int (*uc_close_fn)(void *, curl_socket_t);
 static inline CURLcode uc_set_close_fn(CURL *e, uc_close_fn v, void *data) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, v);
@@ -39,8 +41,12 @@ typedef int (*uc_socket_fn)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*uc_timer_fn)(CURLM *, long, void *);
 static inline CURLMcode uc_multi_long(CURLM *m, CURLMoption o, long v) { return curl_multi_setopt(m, o, v); }
 static inline CURLMcode uc_multi_pointer(CURLM *m, CURLMoption o, void *v) { return curl_multi_setopt(m, o, v); }
-static inline CURLMcode uc_multi_socket_fn(CURLM *m, uc_socket_fn v) { return curl_multi_setopt(m, CURLMOPT_SOCKETFUNCTION, v); }
-static inline CURLMcode uc_multi_timer_fn(CURLM *m, uc_timer_fn v) { return curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, v); }
+static inline CURLMcode uc_multi_socket_fn(CURLM *m, uc_socket_fn v) {
+  return curl_multi_setopt(m, CURLMOPT_SOCKETFUNCTION, v);
+}
+static inline CURLMcode uc_multi_timer_fn(CURLM *m, uc_timer_fn v) {
+  return curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, v);
+}
 
 static inline long uc_response_code(CURL *e) {
   long code = 0;
@@ -95,7 +101,8 @@ static inline int uc_url_check(const char *text, int *https, char *host, int *po
   char *part = NULL;
   int ok = -1;
   if (url == NULL) return -1;
-  if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK && curl_url_get(url, CURLUPART_SCHEME, &part, 0) == CURLUE_OK) {
+  if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+      curl_url_get(url, CURLUPART_SCHEME, &part, 0) == CURLUE_OK) {
     *https = strcmp(part, "https") == 0;
     ok = *https || strcmp(part, "http") == 0 ? 0 : -1;
     curl_free(part);
@@ -104,7 +111,8 @@ static inline int uc_url_check(const char *text, int *https, char *host, int *po
     else ok = -1;
     curl_free(part);
     part = NULL;
-    if (ok == 0 && curl_url_get(url, CURLUPART_PORT, &part, CURLU_DEFAULT_PORT) == CURLUE_OK) *port = (int)strtol(part, NULL, 10);
+    if (ok == 0 && curl_url_get(url, CURLUPART_PORT, &part, CURLU_DEFAULT_PORT) == CURLUE_OK)
+      *port = (int)strtol(part, NULL, 10);
     curl_free(part);
   }
   curl_url_cleanup(url);

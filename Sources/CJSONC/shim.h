@@ -13,15 +13,20 @@ typedef struct json_object *uj_object;
 /* Overwrites every string value below `o`. */
 static inline void uj_wipe(uj_object o) {
   switch (json_object_get_type(o)) {
-    case json_type_string: explicit_bzero((char *)json_object_get_string(o), (size_t)json_object_get_string_len(o)); break;
-    case json_type_object: {
-      json_object_object_foreach(o, key, value) { (void)key; uj_wipe(value); }
-      break;
+  case json_type_string:
+    explicit_bzero((char *)json_object_get_string(o), (size_t)json_object_get_string_len(o));
+    break;
+  case json_type_object: {
+    json_object_object_foreach(o, key, value) {
+      (void)key;
+      uj_wipe(value);
     }
-    case json_type_array:
-      for (size_t i = 0; i < json_object_array_length(o); i++) uj_wipe(json_object_array_get_idx(o, i));
-      break;
-    default: break;
+    break;
+  }
+  case json_type_array:
+    for (size_t i = 0; i < json_object_array_length(o); i++) uj_wipe(json_object_array_get_idx(o, i));
+    break;
+  default: break;
   }
 }
 /* Parses a whole text, at most `depth` deep; NULL unless it is one JSON value and nothing else: a NUL, which json-c takes for the end, is something else. */
@@ -34,7 +39,8 @@ static inline uj_object uj_parse(const char *text, int size, int depth) {
   if (printbuf_memset(tokener->pb, 0, 0, size) >= 0) {
     printbuf_reset(tokener->pb);
     object = json_tokener_parse_ex(tokener, text, size);
-    if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue) object = json_tokener_parse_ex(tokener, "", 1);
+    if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue)
+      object = json_tokener_parse_ex(tokener, "", 1);
   }
   /* What it holds: where the text broke off, the values read until then; the last string. */
   for (int level = 0; object == NULL && level <= tokener->depth; level++) uj_wipe(tokener->stack[level].current);
@@ -51,13 +57,13 @@ static inline uj_object uj_parse(const char *text, int size, int depth) {
 #define UJ_ARRAY 5
 static inline int uj_kind(uj_object o) {
   switch (json_object_get_type(o)) {
-    case json_type_boolean: return UJ_BOOLEAN;
-    case json_type_double:
-    case json_type_int: return UJ_NUMBER;
-    case json_type_string: return UJ_STRING;
-    case json_type_object: return UJ_OBJECT;
-    case json_type_array: return UJ_ARRAY;
-    default: return UJ_NULL;
+  case json_type_boolean: return UJ_BOOLEAN;
+  case json_type_double:
+  case json_type_int: return UJ_NUMBER;
+  case json_type_string: return UJ_STRING;
+  case json_type_object: return UJ_OBJECT;
+  case json_type_array: return UJ_ARRAY;
+  default: return UJ_NULL;
   }
 }
 /* The member of that name, else the first that differs in case only; NULL where there is none. */

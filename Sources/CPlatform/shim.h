@@ -124,7 +124,8 @@ static inline int up_epoll_watch(int epoll, int fd, int was, int interest) {
   memset(&event, 0, sizeof event);
   event.events = ((interest & UP_READABLE) ? EPOLLIN : 0u) | ((interest & UP_WRITABLE) ? EPOLLOUT : 0u);
   event.data.fd = fd;
-  if (epoll_ctl(epoll, interest == 0 ? EPOLL_CTL_DEL : was == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0) return 0;
+  if (epoll_ctl(epoll, interest == 0 ? EPOLL_CTL_DEL : was == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event) == 0)
+    return 0;
   if (interest == 0 || (errno != ENOENT && errno != EEXIST)) return -1;
   return epoll_ctl(epoll, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event);
 }

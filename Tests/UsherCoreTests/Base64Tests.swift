@@ -5,7 +5,9 @@ import Testing
 @Suite struct Base64Tests {
   private func encoded(_ bytes: [UInt8], _ alphabet: Base64.Alphabet = .standard, padded: Bool = true) -> String {
     var target = [UInt8](repeating: 0, count: Base64.encodedCount(bytes.count, padded: padded))
-    withBytes(bytes) { from in target.withUnsafeMutableBufferPointer { Base64.encode(from, into: $0, alphabet: alphabet, padded: padded) } }
+    withBytes(bytes) { from in
+      target.withUnsafeMutableBufferPointer { Base64.encode(from, into: $0, alphabet: alphabet, padded: padded) }
+    }
     return String(decoding: target, as: UTF8.self)
   }
 
@@ -19,7 +21,10 @@ import Testing
     }
   }
 
-  @Test(arguments: [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy")])
+  @Test(arguments: [
+    ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+    ("foobar", "Zm9vYmFy")
+  ])
   func vectors_ofRFC4648_areWrittenExactly(plain: String, text: String) {
     #expect(encoded(Array(plain.utf8)) == text)
     #expect(encoded(Array(plain.utf8), padded: false) == String(text.prefix { $0 != "=" }))
@@ -38,7 +43,10 @@ import Testing
     #expect(decoded("Zg=\n=") == Array("f".utf8))
   }
 
-  @Test(arguments: ["Z", "Zm9vY", "=", "==", "===", "====", "Zg=", "Zg===", "Zm8==", "Zm9v=", "Zm9v====", "Z=g=", "Zg==Zg==", "Zm9v!", "Zm9v\u{0}", "ä", "Zm 9v,"])
+  @Test(arguments: [
+    "Z", "Zm9vY", "=", "==", "===", "====", "Zg=", "Zg===", "Zm8==", "Zm9v=", "Zm9v====", "Z=g=", "Zg==Zg==", "Zm9v!",
+    "Zm9v\u{0}", "ä", "Zm 9v,"
+  ])
   func garbage_isRefused(text: String) {
     #expect(decoded(text) == nil)
   }
@@ -54,7 +62,9 @@ import Testing
   @Test func randomText_neverTraps() {
     var dice = Dice(2)
     for _ in 0..<5000 {
-      let bytes = (0..<Int(dice.upTo(20))).map { _ in dice.one(in: 4) ? UInt8(truncatingIfNeeded: dice.next()) : dice.pick(Array("AZaz09+/-_= \n".utf8)) }
+      let bytes = (0..<Int(dice.upTo(20))).map { _ in
+        dice.one(in: 4) ? UInt8(truncatingIfNeeded: dice.next()) : dice.pick(Array("AZaz09+/-_= \n".utf8))
+      }
       if let result = withBytes(bytes, { Base64.decode($0) }) { #expect(result.count <= bytes.count) }
     }
   }

@@ -7,7 +7,9 @@ func bytes(hex: String) -> [UInt8] {
   return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }
 
-func number(_ value: Int, _ count: Int = 4) -> [UInt8] { (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+func number(_ value: Int, _ count: Int = 4) -> [UInt8] {
+  (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+}
 
 func box(_ type: String, _ parts: [UInt8]...) -> [UInt8] {
   let payload = parts.flatMap { $0 }
@@ -32,13 +34,17 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   @Test func box_ofVersion0_isRead() {
     let whole = pssh(clearKey, [1, 2, 3])
     let found = all(whole)
-    #expect(found.count == 1 && found.first?.keySystem == .clearKey && found.first?.version == 0 && found.first?.data == [1, 2, 3])
+    #expect(
+      found.count == 1 && found.first?.keySystem == .clearKey && found.first?.version == 0
+        && found.first?.data == [1, 2, 3])
     #expect(found.first?.box == whole && found.first?.keyIDs == [] && found.first?.contentIdentifier == nil)
   }
 
   @Test func box_ofVersion1_listsItsKeys() {
     let found = all(pssh(clearKey, ids: [first, second]))
-    #expect(found.first?.version == 1 && found.first?.keyIDs == [id(first), id(second)].compactMap { $0 } && found.first?.data == [])
+    #expect(
+      found.first?.version == 1 && found.first?.keyIDs == [id(first), id(second)].compactMap { $0 }
+        && found.first?.data == [])
   }
 
   @Test func boxes_inARow_areAllRead() {
@@ -56,13 +62,15 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   @Test func box_thatLies_isLeftOut() {
     let body = [0, 0, 0, 0] + clearKey
     for broken in [
-      [], [0], number(8) + bytes("pssh"), box("pssh", body), box("pssh", body, number(1)), box("pssh", body, number(0xFFFF_FFFF)),
+      [], [0], number(8) + bytes("pssh"), box("pssh", body), box("pssh", body, number(1)),
+      box("pssh", body, number(0xFFFF_FFFF)),
       box("pssh", [2, 0, 0, 0] + clearKey, number(0)),
-      box("pssh", [1, 0, 0, 0] + clearKey, number(0xFFFF_FFFF), first, number(0)), box("pssh", [1, 0, 0, 0] + clearKey, number(2), first, number(0)),
-        box("pssh", [0, 0, 0, 0], Array(clearKey.dropLast())),
+      box("pssh", [1, 0, 0, 0] + clearKey, number(0xFFFF_FFFF), first, number(0)),
+      box("pssh", [1, 0, 0, 0] + clearKey, number(2), first, number(0)),
+      box("pssh", [0, 0, 0, 0], Array(clearKey.dropLast())),
       number(7) + bytes("pssh") + body + number(0), number(1) + bytes("pssh") + number(15, 8) + body + number(0),
-        number(1) + bytes("pssh") + [UInt8](repeating: 0xFF, count: 8) + body + number(0),
-      number(0x7FFF_FFFF) + bytes("pssh") + body + number(0), number(1) + bytes("pssh") + [0, 0, 0],
+      number(1) + bytes("pssh") + [UInt8](repeating: 0xFF, count: 8) + body + number(0),
+      number(0x7FFF_FFFF) + bytes("pssh") + body + number(0), number(1) + bytes("pssh") + [0, 0, 0]
     ] as [[UInt8]] { #expect(all(broken).isEmpty) }
     #expect(all(box("pssh", body) + pssh(clearKey)).count == 1, "what follows a broken one is read")
   }
@@ -89,24 +97,33 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
   @Test func keys_byTheThousand_areBounded() {
     let many = (0..<2000).map { [UInt8](repeating: 0, count: 12) + number($0) }
-    #expect(all(pssh(clearKey, ids: many)).isEmpty && all(pssh(clearKey, ids: Array(many.prefix(1024)))).first?.keyIDs.count == 1024)
+    #expect(
+      all(pssh(clearKey, ids: many)).isEmpty
+        && all(pssh(clearKey, ids: Array(many.prefix(1024)))).first?.keyIDs.count == 1024)
     #expect(all(pssh(widevine, many.flatMap { [0x12, 16] + $0 })).first?.keyIDs.count == 1024)
   }
 
   @Test func widevineData_isRead() {
     let data: [UInt8] =
-      [0x08, 0x01, 0x12, 16] + first + [0x12, 16] + second + [0x1A, 4] + bytes("prov") + [0x22, 7] + bytes("movie-1") + [0x2A, 2] + bytes("HD")
+      [0x08, 0x01, 0x12, 16] + first + [0x12, 16] + second + [0x1A, 4] + bytes("prov") + [0x22, 7] + bytes("movie-1")
+      + [0x2A, 2] + bytes("HD")
       + [0x32, 1] + bytes("p")
-      + [0x38, 0xFF, 0xFF, 0x03, 0x48, 0xE3, 0xDC, 0x95, 0x9B, 0x06, 0x49] + [UInt8](repeating: 1, count: 8) + [0x4D, 1, 1, 1, 1]
+      + [0x38, 0xFF, 0xFF, 0x03, 0x48, 0xE3, 0xDC, 0x95, 0x9B, 0x06, 0x49] + [UInt8](repeating: 1, count: 8) + [
+        0x4D, 1, 1, 1, 1
+      ]
     let found = all(pssh(widevine, data)).first
     #expect(found?.contentIdentifier == bytes("movie-1") && found?.keyIDs == [id(first), id(second)].compactMap { $0 })
-    #expect(found?.widevine.provider == bytes("prov") && found?.widevine.policy == bytes("p") && found?.widevine.protectionScheme == 0x6365_6E63)
+    #expect(
+      found?.widevine.provider == bytes("prov") && found?.widevine.policy == bytes("p")
+        && found?.widevine.protectionScheme == 0x6365_6E63)
   }
 
   @Test func widevineData_broken_isReadAsFarAsItGoes() {
     let good: [UInt8] = [0x22, 1, 0x61]
-    for tail in [[0x12], [0x12, 16], [0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], [0x08], [0x0B], [0x0F],
-      [UInt8](repeating: 0xFF, count: 20), [0x09, 1], [0x0D, 1], [0x12, 3, 1, 2, 3]] as [[UInt8]] {
+    for tail in [
+      [0x12], [0x12, 16], [0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], [0x08], [0x0B], [0x0F],
+      [UInt8](repeating: 0xFF, count: 20), [0x09, 1], [0x0D, 1], [0x12, 3, 1, 2, 3]
+    ] as [[UInt8]] {
       let found = withBytes(good + tail) { WidevineData($0) }
       #expect(found.contentID == bytes("a") && found.keyIDs.isEmpty)
     }
@@ -115,7 +132,9 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 }
 
 @Suite struct PlayReadyHeaderTests {
-  private func utf16(_ text: String) -> [UInt8] { text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] } }
+  private func utf16(_ text: String) -> [UInt8] {
+    text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+  }
   private func little(_ value: Int, _ count: Int) -> [UInt8] { Array(number(value, count).reversed()) }
   private func object(_ xml: [UInt8], before: [UInt8] = [], records: Int = 1) -> [UInt8] {
     let record = before + little(1, 2) + little(xml.count, 2) + xml
@@ -129,12 +148,16 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     for xml in [
       "<WRMHEADER version='4.0.0.0'><DATA><KID>\(kid)</KID><LA_URL>https://h/?a=1&amp;b=2</LA_URL></DATA></WRMHEADER>",
       "<WRMHEADER version=\"4.1.0.0\"><DATA><LA_URL>\n https://h/?a=1&amp;b=2 </LA_URL><PROTECTINFO><KID ALGID=\"AESCTR\" CHECKSUM=\"x=\" VALUE=\"\(kid)\"></KID></PROTECTINFO></DATA></WRMHEADER>",
-      "<WRMHEADER><DATA><PROTECTINFO><KIDS><KID VALUE='\(kid)'/><KID VALUE='\(kid)'/></KIDS></PROTECTINFO><LA_URL><![CDATA[https://h/?a=1&b=2]]></LA_URL></DATA></WRMHEADER>",
+      "<WRMHEADER><DATA><PROTECTINFO><KIDS><KID VALUE='\(kid)'/><KID VALUE='\(kid)'/></KIDS></PROTECTINFO><LA_URL><![CDATA[https://h/?a=1&b=2]]></LA_URL></DATA></WRMHEADER>"
     ] {
-      for wrapped in [object(utf16(xml)), object(utf16(xml), before: little(3, 2) + little(2, 2) + [0, 0], records: 2), utf16(xml),
-        [0xFF, 0xFE] + utf16(xml)] {
-        #expect(read(wrapped)?.keyIDs == [id(first)].compactMap { $0 } && read(wrapped)?.licenseURL == bytes("https://h/?a=1&b=2")
-          && read(wrapped)?.xml == bytes(xml))
+      for wrapped in [
+        object(utf16(xml)), object(utf16(xml), before: little(3, 2) + little(2, 2) + [0, 0], records: 2), utf16(xml),
+        [0xFF, 0xFE] + utf16(xml)
+      ] {
+        #expect(
+          read(wrapped)?.keyIDs == [id(first)].compactMap { $0 }
+            && read(wrapped)?.licenseURL == bytes("https://h/?a=1&b=2")
+            && read(wrapped)?.xml == bytes(xml))
       }
       let found = withBytes(pssh(playReady, object(utf16(xml)))) { PSSH.all(in: $0) }.first
       #expect(found?.keyIDs == [id(first)].compactMap { $0 } && found?.contentIdentifier == nil)
@@ -142,8 +165,10 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   }
 
   @Test func header_thatIsNone_isNone() {
-    for broken in [[], [0x3C], [0x3C, 0, 0x3C], object([]), little(6, 4) + little(0xFFFF, 2), object(utf16("no xml")),
-      little(10, 4) + little(1, 2) + little(1, 2) + little(0xFFFF, 2)] as [[UInt8]] {
+    for broken in [
+      [], [0x3C], [0x3C, 0, 0x3C], object([]), little(6, 4) + little(0xFFFF, 2), object(utf16("no xml")),
+      little(10, 4) + little(1, 2) + little(1, 2) + little(0xFFFF, 2)
+    ] as [[UInt8]] {
       #expect(read(broken)?.keyIDs ?? [] == [])
     }
     #expect(read(object(utf16("<KID>x</KID><KID>AAAA</KID><KID VALUE='!'/><KID/><LA_URL/>")))?.keyIDs == [])
@@ -153,10 +178,14 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   @Test func hostileHeader_neverTraps() {
     var dice = Dice(91)
     for _ in 0..<5000 {
-      let pieces = ["<KID>", "</KID>", kid, "<KID VALUE='", "'", ">", "/>", "<LA_URL>", "<!--", "-->", "&amp;", "\u{0}", "😀"]
+      let pieces = [
+        "<KID>", "</KID>", kid, "<KID VALUE='", "'", ">", "/>", "<LA_URL>", "<!--", "-->", "&amp;", "\u{0}", "😀"
+      ]
       let xml = utf16((0..<Int(dice.upTo(8))).map { _ in dice.pick(pieces) }.joined())
       var made = dice.one(in: 2) ? object(xml) : xml
-      if !made.isEmpty && dice.one(in: 2) { made[Int(dice.upTo(UInt64(made.count - 1)))] = UInt8(truncatingIfNeeded: dice.next()) }
+      if !made.isEmpty && dice.one(in: 2) {
+        made[Int(dice.upTo(UInt64(made.count - 1)))] = UInt8(truncatingIfNeeded: dice.next())
+      }
       if let header = read(made) { #expect(header.keyIDs.count <= 8) }
     }
   }
@@ -164,19 +193,26 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
 @Suite struct TrackEncryptionTests {
   private func all(_ bytes: [UInt8]) -> [TrackEncryption] { withBytes(bytes) { TrackEncryption.all(in: $0) } }
-  private func tenc(_ version: UInt8, pattern: UInt8 = 0, isProtected: UInt8 = 1, ivSize: UInt8, _ rest: [UInt8] = []) -> [UInt8] {
+  private func tenc(
+    _ version: UInt8, pattern: UInt8 = 0, isProtected: UInt8 = 1, ivSize: UInt8, _ rest: [UInt8] = []
+  ) -> [UInt8] {
     box("tenc", [version, 0, 0, 0, 0, pattern, isProtected, ivSize], first, rest)
   }
   private func sinf(_ scheme: String, _ tenc: [UInt8]) -> [UInt8] {
-    box("sinf", box("frma", bytes("avc1")), box("schm", [0, 0, 0, 0], bytes(scheme), number(0x10000)), box("schi", tenc))
+    box(
+      "sinf", box("frma", bytes("avc1")), box("schm", [0, 0, 0, 0], bytes(scheme), number(0x10000)), box("schi", tenc))
   }
   private func moov(_ entries: [UInt8]) -> [UInt8] {
-    box("moov", box("mvhd", [0]), box("trak", box("mdia", box("minf", box("stbl", box("stsd", number(0), number(1), entries))))))
+    box(
+      "moov", box("mvhd", [0]),
+      box("trak", box("mdia", box("minf", box("stbl", box("stsd", number(0), number(1), entries))))))
   }
 
   @Test func box_alone_isRead() {
     let found = all(tenc(0, ivSize: 8)).first
-    #expect(found?.isProtected == true && found?.ivSize == 8 && found?.defaultKeyID == id(first) && found?.constantIV == [] && found?.scheme == nil)
+    #expect(
+      found?.isProtected == true && found?.ivSize == 8 && found?.defaultKeyID == id(first) && found?.constantIV == []
+        && found?.scheme == nil)
     #expect(found?.cryptBlocks == 0 && found?.skipBlocks == 0)
   }
 
@@ -190,9 +226,10 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
 
   @Test func box_thatLies_isLeftOut() {
     for broken in [
-      [], box("tenc"), box("tenc", [0, 0, 0, 0, 0, 0, 1, 8], Array(first.dropLast())), tenc(0, ivSize: 7), tenc(1, ivSize: 0), tenc(1, ivSize: 0, [16]),
+      [], box("tenc"), box("tenc", [0, 0, 0, 0, 0, 0, 1, 8], Array(first.dropLast())), tenc(0, ivSize: 7),
+      tenc(1, ivSize: 0), tenc(1, ivSize: 0, [16]),
       tenc(1, ivSize: 0, [16] + [UInt8](repeating: 0, count: 15)),
-      tenc(1, ivSize: 0, [255]), tenc(1, ivSize: 0, [0]), Array(tenc(0, ivSize: 8).dropLast()),
+      tenc(1, ivSize: 0, [255]), tenc(1, ivSize: 0, [0]), Array(tenc(0, ivSize: 8).dropLast())
     ] as [[UInt8]] { #expect(all(broken).isEmpty) }
   }
 
@@ -201,10 +238,14 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     let audio = box("enca", [UInt8](repeating: 0, count: 28), box("esds", [1]), sinf("cenc", tenc(0, ivSize: 8)))
     let older = [44, 64].flatMap { box("enca", [UInt8](repeating: 0, count: $0), sinf("cenc", tenc(0, ivSize: 8))) }
     let text = box("enct", [UInt8](repeating: 0, count: 8), sinf("cens", tenc(0, ivSize: 8)))
-    let schemes = all(moov(video + audio + older + text)).map { $0.scheme.map { String(decoding: number(Int($0)), as: UTF8.self) } ?? "" }
+    let schemes = all(moov(video + audio + older + text)).map {
+      $0.scheme.map { String(decoding: number(Int($0)), as: UTF8.self) } ?? ""
+    }
     #expect(schemes == ["cbcs", "cenc", "cenc", "cenc", "cens"])
     #expect(all(video).count == 1 && all(sinf("cbcs", tenc(0, ivSize: 8))).first?.scheme == 0x6362_6373)
-    #expect(all(moov(box("avc1", [UInt8](repeating: 0, count: 78), sinf("cbcs", tenc(0, ivSize: 8))))).isEmpty, "not encrypted")
+    #expect(
+      all(moov(box("avc1", [UInt8](repeating: 0, count: 78), sinf("cbcs", tenc(0, ivSize: 8))))).isEmpty,
+      "not encrypted")
     #expect(all(moov(box("encv", [0]) + box("enca", [0]) + box("encs"))).isEmpty)
   }
 
@@ -221,7 +262,11 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   @Test func initialisationSegment_ofFFmpeg_isRead() {
     let segment = withBytes(Self.moov) { Base64.decode($0) }?.withBytes { Array($0) } ?? []
     let found = all(segment)
-    #expect(found.count == 2 && found.allSatisfy { $0.isProtected && $0.ivSize == 8 && $0.defaultKeyID == id(first) && $0.scheme == 0x6365_6E63 })
+    #expect(
+      found.count == 2
+        && found.allSatisfy {
+          $0.isProtected && $0.ivSize == 8 && $0.defaultKeyID == id(first) && $0.scheme == 0x6365_6E63
+        })
   }
 
   @Test func hostileBoxes_neverTrap() {
@@ -240,7 +285,9 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
         }
       }
       for one in all(bad) { #expect(one.constantIV.count <= 16) }
-      for one in withBytes(bad, { PSSH.all(in: $0) }) { #expect(one.box.count <= bad.count && one.keyIDs.count <= bad.count / 16) }
+      for one in withBytes(bad, { PSSH.all(in: $0) }) {
+        #expect(one.box.count <= bad.count && one.keyIDs.count <= bad.count / 16)
+      }
     }
   }
 

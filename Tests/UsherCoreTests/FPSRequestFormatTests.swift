@@ -7,12 +7,15 @@ import Testing
   private let payload: [UInt8] = [0xFB, 0xFF, 0xBE, 0xFF]
 
   private func body(_ format: FPSRequestFormat, _ payload: [UInt8]) throws(FPSRequestFormat.Failure) -> String {
-    let result = withBytes(payload) { payload in Result { () throws(FPSRequestFormat.Failure) in try format.body(payload) } }
+    let result = withBytes(payload) { payload in
+      Result { () throws(FPSRequestFormat.Failure) in try format.body(payload) }
+    }
     return text(try result.get())
   }
 
   private func format(
-    _ encoding: FPSRequestFormat.Encoding, _ urlEncoding: FPSRequestFormat.URLEncoding = .value, _ fields: [(String, String)] = [], members: String = ""
+    _ encoding: FPSRequestFormat.Encoding, _ urlEncoding: FPSRequestFormat.URLEncoding = .value,
+    _ fields: [(String, String)] = [], members: String = ""
   ) -> FPSRequestFormat {
     var format = FPSRequestFormat()
     format.encoding = encoding
@@ -33,8 +36,9 @@ import Testing
   }
 
   @Test(arguments: [
-    (FPSRequestFormat.URLEncoding.value, "spc=%2B%2F%2B%2B%2Fw%3D%3D&asset%20Id=a%26b%3Dc"), (.none, "spc=+/++/w==&asset%20Id=a%26b%3Dc"),
-    (.whole, "spc%3D%2B%2F%2B%2B%2Fw%3D%3D%26asset%20Id%3Da%26b%3Dc"),
+    (FPSRequestFormat.URLEncoding.value, "spc=%2B%2F%2B%2B%2Fw%3D%3D&asset%20Id=a%26b%3Dc"),
+    (.none, "spc=+/++/w==&asset%20Id=a%26b%3Dc"),
+    (.whole, "spc%3D%2B%2F%2B%2B%2Fw%3D%3D%26asset%20Id%3Da%26b%3Dc")
   ])
   func form_isCodedAsAsked(urlEncoding: FPSRequestFormat.URLEncoding, expected: String) throws {
     #expect(try body(format(.form, urlEncoding, [("asset Id", "a&b=c")]), payload) == expected)
@@ -47,12 +51,14 @@ import Testing
     #expect(try body(other, payload) == "payload=%2B%2F%2B%2B%2Fw%3D%3D")
   }
 
-  @Test(arguments: [
-    ([], "", #"{"spc":"+/++/w=="}"#), ([], "{}", #"{"spc":"+/++/w=="}"#), ([], " { } ", #"{"spc":"+/++/w=="}"#),
-    ([("asset", "a\"b\\c\n\u{7F}ä")], "", #"{"spc":"+/++/w==","asset":"a\"b\\c\u000a\u007fä"}"#),
-    ([("a", "")], #" {"n":1,"o":{"p":[]}} "#, #"{"spc":"+/++/w==","a":"","n":1,"o":{"p":[]}}"#), ([], "}{", #"{"spc":"+/++/w=="}"#),
-    ([], "[1]", #"{"spc":"+/++/w=="}"#),
-  ] as [([(String, String)], String, String)])
+  @Test(
+    arguments: [
+      ([], "", #"{"spc":"+/++/w=="}"#), ([], "{}", #"{"spc":"+/++/w=="}"#), ([], " { } ", #"{"spc":"+/++/w=="}"#),
+      ([("asset", "a\"b\\c\n\u{7F}ä")], "", #"{"spc":"+/++/w==","asset":"a\"b\\c\u000a\u007fä"}"#),
+      ([("a", "")], #" {"n":1,"o":{"p":[]}} "#, #"{"spc":"+/++/w==","a":"","n":1,"o":{"p":[]}}"#),
+      ([], "}{", #"{"spc":"+/++/w=="}"#),
+      ([], "[1]", #"{"spc":"+/++/w=="}"#)
+    ] as [([(String, String)], String, String)])
   func json_hasItsMembers(fields: [(String, String)], members: String, expected: String) throws {
     #expect(try body(format(.json, .value, fields, members: members), payload) == expected)
   }
@@ -82,35 +88,49 @@ import Testing
     #expect(throws: FPSRequestFormat.Failure.badField) { try body(nameless, payload) }
   }
 
-  @Test(arguments: [(FPSRequestFormat.Encoding.raw, 10_000_000), (.base64, 1_000_000), (.form, 1_000_000), (.json, 1_000_000)])
+  @Test(arguments: [
+    (FPSRequestFormat.Encoding.raw, 10_000_000), (.base64, 1_000_000), (.form, 1_000_000), (.json, 1_000_000)
+  ])
   func payload_large_isWhole(encoding: FPSRequestFormat.Encoding, size: Int) throws {
     let made = try #require(withBytes([UInt8](repeating: 0x00, count: size)) { try? format(encoding).body($0) })
-    let around = switch encoding { case .raw, .base64: 0; case .form: 4 + 4; case .json: 10 }
+    let around =
+      switch encoding {
+      case .raw, .base64: 0
+      case .form: 4 + 4
+      case .json: 10
+      }
     #expect(made.count == (encoding == .raw ? size : Base64.encodedCount(size, padded: true)) + around)
   }
 }
 
 @Suite struct UTF8TextTests {
-  @Test(arguments: [
-    [], [0x41], [0xC3, 0xA4], [0xE2, 0x82, 0xAC], [0xF0, 0x9F, 0x98, 0x80], [0xED, 0x9F, 0xBF], [0xEE, 0x80, 0x80], [0xF4, 0x8F, 0xBF, 0xBF], [0x00],
-    [0xE0, 0xA0, 0x80], [0xF0, 0x90, 0x80, 0x80],
-  ] as [[UInt8]])
+  @Test(
+    arguments: [
+      [], [0x41], [0xC3, 0xA4], [0xE2, 0x82, 0xAC], [0xF0, 0x9F, 0x98, 0x80], [0xED, 0x9F, 0xBF], [0xEE, 0x80, 0x80],
+      [0xF4, 0x8F, 0xBF, 0xBF], [0x00],
+      [0xE0, 0xA0, 0x80], [0xF0, 0x90, 0x80, 0x80]
+    ] as [[UInt8]])
   func text_wellFormed_isValid(given: [UInt8]) {
     #expect(withBytes(given, UTF8Text.isValid))
   }
 
-  @Test(arguments: [
-    [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xC3, 0x41], [0xE0, 0x9F, 0xBF], [0xE2, 0x82], [0xE2, 0x82, 0x41], [0xED, 0xA0, 0x80],
-    [0xF0, 0x8F, 0xBF, 0xBF],
-    [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0x41, 0xF0, 0x9F, 0x98],
-  ] as [[UInt8]])
+  @Test(
+    arguments: [
+      [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xC3, 0x41], [0xE0, 0x9F, 0xBF], [0xE2, 0x82], [0xE2, 0x82, 0x41],
+      [0xED, 0xA0, 0x80],
+      [0xF0, 0x8F, 0xBF, 0xBF],
+      [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFF], [0x41, 0xF0, 0x9F, 0x98]
+    ] as [[UInt8]])
   func text_broken_isNot(given: [UInt8]) {
     #expect(!withBytes(given, UTF8Text.isValid))
   }
 
   @Test func randomBytes_areJudgedAsTheStandardLibraryDoes() {
     var dice = Dice(31)
-    let pieces: [[UInt8]] = [[0x41], [0xC3, 0xA4], [0xE2, 0x82, 0xAC], [0xF0, 0x9F, 0x98, 0x80], [0x80], [0xED, 0xA0], [0xF4, 0x90], [0xFF], [0xE0]]
+    let pieces: [[UInt8]] = [
+      [0x41], [0xC3, 0xA4], [0xE2, 0x82, 0xAC], [0xF0, 0x9F, 0x98, 0x80], [0x80], [0xED, 0xA0], [0xF4, 0x90], [0xFF],
+      [0xE0]
+    ]
     for _ in 0..<20_000 {
       let given = (0..<Int(dice.upTo(6))).flatMap { _ in dice.pick(pieces) }
       #expect(withBytes(given, UTF8Text.isValid) == (String(validating: given, as: UTF8.self) != nil))

@@ -19,8 +19,9 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
 
 @Suite struct PercentCodingTests {
   @Test(arguments: [
-    ("", ""), ("abc", "abc"), ("%41%62%2f", "Ab/"), ("%2B+", "++"), ("%", "%"), ("%4", "%4"), ("%zz", "%zz"), ("%4g", "%4g"), ("%%41", "%A"),
-    ("%2541", "%41"), ("a%00b", "a\u{0}b"), ("%41%", "A%"), ("%41%4", "A%4"),
+    ("", ""), ("abc", "abc"), ("%41%62%2f", "Ab/"), ("%2B+", "++"), ("%", "%"), ("%4", "%4"), ("%zz", "%zz"),
+    ("%4g", "%4g"), ("%%41", "%A"),
+    ("%2541", "%41"), ("a%00b", "a\u{0}b"), ("%41%", "A%"), ("%41%4", "A%4")
   ])
   func text_decoded_keepsWhatIsNoCode(given: String, expected: String) {
     #expect(PercentCoding.decode(bytes(given)) == bytes(expected))
@@ -31,7 +32,9 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
     for _ in 0..<2000 {
       let given = (0..<Int(dice.upTo(60))).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
       var target = [UInt8](repeating: 0, count: withBytes(given) { PercentCoding.encodedCount($0) })
-      let written = withBytes(given) { from in target.withUnsafeMutableBufferPointer { PercentCoding.encode(from, into: $0) } }
+      let written = withBytes(given) { from in
+        target.withUnsafeMutableBufferPointer { PercentCoding.encode(from, into: $0) }
+      }
       #expect(written == target.count)
       #expect(PercentCoding.decode(target) == given)
       #expect(!target.contains { $0 == 0x26 || $0 == 0x3D || $0 == 0x2B || $0 == 0x2F || $0 <= 0x20 || $0 >= 0x7F })
@@ -41,7 +44,9 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   @Test func encoding_withoutRoom_stopsAtTheEnd() {
     for room in 0..<6 {
       var target = [UInt8](repeating: 0x78, count: room)
-      let written = withBytes("a&b&") { from in target.withUnsafeMutableBufferPointer { PercentCoding.encode(from, into: $0) } }
+      let written = withBytes("a&b&") { from in
+        target.withUnsafeMutableBufferPointer { PercentCoding.encode(from, into: $0) }
+      }
       #expect(written <= room)
     }
   }
@@ -51,8 +56,13 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   private let plain = "00112233-4455-6677-8899-aabbccddeeff"
 
   @Test func text_inAnyDress_isTheSameID() {
-    let expected = UUIDBytes([0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF])
-    for dress in [plain, plain.uppercased(), "urn:uuid:" + plain, "URN:UUID:" + plain, "{" + plain + "}", "00112233445566778899aabbccddeeff"] {
+    let expected = UUIDBytes([
+      0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0xCC, 0xDD, 0xEE, 0xFF
+    ])
+    for dress in [
+      plain, plain.uppercased(), "urn:uuid:" + plain, "URN:UUID:" + plain, "{" + plain + "}",
+      "00112233445566778899aabbccddeeff"
+    ] {
       #expect(UUIDBytes(text: bytes(dress)) == expected)
     }
     #expect(expected.map { String(decoding: $0.text, as: UTF8.self) } == plain)
@@ -60,9 +70,11 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   }
 
   @Test(arguments: [
-    "", "-", "00112233-4455-6677-8899-aabbccddeef", "00112233-4455-6677-8899-aabbccddeeff0", "00112233-4455-6677-8899-aabbccddeefg",
-    "{00112233-4455-6677-8899-aabbccddeeff", " 00112233-4455-6677-8899-aabbccddeeff", "00112233445566778899aabbccddeeff\u{0}",
-    "--------------------------------", "urn:uuid:urn:uuid:00112233445566778899aabbccddeeff",
+    "", "-", "00112233-4455-6677-8899-aabbccddeef", "00112233-4455-6677-8899-aabbccddeeff0",
+    "00112233-4455-6677-8899-aabbccddeefg",
+    "{00112233-4455-6677-8899-aabbccddeeff", " 00112233-4455-6677-8899-aabbccddeeff",
+    "00112233445566778899aabbccddeeff\u{0}",
+    "--------------------------------", "urn:uuid:urn:uuid:00112233445566778899aabbccddeeff"
   ])
   func text_thatIsNone_isRefused(given: String) {
     #expect(UUIDBytes(text: bytes(given)) == nil)
@@ -81,7 +93,8 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
 
   @Test func guid_asStored_hasItsNumbersSwapped() {
     let id = UUIDBytes(text: bytes(plain))
-    #expect((id?.mixedEndian).map { String(decoding: $0.text, as: UTF8.self) } == "33221100-5544-7766-8899-aabbccddeeff")
+    #expect(
+      (id?.mixedEndian).map { String(decoding: $0.text, as: UTF8.self) } == "33221100-5544-7766-8899-aabbccddeeff")
     #expect(id?.mixedEndian.mixedEndian == id)
   }
 
@@ -96,13 +109,19 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
 }
 
 @Suite struct AssetIDTests {
-  private func asset(_ url: String, scheme: String = "skd") -> AssetID? { withBytes(url) { try? AssetID($0, scheme: bytes(scheme)) } }
+  private func asset(_ url: String, scheme: String = "skd") -> AssetID? {
+    withBytes(url) { try? AssetID($0, scheme: bytes(scheme)) }
+  }
 
   @Test(arguments: [
-    ("skd://movie-1", "movie-1"), ("SKD://movie-1", "movie-1"), ("sKd:movie-1", "movie-1"), ("movie-1", "movie-1"), ("skd://movie-1/", "movie-1"),
-    ("skd://a/b//", "a/b/"), ("skd:///a", "/a"), ("skd:/a", "/a"), ("skd://a?b#c", "a"), ("skd://a#b?c", "a"), ("skd://a/?b/", "a"),
-    ("skd://a%20b%2Fc%2f/", "a b/c/"), ("skd://%zz%4", "%zz%4"), ("skd://UPPER.Case", "UPPER.Case"), ("skdx://a", "skdx://a"), ("sk://a", "sk://a"),
-    ("skd", "skd"), ("http://h/p", "http://h/p"), ("skd://skd://a", "skd://a"), ("skd://a%3Fb%23c", "a?b#c"), ("skd:skd:a", "skd:a"), ("skd://a+b", "a+b"),
+    ("skd://movie-1", "movie-1"), ("SKD://movie-1", "movie-1"), ("sKd:movie-1", "movie-1"), ("movie-1", "movie-1"),
+    ("skd://movie-1/", "movie-1"),
+    ("skd://a/b//", "a/b/"), ("skd:///a", "/a"), ("skd:/a", "/a"), ("skd://a?b#c", "a"), ("skd://a#b?c", "a"),
+    ("skd://a/?b/", "a"),
+    ("skd://a%20b%2Fc%2f/", "a b/c/"), ("skd://%zz%4", "%zz%4"), ("skd://UPPER.Case", "UPPER.Case"),
+    ("skdx://a", "skdx://a"), ("sk://a", "sk://a"),
+    ("skd", "skd"), ("http://h/p", "http://h/p"), ("skd://skd://a", "skd://a"), ("skd://a%3Fb%23c", "a?b#c"),
+    ("skd:skd:a", "skd:a"), ("skd://a+b", "a+b")
   ])
   func url_isCutAndDecoded(url: String, expected: String) {
     #expect(asset(url)?.text == bytes(expected))
@@ -131,10 +150,13 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
     for alphabet in [Base64.Alphabet.standard, .url] {
       for padded in [true, false] {
         var text = [UInt8](repeating: 0, count: Base64.encodedCount(json.utf8.count, padded: padded))
-        withBytes(json) { from in text.withUnsafeMutableBufferPointer { Base64.encode(from, into: $0, alphabet: alphabet, padded: padded) } }
+        withBytes(json) { from in
+          text.withUnsafeMutableBufferPointer { Base64.encode(from, into: $0, alphabet: alphabet, padded: padded) }
+        }
         let plain = String(decoding: text, as: UTF8.self)
         let coded = plain.replacing("/", with: "%2F").replacing("=", with: "%3d").replacing("+", with: "%2B")
-        for url in ["skd://\(plain)", "skd:\(plain)", "skd://\(plain)/", "skd://\(plain)?x=1", plain, "Skd://\(coded)"] {
+        for url in ["skd://\(plain)", "skd:\(plain)", "skd://\(plain)/", "skd://\(plain)?x=1", plain, "Skd://\(coded)"]
+        {
           #expect(asset(url)?.decoded == bytes(json), "\(url)")
         }
       }
@@ -142,7 +164,9 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   }
 
   @Test func text_thatIsNoBase64_hasNothingDecoded() {
-    for url in ["skd://movie_1!", "skd://a", "skd://====", "skd://a.b"] { #expect(asset(url) != nil && asset(url)?.decoded == nil) }
+    for url in ["skd://movie_1!", "skd://a", "skd://====", "skd://a.b"] {
+      #expect(asset(url) != nil && asset(url)?.decoded == nil)
+    }
   }
 
   @Test func scheme_ofTheHost_isUsedInstead() {
@@ -154,10 +178,17 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   @Test func hostileURL_neverTraps() {
     var dice = Dice(12)
     for _ in 0..<20_000 {
-      let url = hostile(&dice, ["skd", ":", "//", "/", "?", "#", "%", "%4", "%41", "%00", "=", "e30", "eyJhIjoxfQ==", "-_", ";", "@", "[", "]", "ä"])
+      let url = hostile(
+        &dice,
+        [
+          "skd", ":", "//", "/", "?", "#", "%", "%4", "%41", "%00", "=", "e30", "eyJhIjoxfQ==", "-_", ";", "@", "[",
+          "]", "ä"
+        ])
       let found = withBytes(url) { try? AssetID($0) }
       #expect((found == nil) == (refusal(url) != nil))
-      if let found { #expect(!found.text.isEmpty && found.text.count <= url.count && (found.decoded?.count ?? 0) <= found.text.count) }
+      if let found {
+        #expect(!found.text.isEmpty && found.text.count <= url.count && (found.decoded?.count ?? 0) <= found.text.count)
+      }
     }
   }
 }
@@ -168,11 +199,16 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   }
 
   @Test(arguments: [
-    (ContentIdentifier.hostOnly, "skd://Host.Example/a?b", "Host.Example"), (.hostOnly, "skd://h:443/a", "h"), (.hostOnly, "skd://u:p@h:1", "h"),
-    (.hostOnly, "skd://h%2Di?x", "h-i"), (.hostOnly, "skd://[::1]:80/x", "[::1]"), (.hostOnly, "skd:h#x", "h"), (.hostOnly, "h/x", "h"),
-    (.hostOnly, "skd://h:x", "h:x"), (.everythingAfterScheme, "skd://a%20b/?c#d", "a%20b/?c#d"), (.everythingAfterScheme, "SKD:a", "a"),
-    (.afterLastSemicolon, "skd://h/;a;b", "b"), (.afterLastSemicolon, "skd://h/a", "skd://h/a"), (.wholeURL, "skd://h/?a#b", "skd://h/?a#b"),
-    (.decodedBase64, "skd://YWJj?x=/", "abc"), (.decodedBase64, "skd://a.b?x", "a.b"), (.decodedJSON, "skd://e30/", "{}"),
+    (ContentIdentifier.hostOnly, "skd://Host.Example/a?b", "Host.Example"), (.hostOnly, "skd://h:443/a", "h"),
+    (.hostOnly, "skd://u:p@h:1", "h"),
+    (.hostOnly, "skd://h%2Di?x", "h-i"), (.hostOnly, "skd://[::1]:80/x", "[::1]"), (.hostOnly, "skd:h#x", "h"),
+    (.hostOnly, "h/x", "h"),
+    (.hostOnly, "skd://h:x", "h:x"), (.everythingAfterScheme, "skd://a%20b/?c#d", "a%20b/?c#d"),
+    (.everythingAfterScheme, "SKD:a", "a"),
+    (.afterLastSemicolon, "skd://h/;a;b", "b"), (.afterLastSemicolon, "skd://h/a", "skd://h/a"),
+    (.wholeURL, "skd://h/?a#b", "skd://h/?a#b"),
+    (.decodedBase64, "skd://YWJj?x=/", "abc"), (.decodedBase64, "skd://a.b?x", "a.b"),
+    (.decodedJSON, "skd://e30/", "{}")
   ])
   func variant_takesItsPart(variant: ContentIdentifier, url: String, expected: String) {
     #expect(found(variant, url) == expected)
@@ -183,8 +219,9 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
   }
 
   @Test(arguments: [
-    (ContentIdentifier.hostOnly, "skd:///a"), (.hostOnly, "skd://@"), (.everythingAfterScheme, "skd://"), (.afterLastSemicolon, "skd://a;"), (.wholeURL, ""),
-    (.decodedBase64, "skd://?"), (.decodedJSON, ""),
+    (ContentIdentifier.hostOnly, "skd:///a"), (.hostOnly, "skd://@"), (.everythingAfterScheme, "skd://"),
+    (.afterLastSemicolon, "skd://a;"), (.wholeURL, ""),
+    (.decodedBase64, "skd://?"), (.decodedJSON, "")
   ])
   func variant_thatFindsNothing_isRefused(variant: ContentIdentifier, url: String) {
     #expect(found(variant, url) == nil)
@@ -195,10 +232,14 @@ func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> 
     for _ in 0..<5000 {
       let url = hostile(&dice, ["skd:", "//", "/", "?", "#", "%", "%41", "@", ":", ":8", "[", "]", ";", "YWJj"])
       for variant in ContentIdentifier.allCases {
-        if let part = withBytes(url, { try? variant.bytes(of: $0) { _ in true } }) { #expect(!part.isEmpty && part.count <= url.count) }
+        if let part = withBytes(url, { try? variant.bytes(of: $0) { _ in true } }) {
+          #expect(!part.isEmpty && part.count <= url.count)
+        }
       }
     }
     let long = [UInt8](repeating: 0x3B, count: 1_000_000)
-    for variant in ContentIdentifier.allCases { #expect(withBytes(long) { try? variant.bytes(of: $0) { _ in true } } == nil) }
+    for variant in ContentIdentifier.allCases {
+      #expect(withBytes(long) { try? variant.bytes(of: $0) { _ in true } } == nil)
+    }
   }
 }

@@ -98,7 +98,10 @@ import Testing
     #expect(q.take() == [])
   }
 
-  @Test(arguments: [(KeySystem.fairPlay, nil, "payload?"), (.widevine, nil, "heartbeat t1"), (.playReady, false, "heartbeat t1"), (.clearKey, true, "payload?")])
+  @Test(arguments: [
+    (KeySystem.fairPlay, nil, "payload?"), (.widevine, nil, "heartbeat t1"), (.playReady, false, "heartbeat t1"),
+    (.clearKey, true, "payload?")
+  ])
   func mode_isTheFlagsElseTheKeySystems(_ keySystem: KeySystem, _ flag: Bool?, _ expected: String) {
     var p = v2()
     p.ask(1, keySystem)

@@ -17,7 +17,8 @@ struct PlaybackDriver {
   private(set) var lastError: UsherError?
 
   init(_ policy: SSPPolicy = steady(), content: String? = "c1", hasTokenCallback: Bool = false) {
-    machine = PlaybackMachine(policy: Shared(policy), contentToken: content.map { secret($0) }, hasTokenCallback: hasTokenCallback, seed: 7)
+    machine = PlaybackMachine(
+      policy: Shared(policy), contentToken: content.map { secret($0) }, hasTokenCallback: hasTokenCallback, seed: 7)
   }
 
   /// Started, set up, its session token `t1`.
@@ -35,14 +36,18 @@ struct PlaybackDriver {
   }
 
   mutating func start() { perform(machine.start(now: now)) }
-  mutating func close(_ ending: SSMSession.Ending = .teardown, _ status: Status = .closed) { perform(machine.close(ending, status: status, now: now)) }
+  mutating func close(_ ending: SSMSession.Ending = .teardown, _ status: Status = .closed) {
+    perform(machine.close(ending, status: status, now: now))
+  }
   mutating func ask(
-    _ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false, auxiliary: Bool = false, token: String? = nil,
+    _ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false,
+    auxiliary: Bool = false, token: String? = nil,
     isItems: Bool = true
   ) {
     perform(
       machine.requestLicense(
-        id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary, token: token.map { secret($0) }, isItems: isItems, now: now))
+        id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary,
+        token: token.map { secret($0) }, isItems: isItems, now: now))
   }
   mutating func tokenWaitEnds() { perform(machine.tokenWaitEnded(now: now)) }
   mutating func set(_ token: String) -> Bool {
@@ -55,7 +60,10 @@ struct PlaybackDriver {
   mutating func othersTornDown() { perform(machine.ownTeardownsEnded(now: now)) }
   mutating func abandon(_ id: LicenseID) -> Bool { machine.abandonLicense(id, now: now) }
 
-  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, sourceLocation: SourceLocation = #_sourceLocation) {
+  mutating func answer(
+    _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
     let found = waiting.firstIndex { if case .ssm(_, call, _) = $0 { return true } else { return false } }
     guard let found, case .ssm(let request, _, _) = waiting.remove(at: found) else {
       Issue.record("no \(call) waits for an answer", sourceLocation: sourceLocation)
@@ -65,7 +73,10 @@ struct PlaybackDriver {
   }
 
   /// The licence arrives, with or without a session token.
-  mutating func licensed(_ id: LicenseID, token: String? = nil, enforced: Bool? = nil, period: PeriodField = .missing, sourceLocation: SourceLocation = #_sourceLocation) {
+  mutating func licensed(
+    _ id: LicenseID, token: String? = nil, enforced: Bool? = nil, period: PeriodField = .missing,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
     var fields = SessionFields()
     fields.isObject = true
     fields.token = token.map { secret($0) }
@@ -74,15 +85,21 @@ struct PlaybackDriver {
     finish(id, .success(fields), sourceLocation)
   }
 
-  mutating func denied(_ id: LicenseID, _ code: Int64, http: Int32 = 400, sourceLocation: SourceLocation = #_sourceLocation) {
-    finish(id, .failure(WireFailure(code == 0 ? .http : .refused, httpStatus: http, serviceCode: code), .license), sourceLocation)
+  mutating func denied(
+    _ id: LicenseID, _ code: Int64, http: Int32 = 400, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    finish(
+      id, .failure(WireFailure(code == 0 ? .http : .refused, httpStatus: http, serviceCode: code), .license),
+      sourceLocation)
   }
 
   mutating func failed(_ id: LicenseID, _ failure: WireFailure, sourceLocation: SourceLocation = #_sourceLocation) {
     finish(id, .failure(failure, .license), sourceLocation)
   }
 
-  private mutating func finish(_ id: LicenseID, _ outcome: PlaybackMachine.LicenseOutcome, _ sourceLocation: SourceLocation) {
+  private mutating func finish(
+    _ id: LicenseID, _ outcome: PlaybackMachine.LicenseOutcome, _ sourceLocation: SourceLocation
+  ) {
     let found = waiting.firstIndex { if case .license(_, id) = $0 { return true } else { return false } }
     guard let found, case .license(let request, _) = waiting.remove(at: found) else {
       Issue.record("licence \(id) is not under way", sourceLocation: sourceLocation)
@@ -132,7 +149,8 @@ struct PlaybackDriver {
       case .deliverLicense(let id): story.append("got \(id)")
       case .failLicense(let id, let error):
         lastError = error
-        story.append("failed \(id): \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")")
+        story.append(
+          "failed \(id): \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")")
       case .released: story.append("released")
       case .closed(let status, let orphanPossible):
         story.append(orphanPossible ? "closed, orphan possible" : status == .replaced ? "closed as replaced" : "closed")

@@ -39,7 +39,10 @@ import Testing
     p.answer(.setup, Say.refused(1007))
     p.ask(2)
     p.ask(3, renewal: true)
-    #expect(p.take() == ["setup c1", "setup error: LIMIT", "failed 1: LIMIT 1007", "failed 2: LIMIT 1007", "failed 3: LIMIT 1007"])
+    #expect(
+      p.take() == [
+        "setup c1", "setup error: LIMIT", "failed 1: LIMIT 1007", "failed 2: LIMIT 1007", "failed 3: LIMIT 1007"
+      ])
     #expect(p.lastError?.operation == .renewal)
     #expect(p.machine.sessionState == .failed)
   }
@@ -181,10 +184,11 @@ import Testing
   }
 
   @Test func payload_failed_isRetriedThenToldAsHeartbeatError() {
-    var p = PlaybackDriver.active(steady {
-      $0.keepAlive = .renewal
-      $0.retry = 0
-    })
+    var p = PlaybackDriver.active(
+      steady {
+        $0.keepAlive = .renewal
+        $0.retry = 0
+      })
     p.run(until: 60_000)
     p.payloadFails(.callback)
     #expect(p.take() == ["payload?", "heartbeat error: CALLBACK"])

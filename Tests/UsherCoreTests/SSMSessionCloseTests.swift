@@ -74,7 +74,10 @@ import Testing
     #expect(s.take() == ["setup", "teardown t1"])
   }
 
-  @Test(arguments: [(Say.lost, true), (Say.unreadable, true), (Say.token(nil), true), (Say.refused(1003), false), (Say.unreachable, false)])
+  @Test(arguments: [
+    (Say.lost, true), (Say.unreadable, true), (Say.token(nil), true), (Say.refused(1003), false),
+    (Say.unreachable, false)
+  ])
   func setupReply_afterCloseWithoutToken_endsAndSaysWhetherAnOrphanIsPossible(outcome: SSMOutcome, orphan: Bool) {
     var s = SessionDriver()
     s.start()

@@ -85,7 +85,9 @@ import Testing
     #expect(s.take() == ["kept alive 900 late"])
   }
 
-  @Test(arguments: [Say.unreachable, Say.http(500), Say.http(503), Say.http(429), Say.unreadable, Say.refused(4001, http: 503)])
+  @Test(arguments: [
+    Say.unreachable, Say.http(500), Say.http(503), Say.http(429), Say.unreadable, Say.refused(4001, http: 503)
+  ])
   func heartbeat_failedInPassing_isRetriedAfterOneTwoFourSeconds(outcome: SSMOutcome) {
     var s = SessionDriver.beating()
     for wait in [1000, 2000, 4000, 8000] as [Milliseconds] {
@@ -163,10 +165,11 @@ import Testing
   }
 
   @Test func outage_tooManyPeriods_stopsBeatingButTearsDownAtClose() {
-    var s = SessionDriver.active(steady {
-      $0.retry = 0
-      $0.failuresMax = 3
-    })
+    var s = SessionDriver.active(
+      steady {
+        $0.retry = 0
+        $0.failuresMax = 3
+      })
     for period in 1...3 as ClosedRange<UInt64> {
       s.run(until: period * 60_000)
       s.answer(.heartbeat, Say.unreachable)
@@ -180,10 +183,11 @@ import Testing
   }
 
   @Test func outage_withoutBound_goesOnForever() {
-    var s = SessionDriver.active(steady {
-      $0.retry = 0
-      $0.failuresMax = nil
-    })
+    var s = SessionDriver.active(
+      steady {
+        $0.retry = 0
+        $0.failuresMax = nil
+      })
     for period in 1...500 as ClosedRange<UInt64> {
       s.run(until: period * 60_000)
       s.answer(.heartbeat, Say.unreachable)

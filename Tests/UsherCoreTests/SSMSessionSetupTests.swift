@@ -23,8 +23,9 @@ import Testing
   }
 
   @Test(arguments: [
-    (PeriodField.number(60), 60_000 as Milliseconds), (.number(0.07), 70), (.number(30), 30_000), (.number(0.001), 50), (.number(1e12), 86_400_000),
-    (.number(.greatestFiniteMagnitude), 86_400_000), (.number(1_000_000), 86_400_000), (.number(1.5), 1500),
+    (PeriodField.number(60), 60_000 as Milliseconds), (.number(0.07), 70), (.number(30), 30_000), (.number(0.001), 50),
+    (.number(1e12), 86_400_000),
+    (.number(.greatestFiniteMagnitude), 86_400_000), (.number(1_000_000), 86_400_000), (.number(1.5), 1500)
   ])
   func period_usable_isBounded(field: PeriodField, expected: Milliseconds) {
     var s = SessionDriver()
@@ -36,7 +37,8 @@ import Testing
   }
 
   @Test(arguments: [
-    PeriodField.missing, .number(0), .number(-1), .number(.nan), .number(-.infinity), .number(.infinity), .wrongType, .text(60), .text(0),
+    PeriodField.missing, .number(0), .number(-1), .number(.nan), .number(-.infinity), .number(.infinity), .wrongType,
+    .text(60), .text(0)
   ])
   func period_unusable_isSetupErrorAndSlotGoesBackAtClose(field: PeriodField) {
     var s = SessionDriver()
@@ -87,7 +89,10 @@ import Testing
     #expect(s.take() == ["released", "ended, orphan possible"])
   }
 
-  @Test(arguments: [(Say.unreadable, true), (Say.lost, true), (Say.unreachable, false), (Say.refused(1003), false), (Say.http(503, retryAfter: 1000), false)])
+  @Test(arguments: [
+    (Say.unreadable, true), (Say.lost, true), (Say.unreachable, false), (Say.refused(1003), false),
+    (Say.http(503, retryAfter: 1000), false)
+  ])
   func setup_failed_isToldOnceAndNeverRetried(outcome: SSMOutcome, orphan: Bool) {
     var s = SessionDriver()
     s.start()
@@ -169,7 +174,8 @@ import Testing
     var s = SessionDriver()
     s.start()
     let sent = s.waiting[0]
-    s.answer(SessionDriver.Sent(request: sent.request + 5, call: .setup, token: "-"), Say.token("x", period: .number(1)))
+    s.answer(
+      SessionDriver.Sent(request: sent.request + 5, call: .setup, token: "-"), Say.token("x", period: .number(1)))
     #expect(s.take() == ["setup"])
     s.answer(.setup, Say.token("t1", period: .number(60)))
     s.answer(sent, Say.token("t9", period: .number(1)))

@@ -26,7 +26,9 @@ struct SessionDriver {
   }
 
   /// A session that is set up, its token `t1`.
-  static func active(_ policy: SSPPolicy = steady(), period: Double = 60, seed: UInt64 = 7, now: Milliseconds = 0) -> SessionDriver {
+  static func active(
+    _ policy: SSPPolicy = steady(), period: Double = 60, seed: UInt64 = 7, now: Milliseconds = 0
+  ) -> SessionDriver {
     var driver = SessionDriver(policy, seed: seed, now: now)
     driver.start()
     driver.answer(.setup, Say.token("t1", period: .number(period)))
@@ -51,7 +53,10 @@ struct SessionDriver {
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
   /// Answers the oldest request of that kind.
-  mutating func answer(_ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, sourceLocation: SourceLocation = #_sourceLocation) {
+  mutating func answer(
+    _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
     guard let index = waiting.firstIndex(where: { $0.call == call }) else {
       Issue.record("no \(call) waits for an answer", sourceLocation: sourceLocation)
       return
@@ -131,7 +136,9 @@ struct SessionDriver {
       case .doubtful: story.append("doubtful")
       case .failed(let error):
         lastError = error
-        story.append("\(error.operation) failed: \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")\(error.orphanPossible ? ", orphan possible" : "")")
+        story.append(
+          "\(error.operation) failed: \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")\(error.orphanPossible ? ", orphan possible" : "")"
+        )
       case .teardownFailed(let error):
         lastError = error
         story.append("teardown failed: \(UsherCoreTests.name(error.status))")

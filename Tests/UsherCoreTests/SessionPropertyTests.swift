@@ -71,12 +71,16 @@ private struct StrictServer {
           #expect(!wasDefinite.contains(token), "seed \(seed): a teardown with \(token) again after a definite answer")
           teardownsBy[token, default: 0] += 1
           tornDownWith.append(token)
-        } else if !tornDownWith.isEmpty && (entry.hasPrefix("heartbeat t") || entry == "setup" || entry == "renewal due") {
+        } else if !tornDownWith.isEmpty
+          && (entry.hasPrefix("heartbeat t") || entry == "setup" || entry == "renewal due")
+        {
           Issue.record("seed \(seed): \(entry) after teardown")
         }
       }
       #expect(ended <= 1 && released <= 1, "seed \(seed)")
-      if s.session.isActive, s.session.mode == .heartbeat, s.session.period > 0, s.waiting.isEmpty, onItsWay.isEmpty, licenses.isEmpty {
+      if s.session.isActive, s.session.mode == .heartbeat, s.session.period > 0, s.waiting.isEmpty, onItsWay.isEmpty,
+        licenses.isEmpty
+      {
         #expect(s.timer != nil, "seed \(seed): active, and nothing will happen any more")
       }
     }
@@ -107,7 +111,9 @@ private struct StrictServer {
         var outcome = one.outcome ?? Say.unreachable
         if dice.one(in: 12) && (one.sent.call != .teardown || teardownFaults < 3) {  // lost on the way
           if one.sent.call == .teardown { teardownFaults += 1 }
-          if case .success(let fields) = outcome, let token = fields.token, text(token) == server.valid { lostTheNewest = true }
+          if case .success(let fields) = outcome, let token = fields.token, text(token) == server.valid {
+            lostTheNewest = true
+          }
           outcome = Say.lost
         }
         if one.sent.call == .teardown {
@@ -169,7 +175,9 @@ private struct StrictServer {
     #expect(released == 1, "seed \(seed): released \(released) times")
     #expect(s.timer == nil, "seed \(seed): a timer after the end")
     #expect(s.session.isFinished, "seed \(seed): not finished")
-    if !wasLeft && !lostTheNewest { #expect(!server.isAlive, "seed \(seed): leaked; torn down with \(tornDownWith), newest \(server.valid ?? "-")") }
+    if !wasLeft && !lostTheNewest {
+      #expect(!server.isAlive, "seed \(seed): leaked; torn down with \(tornDownWith), newest \(server.valid ?? "-")")
+    }
     if wasLeft { #expect(tornDownWith.isEmpty, "seed \(seed): left, and torn down") }
   }
 }

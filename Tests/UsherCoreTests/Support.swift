@@ -6,7 +6,9 @@ func secret(_ text: String) -> Secret { Secret(Array(text.utf8)) }
 
 func text(_ secret: Secret?) -> String { secret.map { $0.withBytes { String(decoding: $0, as: UTF8.self) } } ?? "-" }
 
-func withBytes<R>(_ bytes: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R { bytes.withUnsafeBufferPointer(body) }
+func withBytes<R>(_ bytes: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+  bytes.withUnsafeBufferPointer(body)
+}
 
 func withBytes<R>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R { withBytes(Array(text.utf8), body) }
 
@@ -35,7 +37,9 @@ enum Say {
     fields.period = period
     return .success(fields)
   }
-  static func refused(_ code: Int64, http: Int32 = 400) -> SSMOutcome { .failure(WireFailure(.refused, httpStatus: http, serviceCode: code)) }
+  static func refused(_ code: Int64, http: Int32 = 400) -> SSMOutcome {
+    .failure(WireFailure(.refused, httpStatus: http, serviceCode: code))
+  }
   static func http(_ status: Int32, retryAfter: Milliseconds? = nil) -> SSMOutcome {
     .failure(WireFailure(.http, httpStatus: status, retryAfter: retryAfter))
   }

@@ -13,10 +13,14 @@ import Testing
 
   @Test func version_autoRule_isAddedOnlyWhereItIsMissing() {
     let cases = [
-      ("https://h/T/ssm", "https://h/T/ssm/v1"), ("https://h/T/ssm/", "https://h/T/ssm/v1"), ("https://h/T/ssm///", "https://h/T/ssm/v1"),
-      ("https://h/T/ssm/v1", "https://h/T/ssm/v1"), ("https://h/T/ssm/v1/", "https://h/T/ssm/v1"), ("https://h/T/ssm/v2", "https://h/T/ssm/v2"),
-      ("https://h/T/ssm/v12", "https://h/T/ssm/v12"), ("https://h/T/v", "https://h/T/v/v1"), ("https://h/T/v1x", "https://h/T/v1x/v1"),
-      ("https://h/T/ssm?key=1", "https://h/T/ssm/v1?key=1"), ("https://h/T/ssm/v1/?key=/x/", "https://h/T/ssm/v1?key=/x/"),
+      ("https://h/T/ssm", "https://h/T/ssm/v1"), ("https://h/T/ssm/", "https://h/T/ssm/v1"),
+      ("https://h/T/ssm///", "https://h/T/ssm/v1"),
+      ("https://h/T/ssm/v1", "https://h/T/ssm/v1"), ("https://h/T/ssm/v1/", "https://h/T/ssm/v1"),
+      ("https://h/T/ssm/v2", "https://h/T/ssm/v2"),
+      ("https://h/T/ssm/v12", "https://h/T/ssm/v12"), ("https://h/T/v", "https://h/T/v/v1"),
+      ("https://h/T/v1x", "https://h/T/v1x/v1"),
+      ("https://h/T/ssm?key=1", "https://h/T/ssm/v1?key=1"),
+      ("https://h/T/ssm/v1/?key=/x/", "https://h/T/ssm/v1?key=/x/")
     ]
     for (given, expected) in cases { #expect(text(url(given)?.versioned(Array("v1".utf8), .auto)) == expected) }
   }
@@ -41,12 +45,16 @@ import Testing
   @Test(arguments: KeySystem.allCases)
   func identifier_inAnyDress_isRecognised(keySystem: KeySystem) {
     let plain = string(keySystem.identifier)
-    for dress in [plain, plain.uppercased(), "urn:uuid:" + plain, "URN:UUID:" + plain.uppercased(), "Urn:Uuid:" + plain] {
+    for dress in [plain, plain.uppercased(), "urn:uuid:" + plain, "URN:UUID:" + plain.uppercased(), "Urn:Uuid:" + plain]
+    {
       #expect(withBytes(dress) { KeySystem($0) } == keySystem)
     }
   }
 
-  @Test(arguments: ["", "urn:uuid:", "urn:uuid", "edef8ba9-79d6-4ace-a3c8-27dcd51d21e", "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed ", "com.widevine.alpha", "urn:uuid:urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"])
+  @Test(arguments: [
+    "", "urn:uuid:", "urn:uuid", "edef8ba9-79d6-4ace-a3c8-27dcd51d21e", "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed ",
+    "com.widevine.alpha", "urn:uuid:urn:uuid:edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
+  ])
   func identifier_unknown_isNone(given: String) {
     #expect(withBytes(given) { KeySystem($0) } == nil)
   }
@@ -65,20 +73,26 @@ import Testing
     ("<CustomData><![CDATA[{\"a\":\"<&amp;\"}]]></CustomData>", "{\"a\":\"<&amp;\"}"),
     ("<CustomData></CustomData>", ""),
     ("<MyCustomData>no</MyCustomData><CustomDataX>no</CustomDataX><CustomData>yes</CustomData>", "yes"),
-    ("<CustomData>first</CustomData><CustomData>second</CustomData>", "first"),
+    ("<CustomData>first</CustomData><CustomData>second</CustomData>", "first")
   ])
   func element_isFoundAndResolved(xml: String, expected: String) {
     #expect(found(xml) == expected)
   }
 
-  @Test(arguments: ["", "<", "no xml", "<a/>", "<CustomData", "<CustomData>", "<CustomData/>", "<CustomData>x", "<customdata>x</customdata>", "</CustomData>", "<CustomData>x<"])
+  @Test(arguments: [
+    "", "<", "no xml", "<a/>", "<CustomData", "<CustomData>", "<CustomData/>", "<CustomData>x",
+    "<customdata>x</customdata>", "</CustomData>", "<CustomData>x<"
+  ])
   func element_missingOrBroken_isNone(xml: String) {
     #expect(found(xml) == nil)
   }
 
   @Test func hostileText_neverTraps() {
     var dice = Dice(5)
-    let pieces = ["<", ">", "/", "CustomData", "<CustomData>", "</", "<![CDATA[", "]]>", "&", "&amp;", "&#", ":", "\"", "a", "\u{0}", "ä"]
+    let pieces = [
+      "<", ">", "/", "CustomData", "<CustomData>", "</", "<![CDATA[", "]]>", "&", "&amp;", "&#", ":", "\"", "a",
+      "\u{0}", "ä"
+    ]
     for _ in 0..<20_000 {
       let xml = (0..<Int(dice.upTo(12))).map { _ in dice.pick(pieces) }.joined()
       if let result = withBytes(xml, { CustomData.text(in: $0) }) { #expect(result.count <= xml.utf8.count) }
@@ -90,7 +104,8 @@ import Testing
   private func safe(_ text: String) -> String { withBytes(text) { sanitised($0) } }
 
   @Test func message_plain_staysAsItIs() {
-    #expect(safe("Maximum number of active sessions exceeded (3/3)") == "Maximum number of active sessions exceeded (3/3)")
+    #expect(
+      safe("Maximum number of active sessions exceeded (3/3)") == "Maximum number of active sessions exceeded (3/3)")
     #expect(safe("Größe überschritten") == "Größe überschritten")
   }
 

@@ -3,8 +3,12 @@ import Testing
 @testable import UsherCore
 
 extension TokenMap {
-  fileprivate func set(_ key: String, _ token: String, now: Milliseconds = 0) -> SetResult { withBytes(key) { set($0, secret(token), now: now) } }
-  fileprivate func get(_ key: String, now: Milliseconds = 0) -> String? { withBytes(key) { get($0, now: now) }.map { text($0) } }
+  fileprivate func set(_ key: String, _ token: String, now: Milliseconds = 0) -> SetResult {
+    withBytes(key) { set($0, secret(token), now: now) }
+  }
+  fileprivate func get(_ key: String, now: Milliseconds = 0) -> String? {
+    withBytes(key) { get($0, now: now) }.map { text($0) }
+  }
   fileprivate func remove(_ key: String, now: Milliseconds = 0) -> Bool { withBytes(key) { remove($0, now: now) } }
   fileprivate func pin(_ key: String, now: Milliseconds = 0) -> Pin? { withBytes(key) { pin($0, now: now) } }
 }
@@ -61,7 +65,9 @@ extension TokenMap {
     for key in ["a", "b", "c"] { #expect(map.set(key, key) == .added) }
     #expect(map.set("a", "newer") == .replaced)
     #expect(map.set("d", "d") == .addedByPruning)
-    #expect(map.get("b") == nil && map.get("a") == "newer" && map.get("c") == "c" && map.get("d") == "d" && map.count(now: 0) == 3)
+    #expect(
+      map.get("b") == nil && map.get("a") == "newer" && map.get("c") == "c" && map.get("d") == "d"
+        && map.count(now: 0) == 3)
     #expect(map.set("e", "e") == .addedByPruning && map.get("c") == nil)
   }
 
@@ -110,11 +116,17 @@ extension TokenMap {
   @Test func entry_removedWhilePinned_isGoneAndItsPinStale() {
     let map = TokenMap(bound: 1, seed: 1)
     #expect(map.set("a", "one") == .added)
-    guard let pin = map.pin("a") else { Issue.record("no pin"); return }
+    guard let pin = map.pin("a") else {
+      Issue.record("no pin")
+      return
+    }
     let held = map.token(of: pin)
     #expect(map.remove("a") && map.get("a") == nil && map.token(of: pin) == nil && text(held) == "one")
     #expect(map.set("a", "two") == .added)
-    guard let newer = map.pin("a") else { Issue.record("no pin"); return }
+    guard let newer = map.pin("a") else {
+      Issue.record("no pin")
+      return
+    }
     map.unpin(pin)
     map.unpin(pin)
     #expect(map.token(of: pin) == nil && map.set("b", "b") == .full, "a stale pin lets go of nothing")
@@ -138,8 +150,11 @@ extension TokenMap {
   @Test func timeToLive_over_endsTheEntry() {
     let map = TokenMap(timeToLive: 100, seed: 1)
     #expect(map.set("a", "a", now: 0) == .added && map.set("b", "b", now: 50) == .added)
-    #expect(map.get("a", now: 99) == "a" && map.get("a", now: 100) == nil && map.pin("a", now: 100) == nil && map.count(now: 100) == 1)
-    #expect(map.set("b", "b2", now: 149) == .replaced && map.get("b", now: 248) == "b2" && map.get("b", now: 249) == nil)
+    #expect(
+      map.get("a", now: 99) == "a" && map.get("a", now: 100) == nil && map.pin("a", now: 100) == nil
+        && map.count(now: 100) == 1)
+    #expect(
+      map.set("b", "b2", now: 149) == .replaced && map.get("b", now: 248) == "b2" && map.get("b", now: 249) == nil)
     #expect(!map.remove("b", now: 249) && map.count(now: 249) == 0)
     #expect(map.set("b", "b3", now: 249) == .added)
   }
@@ -222,7 +237,9 @@ private struct PlainMap {
     }
     var result = TokenMap.SetResult.added
     if let bound, entries.count >= bound {
-      guard let oldest = entries.filter({ $0.value.pins.isEmpty }).min(by: { $0.value.order < $1.value.order }) else { return .full }
+      guard let oldest = entries.filter({ $0.value.pins.isEmpty }).min(by: { $0.value.order < $1.value.order }) else {
+        return .full
+      }
       entries[oldest.key] = nil
       result = .addedByPruning
     }
@@ -300,7 +317,9 @@ private struct PlainMap {
   @Test func hash_ofOtherSeedsAndLengths_differs() {
     var seen: Set<UInt64> = []
     for seed in 0..<20 as Range<UInt64> {
-      for count in 0..<100 { seen.insert(withBytes([UInt8](repeating: 0, count: count)) { ByteHash(seed: seed).value(of: $0) }) }
+      for count in 0..<100 {
+        seen.insert(withBytes([UInt8](repeating: 0, count: count)) { ByteHash(seed: seed).value(of: $0) })
+      }
     }
     #expect(seen.count == 2000)
     let one = ByteHash(seed: 1)

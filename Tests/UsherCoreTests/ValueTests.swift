@@ -146,14 +146,21 @@ import Testing
   }
 
   @Test func explanation_ofEveryPublishedCode_isKnown() {
-    for code in [1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001] as [Int64] {
+    for code in [
+      1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001
+    ] as [Int64] {
       #expect(explanation(origin: .ssm, status: nil, code: code).isKnown, "\(code)")
     }
-    for code in [1001, 1010, 2001, 2102, 3001, 3011, 4000, 4001, 4002, 4003, 4004, 4005, 4006, 4007, 4008, 4009, 4016, 4017, 4025, 4027] as [Int64] {
+    for code in [
+      1001, 1010, 2001, 2102, 3001, 3011, 4000, 4001, 4002, 4003, 4004, 4005, 4006, 4007, 4008, 4009, 4016, 4017, 4025,
+      4027
+    ] as [Int64] {
       #expect(explanation(origin: .license, status: nil, code: code).isKnown, "\(code)")
     }
     for code in [.min, -1, 0, 9999, .max] as [Int64] {
-      for origin in [Origin.ssm, .license, .certificate, .local] { #expect(!explanation(origin: origin, status: .ok, code: code).isKnown) }
+      for origin in [Origin.ssm, .license, .certificate, .local] {
+        #expect(!explanation(origin: origin, status: .ok, code: code).isKnown)
+      }
     }
   }
 

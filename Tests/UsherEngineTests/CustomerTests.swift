@@ -22,7 +22,11 @@ import Testing
     policy.jitter = 0
     var callbacks = CustomerCallbacks { ask, question, _ in
       host.asked.add(question.isRenewal ? "renewal" : "license")
-      if answers { _ = ask.reply(.license(CustomerLicense(data: secret("ckc"), period: 10, isEnforced: false))) } else { host.open.add(ask) }
+      if answers {
+        _ = ask.reply(.license(CustomerLicense(data: secret("ckc"), period: 10, isEnforced: false)))
+      } else {
+        host.open.add(ask)
+      }
     }
     callbacks.heartbeat = { ask, _ in
       host.asked.add("heartbeat")
@@ -33,7 +37,8 @@ import Testing
       _ = ask.reply(.value(secret("")))
     }
     return LicenseDelegate(
-      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil), isRaw: false, setupBody: [], keepAliveBody: [],
+      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil),
+      isRaw: false, setupBody: [], keepAliveBody: [],
       tokenHeader: [], extraHeaders: [], customer: callbacks)
   }
 
@@ -42,7 +47,8 @@ import Testing
     options.isManualClock = true
     options.nameAsk = { _ in UInt64(host.named.add(1, ordering: .relaxed).newValue) }
     options.forgetAsk = { _ in host.forgotten.add(1, ordering: .relaxed) }
-    let engine = try #require(Engine(options: options, transport: ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)))
+    let engine = try #require(
+      Engine(options: options, transport: ModelTransport(ModelHeadEnd(), seed: 1, latencyMost: 0)))
     #expect(engine.start())
     engine.addPlayer(1)
     return engine
@@ -50,9 +56,11 @@ import Testing
 
   private func play(_ engine: Engine, _ host: Host, _ delegate: LicenseDelegate) {
     engine.play(
-      1, on: 1, host: HostPlayback(handle: 1, playerHandle: 1, tag: 1), item: PlaybackItem(delegate: delegate, contentToken: nil), shared: PlaybackShared(),
+      1, on: 1, host: HostPlayback(handle: 1, playerHandle: 1, tag: 1),
+      item: PlaybackItem(delegate: delegate, contentToken: nil), shared: PlaybackShared(),
       callbacks: PlaybackCallbacks())
-    engine.requestLicense(1, .widevine, isRenewal: false, payload: secret("challenge"), timeout: nil, isBlocking: false) { host.statuses.add($0.error.status) }
+    engine.requestLicense(1, .widevine, isRenewal: false, payload: secret("challenge"), timeout: nil, isBlocking: false)
+    { host.statuses.add($0.error.status) }
     _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
   }
 

@@ -13,7 +13,10 @@ import Testing
     let s = try #require(Simulation(ModelTransport(headEnd, seed: seed, latencyMost: 400)))
     play(s, seed: seed, players: 4, rounds: 30, isSilent: false)
     let errors = s.events.all.filter { [.setupError, .heartbeatError, .teardownError].contains($0.kind) }
-    #expect(errors.isEmpty, "seed \(seed): \(errors.map { "\($0.playback) \(string($0.kind.name)) \($0.error.message) \($0.error.serviceCode)" })")
+    #expect(
+      errors.isEmpty,
+      "seed \(seed): \(errors.map { "\($0.playback) \(string($0.kind.name)) \($0.error.message) \($0.error.serviceCode)" })"
+    )
     #expect(s.events.all.filter { $0.kind == .keptAlive }.allSatisfy { $0.lateness < 1000 }, "seed \(seed)")
     s.finish("seed \(seed)")
   }
@@ -24,7 +27,8 @@ import Testing
     headEnd.enforced = seed % 3 == 0
     headEnd.limit = seed % 4 == 0 ? 3 : .max
     let network = ModelTransport(
-      headEnd, seed: seed, latencyMost: seed % 2 == 0 ? 300 : 4000, faults: [.unreachable, .unavailable, .lostReply, .garbage, .mute], faultRate: 3 + seed % 6)
+      headEnd, seed: seed, latencyMost: seed % 2 == 0 ? 300 : 4000,
+      faults: [.unreachable, .unavailable, .lostReply, .garbage, .mute], faultRate: 3 + seed % 6)
     let s = try #require(Simulation(network, perOrigin: seed % 5 == 0 ? 2 : 64))
     play(s, seed: seed, players: 4, rounds: 30, isSilent: seed % 7 == 0)
     s.finish("seed \(seed)")
@@ -47,9 +51,12 @@ import Testing
       switch dice.upTo(9) {
       case 0...3:
         let usesCallback = dice.one(in: 3)
-        s.play(next, on: 1 + dice.upTo(players - 1), usesCallback ? asking : plain, content: !usesCallback || dice.one(in: 2))
+        s.play(
+          next, on: 1 + dice.upTo(players - 1), usesCallback ? asking : plain, content: !usesCallback || dice.one(in: 2)
+        )
         next += 1
-      case 4...6 where next > 1: s.license(1 + dice.upTo(next - 2), renewal: dice.one(in: 5), timeout: dice.one(in: 4) ? dice.upTo(3000) : nil)
+      case 4...6 where next > 1:
+        s.license(1 + dice.upTo(next - 2), renewal: dice.one(in: 5), timeout: dice.one(in: 4) ? dice.upTo(3000) : nil)
       case 7 where next > 1: s.close(1 + dice.upTo(next - 2))
       case 8 where dice.one(in: 3): s.engine.stopPlayer(1 + dice.upTo(players - 1), .teardown)
       default: break

@@ -4,7 +4,9 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct EngineStoryTests {
-  private func simulation(_ headEnd: ModelHeadEnd = ModelHeadEnd(), latency: Milliseconds = 0, perOrigin: Int = 64) throws -> Simulation {
+  private func simulation(
+    _ headEnd: ModelHeadEnd = ModelHeadEnd(), latency: Milliseconds = 0, perOrigin: Int = 64
+  ) throws -> Simulation {
     try #require(Simulation(ModelTransport(headEnd, seed: 1, latencyMost: latency), perOrigin: perOrigin))
   }
 
@@ -38,7 +40,10 @@ import Testing
       s.play(id, on: 1, delegate)
       s.run(until: id * 5000)
     }
-    #expect(s.network.calls.map(\.path) == ["setup", "teardown", "setup", "teardown", "setup", "teardown", "setup", "teardown", "setup"])
+    #expect(
+      s.network.calls.map(\.path) == [
+        "setup", "teardown", "setup", "teardown", "setup", "teardown", "setup", "teardown", "setup"
+      ])
     #expect(s.events.all.filter { $0.kind == .setupError }.isEmpty)
     s.finish()
   }
@@ -216,7 +221,8 @@ import Testing
     s.play(2, on: 2, Simulation.delegate(steady))
     s.pass(10)
     let blocked = Wait<Int>()
-    s.engine.requestLicense(1, .fairPlay, isRenewal: false, payload: secret("spc"), timeout: nil, isBlocking: false) { _ in
+    s.engine.requestLicense(1, .fairPlay, isRenewal: false, payload: secret("spc"), timeout: nil, isBlocking: false) {
+      _ in
       blocked.end(1)
       _ = gate.wait()
     }
@@ -359,7 +365,9 @@ import Testing
     }
     feeders.shutDown()
     s.engine.sync {}
-    for lane in 1...4 as ClosedRange<UInt64> { #expect(notes.all.filter { $0.lane == lane }.map(\.number) == Array(0..<500)) }
+    for lane in 1...4 as ClosedRange<UInt64> {
+      #expect(notes.all.filter { $0.lane == lane }.map(\.number) == Array(0..<500))
+    }
     s.finish()
   }
 }

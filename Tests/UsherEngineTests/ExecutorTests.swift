@@ -7,7 +7,12 @@ import Testing
 final class Notes<Value> {
   private let monitor = Monitor()
   private var values: [Value] = []
-  func add(_ value: Value) { monitor.locked { values.append(value); monitor.broadcast() } }
+  func add(_ value: Value) {
+    monitor.locked {
+      values.append(value)
+      monitor.broadcast()
+    }
+  }
   var all: [Value] { monitor.locked { values } }
   /// Forgets them.
   func takeAll() -> [Value] {
@@ -163,7 +168,9 @@ final class Notes<Value> {
     }
     feeders.shutDown()
     executor.shutDown()
-    for lane in 1...4 as ClosedRange<UInt64> { #expect(notes.all.filter { $0.lane == lane }.map(\.number) == Array(0..<500)) }
+    for lane in 1...4 as ClosedRange<UInt64> {
+      #expect(notes.all.filter { $0.lane == lane }.map(\.number) == Array(0..<500))
+    }
   }
 
   @Test func wait_endedTwice_keepsTheFirstValue() {
@@ -176,7 +183,8 @@ final class Notes<Value> {
   @Test func hostReference_whenTheLastLetsGo_isDestroyedOnceOnACallbackThread() {
     let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
     let notes = Notes<Bool>()
-    var reference: HostReference? = HostReference(executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
+    var reference: HostReference? = HostReference(
+      executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
     reference?.accept()
     _ = executor.enqueue(3) { [reference] in _ = reference }
     reference = nil

@@ -8,15 +8,21 @@ import Testing
   private let ckc: [UInt8] = [0, 0, 0, 1] + (0..<40).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
   private var text: String { String(decoding: base64(ckc), as: UTF8.self) }
 
-  private func read(_ body: [UInt8], _ encoding: FPSResponseFormat.Encoding = .auto, path: String? = nil) -> Result<[UInt8], FPSResponseFormat.Failure> {
+  private func read(
+    _ body: [UInt8], _ encoding: FPSResponseFormat.Encoding = .auto, path: String? = nil
+  ) -> Result<[UInt8], FPSResponseFormat.Failure> {
     var format = FPSResponseFormat()
     format.encoding = encoding
     if let path { format.keyPath = FPSResponseFormat.keyPath(bytes(path)) ?? [[0x3F]] }
     return withBytes(body) { body in
-      do throws(FPSResponseFormat.Failure) { return .success(try format.ckc(body).withBytes { Array($0) }) } catch { return .failure(error) }
+      do throws(FPSResponseFormat.Failure) { return .success(try format.ckc(body).withBytes { Array($0) }) } catch {
+        return .failure(error)
+      }
     }
   }
-  private func read(_ body: String, _ encoding: FPSResponseFormat.Encoding = .auto, path: String? = nil) -> Result<[UInt8], FPSResponseFormat.Failure> {
+  private func read(
+    _ body: String, _ encoding: FPSResponseFormat.Encoding = .auto, path: String? = nil
+  ) -> Result<[UInt8], FPSResponseFormat.Failure> {
     read(bytes(body), encoding, path: path)
   }
 
@@ -25,11 +31,13 @@ import Testing
     let url = String(decoding: base64(ckc, .url, padded: false), as: UTF8.self)
     let lines = text.enumerated().map { $0.offset % 16 == 15 ? "\($0.element)\r\n" : "\($0.element)" }.joined()
     for wrapped in [
-      #"{"CkcMessage":"\#(text)"}"#, #"{"ckcMessage":"\#(unpadded)","sessionToken":"t"}"#, #"{"ckc":"\#(url)"}"#, #"{"CKC":"\#(text)"}"#,
+      #"{"CkcMessage":"\#(text)"}"#, #"{"ckcMessage":"\#(unpadded)","sessionToken":"t"}"#, #"{"ckc":"\#(url)"}"#,
+      #"{"CKC":"\#(text)"}"#,
       #"{"License":"\#(text)"}"#,
-      #" {"license" : "\#(text)"} "#, "\u{FEFF}{\"ckc\":\"\(text)\"}", "<ckc>\(text)</ckc>", "\n<ckc>\n\(lines)\n</ckc>\n",
+      #" {"license" : "\#(text)"} "#, "\u{FEFF}{\"ckc\":\"\(text)\"}", "<ckc>\(text)</ckc>",
+      "\n<ckc>\n\(lines)\n</ckc>\n",
       "<?xml version='1.0'?><r><CKC>\(unpadded)</CKC></r>", text,
-      unpadded, url, "\r\n \(lines)\n",
+      unpadded, url, "\r\n \(lines)\n"
     ] { #expect(read(wrapped) == .success(ckc), "\(wrapped)") }
     #expect(read(ckc) == .success(ckc))
   }
@@ -42,14 +50,18 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", FPSResponseFormat.Failure.empty), (" \r\n\t", .empty), ("\u{FEFF}", .empty), ("Access denied", .text), ("Unauthorized", .text), ("denied", .text),
+    ("", FPSResponseFormat.Failure.empty), (" \r\n\t", .empty), ("\u{FEFF}", .empty), ("Access denied", .text),
+    ("Unauthorized", .text), ("denied", .text),
     ("zu viele Geräte", .text),
-    ("<html><body>no</body></html>", .webPage), ("<!DOCTYPE html>", .webPage), ("{", .notJSON), ("{'ckc':'x'}", .notJSON), ("{}", .noMember),
+    ("<html><body>no</body></html>", .webPage), ("<!DOCTYPE html>", .webPage), ("{", .notJSON),
+    ("{'ckc':'x'}", .notJSON), ("{}", .noMember),
     (#"{"errorCode":4000}"#, .noMember),
-    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"AAAA"}}"#, .noMember), (#"{"ckc":""}"#, .empty), (#"{"ckc":"  "}"#, .empty),
+    (#"{"ckc":5}"#, .noMember), (#"{"ckc":null}"#, .noMember), (#"{"ckc":{"ckc":"AAAA"}}"#, .noMember),
+    (#"{"ckc":""}"#, .empty), (#"{"ckc":"  "}"#, .empty),
     (#"{"ckc":"!"}"#, .notBase64),
-    ("<ckc></ckc>", .empty), ("<ckc> \n</ckc>", .empty), ("<ckc>AAA", .noElement), ("<ckc>!</ckc>", .notBase64), ("[]", .text), ("\"AAAA\"", .text),
-    ("VGhpcyBpcyBhIHNlbnRlbmNlIHdpdGhvdXQgYSBrZXkuCg==", .text), ("=", .text),
+    ("<ckc></ckc>", .empty), ("<ckc> \n</ckc>", .empty), ("<ckc>AAA", .noElement), ("<ckc>!</ckc>", .notBase64),
+    ("[]", .text), ("\"AAAA\"", .text),
+    ("VGhpcyBpcyBhIHNlbnRlbmNlIHdpdGhvdXQgYSBrZXkuCg==", .text), ("=", .text)
   ])
   func auto_noLicence_saysWhy(body: String, expected: FPSResponseFormat.Failure) {
     #expect(read(body) == .failure(expected))
@@ -58,26 +70,35 @@ import Testing
   @Test func named_encoding_takesThatOnly() {
     #expect(read("text", .raw) == .success(bytes("text")) && read("", .raw) == .failure(.empty))
     #expect(read("AAAA", .base64) == .success([0, 0, 0]) && read(" AA AA\n", .base64) == .success([0, 0, 0]))
-    #expect(read("", .base64) == .failure(.empty) && read("{}", .base64) == .failure(.notBase64) && read(ckc, .base64) == .failure(.notBase64))
-    #expect(read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement)
-      && read("", .element) == .failure(.empty))
-    #expect(read(#"{"ckc":"AAAA"}"#, .json) == .success([0, 0, 0]) && read("AAAA", .json) == .failure(.notJSON) && read("[]", .json) == .failure(.notJSON))
+    #expect(
+      read("", .base64) == .failure(.empty) && read("{}", .base64) == .failure(.notBase64)
+        && read(ckc, .base64) == .failure(.notBase64))
+    #expect(
+      read("x<ckc>AAAA</ckc>", .element) == .success([0, 0, 0]) && read("AAAA", .element) == .failure(.noElement)
+        && read("", .element) == .failure(.empty))
+    #expect(
+      read(#"{"ckc":"AAAA"}"#, .json) == .success([0, 0, 0]) && read("AAAA", .json) == .failure(.notJSON)
+        && read("[]", .json) == .failure(.notJSON))
     #expect(read("", .json) == .failure(.empty) && read("{}", .json) == .failure(.noMember))
   }
 
   @Test(arguments: [
-    ("data.ckc", #"{"data":{"ckc":"AAAA"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"AAAA"}]}"#), ("a.1", #"{"a":["x","AAAA"]}"#),
+    ("data.ckc", #"{"data":{"ckc":"AAAA"}}"#), ("Data.0.CKC", #"{"data":[{"ckc":"AAAA"}]}"#),
+    ("a.1", #"{"a":["x","AAAA"]}"#),
     ("x", #"{"ckc":"no","x":"AAAA"}"#),
-    ("0", #"{"0":"AAAA"}"#), ("a.b.c.d", #"{"a":{"b":{"c":{"d":"AAAA"}}}}"#),
+    ("0", #"{"0":"AAAA"}"#), ("a.b.c.d", #"{"a":{"b":{"c":{"d":"AAAA"}}}}"#)
   ])
   func keyPath_leadsToTheCKC(path: String, body: String) {
-    for encoding in [FPSResponseFormat.Encoding.auto, .json] { #expect(read(body, encoding, path: path) == .success([0, 0, 0])) }
+    for encoding in [FPSResponseFormat.Encoding.auto, .json] {
+      #expect(read(body, encoding, path: path) == .success([0, 0, 0]))
+    }
   }
 
   @Test(arguments: [
-    ("data.ckc", #"{"ckc":"AAAA"}"#), ("a.5", #"{"a":["AAAA"]}"#), ("a.-1", #"{"a":["AAAA"]}"#), ("a.9999999999999999999999", #"{"a":["AAAA"]}"#),
+    ("data.ckc", #"{"ckc":"AAAA"}"#), ("a.5", #"{"a":["AAAA"]}"#), ("a.-1", #"{"a":["AAAA"]}"#),
+    ("a.9999999999999999999999", #"{"a":["AAAA"]}"#),
     ("a.b", #"{"a":"AAAA"}"#),
-    ("a", #"{"a":["AAAA"]}"#), ("a.b.c", #"{"a":{"b":null}}"#),
+    ("a", #"{"a":["AAAA"]}"#), ("a.b.c", #"{"a":{"b":null}}"#)
   ])
   func keyPath_leadingNowhere_isNoMember(path: String, body: String) {
     #expect(read(body, path: path) == .failure(.noMember))
@@ -105,10 +126,15 @@ import Testing
 
   @Test func hostileBody_neverTraps() {
     var dice = Dice(41)
-    let pieces = ["{", "}", "\"ckc\"", ":", "\"AAAA\"", "<ckc>", "</ckc>", "AAAA", "=", " ", "\n", "\u{0}", "\u{FEFF}", "License", "ä", "[", "]", "<html>"]
+    let pieces = [
+      "{", "}", "\"ckc\"", ":", "\"AAAA\"", "<ckc>", "</ckc>", "AAAA", "=", " ", "\n", "\u{0}", "\u{FEFF}", "License",
+      "ä", "[", "]", "<html>"
+    ]
     for _ in 0..<10_000 {
       var body: [UInt8] = []
-      for _ in 0..<dice.upTo(10) { body += dice.one(in: 6) ? [UInt8(truncatingIfNeeded: dice.next())] : bytes(dice.pick(pieces)) }
+      for _ in 0..<dice.upTo(10) {
+        body += dice.one(in: 6) ? [UInt8(truncatingIfNeeded: dice.next())] : bytes(dice.pick(pieces))
+      }
       for encoding in FPSResponseFormat.Encoding.allCases {
         if case .success(let found) = read(body, encoding) { #expect(!found.isEmpty && found.count <= body.count) }
       }

@@ -39,7 +39,9 @@ struct ModelHeadEnd {
 
   private mutating func expire(_ now: Milliseconds) {
     guard let grace else { return }
-    for (id, session) in sessions where session.isAlive && now > session.lastSeen + period * grace { sessions[id]?.isAlive = false }
+    for (id, session) in sessions where session.isAlive && now > session.lastSeen + period * grace {
+      sessions[id]?.isAlive = false
+    }
   }
 
   private func refuse(_ code: Int64, _ status: Int32 = 400) -> HTTPOutcome {
@@ -122,7 +124,9 @@ final class ModelTransport: Transport {
   private(set) var complaints: [String] = []
   private(set) var mostAtOnce = 0
 
-  init(_ headEnd: ModelHeadEnd, seed: UInt64, latencyMost: Milliseconds = 100, faults: [Fault] = [], faultRate: UInt64 = 0) {
+  init(
+    _ headEnd: ModelHeadEnd, seed: UInt64, latencyMost: Milliseconds = 100, faults: [Fault] = [], faultRate: UInt64 = 0
+  ) {
     self.headEnd = headEnd
     dice = Dice(seed)
     self.latencyMost = latencyMost
@@ -198,7 +202,9 @@ final class ModelTransport: Transport {
     case .none: reply(id, call, headEnd.handle(call, now: now), after: back)
     case .unreachable: reply(id, call, .failure(WireFailure(.transport)), after: back)
     case .unavailable:
-      reply(id, call, .response(HTTPResponse(status: 503, body: secret("busy"), retryAfter: dice.one(in: 2) ? 2000 : nil)), after: back)
+      reply(
+        id, call, .response(HTTPResponse(status: 503, body: secret("busy"), retryAfter: dice.one(in: 2) ? 2000 : nil)),
+        after: back)
     case .lostReply:
       _ = headEnd.handle(call, now: now)
       reply(id, call, .failure(WireFailure(.transport, mayHaveTakenEffect: true)), after: back)
@@ -220,7 +226,9 @@ final class ModelTransport: Transport {
   /// The client sees a reply now.
   private func deliver(_ outcome: HTTPOutcome, _ call: Call) {
     if case .response(let response) = outcome {
-      if call.path == "teardown", response.status < 500, text(response.body) != "<html>", let id = headEnd.owner[call.session] {
+      if call.path == "teardown", response.status < 500, text(response.body) != "<html>",
+        let id = headEnd.owner[call.session]
+      {
         headEnd.sessions[id]?.teardownDefinite.insert(call.session)
       }
       if response.status == 200, let start = text(response.body).range(of: "\"sessionToken\":\"") {
@@ -234,9 +242,13 @@ final class ModelTransport: Transport {
   private func judge(_ call: Call) {
     guard call.path != "setup", let id = headEnd.owner[call.session], let session = headEnd.sessions[id] else { return }
     let newest = session.delivered.last
-    if newest != call.session { complaints.append("\(call.time): \(call.path) with \(call.session), though \(newest ?? "-") had come") }
+    if newest != call.session {
+      complaints.append("\(call.time): \(call.path) with \(call.session), though \(newest ?? "-") had come")
+    }
     if call.path == "teardown" {
-      if session.teardownDefinite.contains(call.session) { complaints.append("\(call.time): teardown with \(call.session) again after its answer") }
+      if session.teardownDefinite.contains(call.session) {
+        complaints.append("\(call.time): teardown with \(call.session) again after its answer")
+      }
       headEnd.sessions[id]?.teardownSentWith.insert(call.session)
     } else if !session.teardownSentWith.isEmpty {
       complaints.append("\(call.time): \(call.path) with \(call.session) after teardown")
@@ -252,7 +264,9 @@ final class ModelTransport: Transport {
     let name = "nv-authorizations: "
     for header in request.headers {
       let line = text(header)
-      if line.hasPrefix(name) { return line.dropFirst(name.count).prefix { $0 != "\0" }.split(separator: ",").map(String.init) }
+      if line.hasPrefix(name) {
+        return line.dropFirst(name.count).prefix { $0 != "\0" }.split(separator: ",").map(String.init)
+      }
     }
     return []
   }
@@ -265,7 +279,9 @@ final class ModelTransport: Transport {
   func run(to instant: Milliseconds) {
     monitor.locked {
       now = max(now, instant)
-      while let next = events.indices.filter({ events[$0].at <= now }).min(by: { (events[$0].at, events[$0].order) < (events[$1].at, events[$1].order) }) {
+      while let next = events.indices.filter({ events[$0].at <= now }).min(by: {
+        (events[$0].at, events[$0].order) < (events[$1].at, events[$1].order)
+      }) {
         events.remove(at: next).act()
       }
     }

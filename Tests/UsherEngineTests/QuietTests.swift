@@ -13,7 +13,9 @@ import Testing
       let answer = answer
       _ = thread.enqueue(1) {
         let end = monotonicMilliseconds() + 60_000
-        answer.end(quiet.wait(transfers: transfers, callbacksMost: callbacks, until: end, callbacks: left, commandsWaiting: { false }))
+        answer.end(
+          quiet.wait(
+            transfers: transfers, callbacksMost: callbacks, until: end, callbacks: left, commandsWaiting: { false }))
       }
     }
 
@@ -50,7 +52,10 @@ import Testing
   @Test func wait_whileTransfersAreUnderWay_endsWithItsTime() {
     let quiet = Quiet()
     quiet.idle(transfers: 3)
-    #expect(!quiet.wait(transfers: 2, callbacksMost: 0, until: monotonicMilliseconds() + 5, callbacks: { 0 }, commandsWaiting: { false }))
+    #expect(
+      !quiet.wait(
+        transfers: 2, callbacksMost: 0, until: monotonicMilliseconds() + 5, callbacks: { 0 }, commandsWaiting: { false }
+      ))
     #expect(quiet.wait(transfers: 3, callbacksMost: 0, until: 0, callbacks: { 0 }, commandsWaiting: { false }))
     quiet.busy()
     #expect(!quiet.wait(transfers: 3, callbacksMost: 0, until: 0, callbacks: { 0 }, commandsWaiting: { false }))

@@ -8,30 +8,41 @@ import Testing
     .response(HTTPResponse(status: status, body: secret(body), retryAfter: retryAfter))
   }
 
-  private func fields(_ outcome: SSMOutcome) -> SessionFields? { if case .success(let fields) = outcome { return fields } else { return nil } }
-  private func failure(_ outcome: SSMOutcome) -> WireFailure? { if case .failure(let failure) = outcome { return failure } else { return nil } }
+  private func fields(_ outcome: SSMOutcome) -> SessionFields? {
+    if case .success(let fields) = outcome { return fields } else { return nil }
+  }
+  private func failure(_ outcome: SSMOutcome) -> WireFailure? {
+    if case .failure(let failure) = outcome { return failure } else { return nil }
+  }
 
   private func setup(_ status: Int32, _ body: String) -> SSMOutcome { ReplyDecoder.ssm(response(status, body), .setup) }
 
   @Test(arguments: [200, 201, 299] as [Int32])
   func setup_anySuccess_isRead(status: Int32) {
     let read = fields(setup(status, #" {"sessionToken":"a.b-c_d","heartbeat":60} "#))
-    #expect(text(read?.token) == "a.b-c_d" && read?.period == .number(60) && read?.isObject == true && read?.enforced == nil)
+    #expect(
+      text(read?.token) == "a.b-c_d" && read?.period == .number(60) && read?.isObject == true && read?.enforced == nil)
   }
 
   @Test(arguments: [
-    (#"{"heartbeat":60}"#, PeriodField.number(60)), (#"{"heartBeat":30}"#, .number(30)), (#"{"HEARTBEAT":1}"#, .number(1)),
-    (#"{"heartbeat":0.07}"#, .number(0.07)), (#"{"heartbeat":1e12}"#, .number(1e12)), (#"{"heartbeat":-1}"#, .number(-1)),
+    (#"{"heartbeat":60}"#, PeriodField.number(60)), (#"{"heartBeat":30}"#, .number(30)),
+    (#"{"HEARTBEAT":1}"#, .number(1)),
+    (#"{"heartbeat":0.07}"#, .number(0.07)), (#"{"heartbeat":1e12}"#, .number(1e12)),
+    (#"{"heartbeat":-1}"#, .number(-1)),
     (#"{"heartbeat":"60"}"#, .text(60)), (#"{"heartbeat":"0.5"}"#, .text(0.5)), (#"{"heartbeat":"soon"}"#, .wrongType),
-    (#"{"heartbeat":""}"#, .wrongType), (#"{"heartbeat":null}"#, .wrongType), (#"{"heartbeat":true}"#, .wrongType), (#"{"heartbeat":[60]}"#, .wrongType),
-    (#"{"heartbeat":{}}"#, .wrongType), ("{}", .missing), (#"{"heartBeat":30,"heartbeat":60}"#, .number(60)),
+    (#"{"heartbeat":""}"#, .wrongType), (#"{"heartbeat":null}"#, .wrongType), (#"{"heartbeat":true}"#, .wrongType),
+    (#"{"heartbeat":[60]}"#, .wrongType),
+    (#"{"heartbeat":{}}"#, .wrongType), ("{}", .missing), (#"{"heartBeat":30,"heartbeat":60}"#, .number(60))
   ])
   func period_inEveryShape_isReadAsItStands(body: String, expected: PeriodField) {
     let read = fields(setup(200, body))?.period
     if body.contains("null") { #expect(read == .missing || read == .wrongType) } else { #expect(read == expected) }
   }
 
-  @Test(arguments: [#"{"sessionToken":""}"#, #"{"sessionToken":null}"#, #"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, #"{"sessionToken":"a\u0000b"}"#, #"{"token":"t"}"#])
+  @Test(arguments: [
+    #"{"sessionToken":""}"#, #"{"sessionToken":null}"#, #"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#,
+    #"{"sessionToken":"a\r\nX: y"}"#, #"{"sessionToken":"a\u0000b"}"#, #"{"token":"t"}"#
+  ])
   func token_thatIsNone_isNotTaken(body: String) {
     let read = fields(setup(200, body))
     #expect(read != nil && read?.token == nil)
@@ -41,16 +52,23 @@ import Testing
     #expect(text(fields(setup(200, #"{"SessionToken":"t"}"#))?.token) == "t")
   }
 
-  @Test(arguments: ["<html>hello</html>", "{", #"{"sessionToken":"t""#, "nonsense", #"{"sessionToken":"t"} trailing"#, "{\"sessionToken\":\"t\"}\0 trailing", #"{'sessionToken':'t'}"#])
+  @Test(arguments: [
+    "<html>hello</html>", "{", #"{"sessionToken":"t""#, "nonsense", #"{"sessionToken":"t"} trailing"#,
+    "{\"sessionToken\":\"t\"}\0 trailing", #"{'sessionToken':'t'}"#
+  ])
   func reply_unreadable_isProtocolErrorThatMayHaveTakenEffect(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat] {
       let failed = failure(ReplyDecoder.ssm(response(200, body), call))
-      #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true && failed?.httpStatus == 200 && failed?.isTransient == true)
+      #expect(
+        failed?.status == .protocolError && failed?.mayHaveTakenEffect == true && failed?.httpStatus == 200
+          && failed?.isTransient == true)
     }
   }
 
   @Test func reply_deeplyNested_isRefused() {
-    #expect(failure(setup(200, String(repeating: "[", count: 100) + String(repeating: "]", count: 100)))?.status == .protocolError)
+    #expect(
+      failure(setup(200, String(repeating: "[", count: 100) + String(repeating: "]", count: 100)))?.status
+        == .protocolError)
   }
 
   @Test(arguments: ["[]", "5", "\"text\"", "true"])
@@ -68,7 +86,9 @@ import Testing
   func webPage_isNobodysAnswer(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat, .teardown] {
       let failed = failure(ReplyDecoder.ssm(response(200, body), call))
-      #expect(failed?.status == .protocolError && failed?.message == "the answer is a web page" && failed?.isTransient == true)
+      #expect(
+        failed?.status == .protocolError && failed?.message == "the answer is a web page" && failed?.isTransient == true
+      )
     }
   }
 
@@ -78,7 +98,9 @@ import Testing
     #expect(fields(ReplyDecoder.ssm(response(200, body), .teardown)) != nil)
   }
 
-  @Test(arguments: [#"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, "[]", "5", "\"text\""])
+  @Test(arguments: [
+    #"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, "[]", "5", "\"text\""
+  ])
   func heartbeat_answeredWithAnUnusableToken_isProtocolError(body: String) {
     let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat))
     #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true)
@@ -90,7 +112,8 @@ import Testing
   }
 
   @Test func success_keepsItsHTTPStatus() {
-    #expect(fields(setup(204, ""))?.httpStatus == 204 && fields(setup(202, #"{"sessionToken":"t"}"#))?.httpStatus == 202)
+    #expect(
+      fields(setup(204, ""))?.httpStatus == 204 && fields(setup(202, #"{"sessionToken":"t"}"#))?.httpStatus == 202)
   }
 
   @Test func heartbeat_emptyBody_keepsTheToken() {
@@ -100,11 +123,16 @@ import Testing
 
   @Test func denial_withCode_isRefusedWithItsMessage() {
     let failed = failure(setup(400, #"{"errorCode":1007,"message":"too many\nstreams"}"#))
-    #expect(failed?.status == .refused && failed?.serviceCode == 1007 && failed?.httpStatus == 400 && failed?.message == "too many streams")
+    #expect(
+      failed?.status == .refused && failed?.serviceCode == 1007 && failed?.httpStatus == 400
+        && failed?.message == "too many streams")
     #expect(failed?.mayHaveTakenEffect == false && failed?.isTransient == false)
   }
 
-  @Test(arguments: [#"{"error":"denied"}"#, "", "<html>no</html>", #"{"errorCode":0}"#, #"{"errorCode":"x"}"#, #"{"errorCode":null}"#, "[]", "null"])
+  @Test(arguments: [
+    #"{"error":"denied"}"#, "", "<html>no</html>", #"{"errorCode":0}"#, #"{"errorCode":"x"}"#, #"{"errorCode":null}"#,
+    "[]", "null"
+  ])
   func denial_withoutCode_isHTTPError(body: String) {
     let failed = failure(setup(400, body))
     #expect(failed?.status == .http && failed?.serviceCode == 0 && failed?.httpStatus == 400)
@@ -132,11 +160,17 @@ import Testing
 
   // MARK: Licences
 
-  private func license(_ keySystem: KeySystem, _ body: String, status: Int32 = 200, raw: Bool = false) -> LicenseDecoding {
+  private func license(
+    _ keySystem: KeySystem, _ body: String, status: Int32 = 200, raw: Bool = false
+  ) -> LicenseDecoding {
     ReplyDecoder.license(response(status, body), keySystem: keySystem, isRaw: raw)
   }
-  private func reply(_ decoding: LicenseDecoding) -> LicenseReply? { if case .success(let reply) = decoding { return reply } else { return nil } }
-  private func failure(_ decoding: LicenseDecoding) -> WireFailure? { if case .failure(let failure) = decoding { return failure } else { return nil } }
+  private func reply(_ decoding: LicenseDecoding) -> LicenseReply? {
+    if case .success(let reply) = decoding { return reply } else { return nil }
+  }
+  private func failure(_ decoding: LicenseDecoding) -> WireFailure? {
+    if case .failure(let failure) = decoding { return failure } else { return nil }
+  }
 
   @Test(arguments: [("Zm9vYg==", "foob"), ("Zm9vYg", "foob"), ("-_-_", "\u{FB}")])
   func fairPlay_ckcInAnyBase64_isDecoded(ckc: String, expected: String) {
@@ -149,13 +183,17 @@ import Testing
     #expect(text(reply(license(.fairPlay, "\u{1}binary ckc"))?.data) == "\u{1}binary ckc")
   }
 
-  @Test(arguments: ["{}", #"{"CkcMessage":""}"#, #"{"CkcMessage":"!!!"}"#, #"{"CkcMessage":5}"#, "{broken", "", "   ", "<!DOCTYPE html><html>", "\n<HTML>"])
+  @Test(arguments: [
+    "{}", #"{"CkcMessage":""}"#, #"{"CkcMessage":"!!!"}"#, #"{"CkcMessage":5}"#, "{broken", "", "   ",
+    "<!DOCTYPE html><html>", "\n<HTML>"
+  ])
   func fairPlay_withoutCKC_isProtocolError(body: String) {
     #expect(failure(license(.fairPlay, body))?.status == .protocolError)
   }
 
   @Test func widevine_arrayOrString_isDecoded() {
-    let first = reply(license(.widevine, #"{"status":"OK","errorCode":0,"license":["Zm9v","YmFy"],"sessionDrmEnforced":false}"#))
+    let first = reply(
+      license(.widevine, #"{"status":"OK","errorCode":0,"license":["Zm9v","YmFy"],"sessionDrmEnforced":false}"#))
     #expect(text(first?.data) == "foo" && first?.fields.enforced == false)
     let renewal = reply(license(.widevine, #"{"sessionToken":"t2","license":"YmFy"}"#))
     #expect(text(renewal?.data) == "bar" && text(renewal?.fields.token) == "t2" && renewal?.fields.enforced == nil)
@@ -177,12 +215,15 @@ import Testing
   }
 
   @Test func playReady_customData_bringsTheToken() {
-    let xml = "<?xml version='1.0'?><soap><pr:CustomData>{&quot;sessionToken&quot;:&quot;t9&quot;}</pr:CustomData></soap>"
+    let xml =
+      "<?xml version='1.0'?><soap><pr:CustomData>{&quot;sessionToken&quot;:&quot;t9&quot;}</pr:CustomData></soap>"
     let read = reply(license(.playReady, xml))
     #expect(text(read?.data) == xml && text(read?.fields.token) == "t9")
   }
 
-  @Test(arguments: ["<soap/>", "<soap><CustomData>not json</CustomData></soap>", "<soap><CustomData>[]</CustomData></soap>"])
+  @Test(arguments: [
+    "<soap/>", "<soap><CustomData>not json</CustomData></soap>", "<soap><CustomData>[]</CustomData></soap>"
+  ])
   func playReady_withoutToken_passesUnchanged(xml: String) {
     let read = reply(license(.playReady, xml))
     #expect(text(read?.data) == xml && read?.fields.token == nil)
@@ -197,7 +238,9 @@ import Testing
     let json = #"{"keys":[{"kty":"oct","kid":"a","k":"b"}],"type":"temporary","sessionToken":"t3"}"#
     let read = reply(license(.clearKey, json))
     #expect(text(read?.data) == json && text(read?.fields.token) == "t3")
-    for body in [#"{"keys":[]}"#, "{}", #"{"keys":5}"#, "[]", "x"] { #expect(failure(license(.clearKey, body))?.status == .protocolError) }
+    for body in [#"{"keys":[]}"#, "{}", #"{"keys":5}"#, "[]", "x"] {
+      #expect(failure(license(.clearKey, body))?.status == .protocolError)
+    }
   }
 
   @Test(arguments: KeySystem.allCases)
@@ -220,23 +263,33 @@ import Testing
 
   @Test func certificate_ofAnyForm_isTaken() {
     let long = [0x30, 0x82, 0x01, 0x00] + [UInt8](repeating: 7, count: 256)
-    for body in [[0x30, 0x03, 1, 2, 3], long, long + [0], Array("{\"certificate\":\"Zm9v\"}".utf8), Array("-----BEGIN CERTIFICATE-----".utf8), [0x0A, 1]] as [[UInt8]] {
+    for body in [
+      [0x30, 0x03, 1, 2, 3], long, long + [0], Array("{\"certificate\":\"Zm9v\"}".utf8),
+      Array("-----BEGIN CERTIFICATE-----".utf8), [0x0A, 1]
+    ] as [[UInt8]] {
       #expect(certificate(body) == nil && certificate(body, status: 202) == nil)
     }
   }
 
   @Test func certificate_thatIsNone_isProtocolError() {
     let page = Array("<html>sign in</html>".utf8)
-    for body in [[], [0x20, 0x0A], page, [0x30, 0x82, 0x01, 0x00, 7], [0x30, 0x05, 1], [0x30, 0x83, 0xFF, 0xFF, 0xFF]] as [[UInt8]] {
+    for body in [[], [0x20, 0x0A], page, [0x30, 0x82, 0x01, 0x00, 7], [0x30, 0x05, 1], [0x30, 0x83, 0xFF, 0xFF, 0xFF]]
+      as [[UInt8]]
+    {
       #expect(certificate(body)?.status == .protocolError && certificate(body)?.httpStatus == 200)
     }
     #expect(certificate(page, status: 503)?.status == .http)
-    for short in [[0x30], [0x30, 0x80], [0x30, 0x82, 0x01], [0x30, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9]] as [[UInt8]] { #expect(certificate(short) == nil) }
+    for short in [[0x30], [0x30, 0x80], [0x30, 0x82, 0x01], [0x30, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9]] as [[UInt8]] {
+      #expect(certificate(short) == nil)
+    }
   }
 
   @Test func randomBodies_neverTrap() {
     var dice = Dice(11)
-    let pieces = ["{", "}", "[", "]", "\"", ":", ",", "sessionToken", "heartbeat", "CkcMessage", "license", "null", "1e999", "-", "\\u0000", "\u{0}", "<html", "<CustomData>", "Zm9v", " "]
+    let pieces = [
+      "{", "}", "[", "]", "\"", ":", ",", "sessionToken", "heartbeat", "CkcMessage", "license", "null", "1e999", "-",
+      "\\u0000", "\u{0}", "<html", "<CustomData>", "Zm9v", " "
+    ]
     for _ in 0..<20_000 {
       let body = (0..<Int(dice.upTo(14))).map { _ in dice.pick(pieces) }.joined()
       _ = setup(dice.pick([200, 400, 500]), body)

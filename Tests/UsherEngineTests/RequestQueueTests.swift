@@ -33,7 +33,9 @@ extension RequestQueue {
   @Test func urgentRequests_passTheOthersButNotEachOther() {
     var queue = RequestQueue(least: 1, most: 1)
     _ = queue.admit(1, request())
-    for (id, urgent) in [(2, false), (3, true), (4, false), (5, true)] as [(TransferID, Bool)] { _ = queue.admit(id, request(urgent: urgent)) }
+    for (id, urgent) in [(2, false), (3, true), (4, false), (5, true)] as [(TransferID, Bool)] {
+      _ = queue.admit(id, request(urgent: urgent))
+    }
     var order: [TransferID] = []
     while let next = queue.passOn(origin) { order.append(next) }
     #expect(order == [3, 5, 2, 4])
@@ -41,7 +43,9 @@ extension RequestQueue {
 
   @Test func origins_doNotWaitForEachOther() {
     var queue = RequestQueue(least: 1, most: 1)
-    let got5 = [queue.admit(1, request(host: "a")), queue.admit(2, request(host: "b")), queue.admit(3, request(host: "a"))]
+    let got5 = [
+      queue.admit(1, request(host: "a")), queue.admit(2, request(host: "b")), queue.admit(3, request(host: "a"))
+    ]
     #expect(got5 == [true, true, false])
     let got6 = queue.passOn(Array("b".utf8))
     #expect(got6 == nil)
@@ -51,8 +55,13 @@ extension RequestQueue {
 
   @Test func withdrawn_requestIsNeverSent() {
     var queue = RequestQueue(least: 1, most: 1)
-    for (id, urgent) in [(1, false), (2, false), (3, true)] as [(TransferID, Bool)] { _ = queue.admit(id, request(urgent: urgent)) }
-    let got8 = [queue.withdraw(3, origin), queue.withdraw(3, origin), queue.withdraw(1, origin), queue.withdraw(2, Array("b".utf8))]
+    for (id, urgent) in [(1, false), (2, false), (3, true)] as [(TransferID, Bool)] {
+      _ = queue.admit(id, request(urgent: urgent))
+    }
+    let got8 = [
+      queue.withdraw(3, origin), queue.withdraw(3, origin), queue.withdraw(1, origin),
+      queue.withdraw(2, Array("b".utf8))
+    ]
     #expect(got8 == [true, false, false, false])
     #expect(queue.waitingCount == 1)
     let got9 = queue.passOn(origin)

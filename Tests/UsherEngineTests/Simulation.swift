@@ -28,22 +28,29 @@ final class Simulation {
   }
 
   static func delegate(_ policy: SSPPolicy = SSPPolicy()) -> LicenseDelegate {
-    var endpoints = LicenseDelegate.Endpoints(license: endpoint("licenses"), licenseRenewal: endpoint("licenses?renew=true"))
+    var endpoints = LicenseDelegate.Endpoints(
+      license: endpoint("licenses"), licenseRenewal: endpoint("licenses?renew=true"))
     endpoints.setup = endpoint("setup")
     endpoints.heartbeat = endpoint("heartbeat")
     endpoints.teardown = endpoint("teardown")
     return LicenseDelegate(
-      policy: policy, isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8),
+      policy: policy, isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8),
+      keepAliveBody: Array("{}".utf8),
       tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
   }
 
   /// - Parameter content: nil: the delegate's token callback is asked.
-  func play(_ id: UInt64, on player: UInt64, _ delegate: LicenseDelegate, account: String = "a", content: Bool = true, renews: Bool = true) {
+  func play(
+    _ id: UInt64, on player: UInt64, _ delegate: LicenseDelegate, account: String = "a", content: Bool = true,
+    renews: Bool = true
+  ) {
     playbacks.append(id)
     var callbacks = PlaybackCallbacks()
     if renews { callbacks.payload = { ask, _, _ in _ = ask.answer(secret("spc")) } }
     engine.play(
-      id, on: player, host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id), item: PlaybackItem(delegate: delegate, contentToken: content ? secret("\(account)/\(id)/0") : nil), shared: PlaybackShared(),
+      id, on: player, host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id),
+      item: PlaybackItem(delegate: delegate, contentToken: content ? secret("\(account)/\(id)/0") : nil),
+      shared: PlaybackShared(),
       callbacks: callbacks)
     settle()
   }
@@ -52,7 +59,9 @@ final class Simulation {
     let number = licensesAsked
     licensesAsked += 1
     let answers = answers
-    engine.requestLicense(id, .fairPlay, isRenewal: renewal, payload: secret("spc"), timeout: timeout, isBlocking: false) {
+    engine.requestLicense(
+      id, .fairPlay, isRenewal: renewal, payload: secret("spc"), timeout: timeout, isBlocking: false
+    ) {
       answers.add((id, number, $0.error.status))
     }
     settle()
@@ -108,17 +117,28 @@ final class Simulation {
     engine.beginClosing()
     settle()
     run(until: now + 60_000)
-    let left = engine.sync { (self.engine.playbacks.count, self.engine.transfers.count, self.engine.timers.count, self.engine.queue.waitingCount, self.engine.givingBack.count) }
+    let left = engine.sync {
+      (
+        self.engine.playbacks.count, self.engine.transfers.count, self.engine.timers.count,
+        self.engine.queue.waitingCount, self.engine.givingBack.count
+      )
+    }
     #expect(left == (0, 0, 0, 0, 0), "\(comment): playbacks, transfers, timers, queued, giving back")
     #expect(network.objections == [], comment)
     for id in playbacks {
-      #expect(kinds(id).filter { $0 == .playbackClosed }.count == 1, "\(comment): playback \(id): \(kinds(id).map { string($0.name) })")
+      #expect(
+        kinds(id).filter { $0 == .playbackClosed }.count == 1,
+        "\(comment): playback \(id): \(kinds(id).map { string($0.name) })")
     }
     let answered = answers.all.map(\.license)
-    #expect(answered.count == Set(answered).count && answered.count == licensesAsked, "\(comment): \(answered.count) of \(licensesAsked) licences answered")
+    #expect(
+      answered.count == Set(answered).count && answered.count == licensesAsked,
+      "\(comment): \(answered.count) of \(licensesAsked) licences answered")
     // What the client has seen the newest token of must be gone.
     for session in network.look({ $0.alive }) where session.delivered.last == session.token {
-      Issue.record("\(comment): leaked the session of \(session.playback), newest token \(session.token), torn down with \(session.teardownSentWith)")
+      Issue.record(
+        "\(comment): leaked the session of \(session.playback), newest token \(session.token), torn down with \(session.teardownSentWith)"
+      )
     }
     engine.stop()
   }

@@ -57,7 +57,9 @@ import UsherCore
         (reached, last) = (depth, search)
         depth += 1
       }
-      print("\(setting.name): all orders of \(reached) events, \(last.states) states, \(last.rows.count) transitions; no violation, no dead state")
+      print(
+        "\(setting.name): all orders of \(reached) events, \(last.states) states, \(last.rows.count) transitions; no violation, no dead state"
+      )
     }
     print("\(states) states looked at in all, each led to its end")
   }

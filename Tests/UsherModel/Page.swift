@@ -14,16 +14,23 @@ enum Page {
 
   static func section(_ setting: Setting, _ search: Search) -> String {
     let moves = search.rows.keys.filter { $0.from != $0.to }
-    var lines = ["", "## \(setting.name)", "", "\(Set(moves.flatMap { [$0.from, $0.to] }).count) states, \(moves.count) transitions.", ""]
+    var lines = [
+      "", "## \(setting.name)", "",
+      "\(Set(moves.flatMap { [$0.from, $0.to] }).count) states, \(moves.count) transitions.", ""
+    ]
     lines += ["```mermaid", "stateDiagram-v2"]
     var edges: [String: [String]] = [:]
     for move in moves { edges["\(id(move.from)) --> \(id(move.to))", default: []].append(move.step) }
     for name in Set(moves.flatMap { [$0.from, $0.to] }).sorted() { lines.append("  state \"\(name)\" as \(id(name))") }
-    for (edge, steps) in edges.sorted(by: { $0.key < $1.key }) { lines.append("  \(edge): \(steps.sorted().joined(separator: ", "))") }
+    for (edge, steps) in edges.sorted(by: { $0.key < $1.key }) {
+      lines.append("  \(edge): \(steps.sorted().joined(separator: ", "))")
+    }
     lines += ["```", "", "| state | event | next |", "|---|---|---|"]
     var next: [String: Set<String>] = [:]
     for move in moves { next["\(move.from) | \(move.step)", default: []].insert(move.to) }
-    for (row, states) in next.sorted(by: { $0.key < $1.key }) { lines.append("| \(row) | \(states.sorted().joined(separator: "; ")) |") }
+    for (row, states) in next.sorted(by: { $0.key < $1.key }) {
+      lines.append("| \(row) | \(states.sorted().joined(separator: "; ")) |")
+    }
     return lines.joined(separator: "\n")
   }
 

@@ -2,8 +2,12 @@ import UsherCore
 
 /// Something that can happen next.
 enum Step: Hashable {
-  case handle(Int), deliver(Int), lose(Int), refuse(Int)
-  case timer, license, renewal, abandon, close(Bool)
+  case handle(Int)
+  case deliver(Int)
+  case lose(Int)
+  case refuse(Int)
+  case timer, license, renewal, abandon
+  case close(Bool)
   case token, noToken, tokenWaitEnds
   case payload, noPayload
   case kill, suspend, resume, network, othersTornDown
@@ -157,12 +161,16 @@ extension World {
     case .license(_, let isRenewal):
       guard setting.policy.hasSSM else { return .fields(SessionFields()) }
       if request.token.isEmpty {
-        guard setting.policy.opensByLicense else { return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4001)) }
+        guard setting.policy.opensByLicense else {
+          return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4001))
+        }
         var fields = open(fields: true)
         fields.enforced = setting.isEnforced
         return .fields(fields)
       }
-      guard live(request.token) != nil else { return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4005)) }
+      guard live(request.token) != nil else {
+        return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4005))
+      }
       return setting.isEnforced || isRenewal ? rotate(request.token) : .fields(SessionFields())
     }
   }
@@ -186,21 +194,28 @@ extension World {
   }
 
   private func live(_ token: String) -> Int? {
-    guard let (session, generation) = World.parse(token), session < sessions.count, sessions[session].isAlive else { return nil }
+    guard let (session, generation) = World.parse(token), session < sessions.count, sessions[session].isAlive else {
+      return nil
+    }
     return sessions[session].generation == generation ? session : nil
   }
 
   private func unknown() -> Outcome { .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 1006)) }
 
   private mutating func answer(_ request: Request, _ outcome: Outcome) {
-    if case .fields(let fields) = outcome, let token = fields.token, let (session, generation) = World.parse(text(token)) {
+    if case .fields(let fields) = outcome, let token = fields.token,
+      let (session, generation) = World.parse(text(token))
+    {
       sessions[session].received = max(sessions[session].received, generation)
     }
     switch (request.kind, outcome) {
-    case (.ssm(let call), .fields(let fields)): perform(machine.ssmReplied(request.id, call, .success(fields), ownTeardowns: .none, now: now))
-    case (.ssm(let call), .failure(let failure)): perform(machine.ssmReplied(request.id, call, .failure(failure), ownTeardowns: .none, now: now))
+    case (.ssm(let call), .fields(let fields)):
+      perform(machine.ssmReplied(request.id, call, .success(fields), ownTeardowns: .none, now: now))
+    case (.ssm(let call), .failure(let failure)):
+      perform(machine.ssmReplied(request.id, call, .failure(failure), ownTeardowns: .none, now: now))
     case (.license, .fields(let fields)): perform(machine.licenseReplied(request.id, .success(fields), now: now))
-    case (.license, .failure(let failure)): perform(machine.licenseReplied(request.id, .failure(failure, .license), now: now))
+    case (.license, .failure(let failure)):
+      perform(machine.licenseReplied(request.id, .failure(failure, .license), now: now))
     }
   }
 }
@@ -218,12 +233,16 @@ extension World {
     }
     if !machine.isFinished { return blame("closed, but never finished: a dead state") }
     if closes != 1 { blame("finished, but told as closed \(closes) times") }
-    for license in 1..<nextLicense where told[license] != 1 { blame("licence \(license) was completed \(told[license] ?? 0) times") }
+    for license in 1..<nextLicense where told[license] != 1 {
+      blame("licence \(license) was completed \(told[license] ?? 0) times")
+    }
     // The library gives up after its retries, and so it may.
     guard !isLeft, spoiltTeardowns <= Int(setting.policy.teardownRetries) else { return }
     for (index, session) in sessions.enumerated() where session.isAlive && session.received > 0 {
       // Where a rotated token was lost on its way, nobody has the newest one.
-      if session.received == session.generation { blame("session \(index) is held at the head-end, and we had its newest token") }
+      if session.received == session.generation {
+        blame("session \(index) is held at the head-end, and we had its newest token")
+      }
     }
   }
 }

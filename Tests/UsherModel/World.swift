@@ -4,7 +4,10 @@ import UsherCore
 struct World {
   /// A request on its way: sent, then handled by the head-end, then answered; each may happen at any time after the other.
   struct Request {
-    enum Kind { case ssm(SSMSession.Call), license(LicenseID, isRenewal: Bool) }
+    enum Kind {
+      case ssm(SSMSession.Call)
+      case license(LicenseID, isRenewal: Bool)
+    }
     let id: RequestID
     let kind: Kind
     let token: String
@@ -17,7 +20,8 @@ struct World {
 
     /// Its reply, which is on its way, has that token.
     func brings(_ session: Int, _ generation: Int, _ world: World) -> Bool {
-      guard case .fields(let fields) = outcome, let token = fields.token, let parsed = World.parse(world.text(token)) else { return false }
+      guard case .fields(let fields) = outcome, let token = fields.token, let parsed = World.parse(world.text(token))
+      else { return false }
       return parsed == (session, generation)
     }
 
@@ -81,7 +85,8 @@ struct World {
     self.setting = setting
     budget = setting.budget
     machine = PlaybackMachine(
-      policy: Shared(setting.policy), contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil, hasTokenCallback: setting.hasCallback, seed: 1)
+      policy: Shared(setting.policy), contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil,
+      hasTokenCallback: setting.hasCallback, seed: 1)
     perform(machine.start(now: 0))
     for step in setting.before { take(step) }
     budget = setting.budget
@@ -105,21 +110,26 @@ struct World {
     case .sendLicense(let id, let license, _, let session, let isRenewal):
       if isClosedForGood { blame("a licence request sent after the playback was closed") }
       if let session { check(text(session), isTeardown: false, isSetup: false) }
-      requests.append(Request(id: id, kind: .license(license, isRenewal: isRenewal), token: session.map { text($0) } ?? ""))
+      requests.append(
+        Request(id: id, kind: .license(license, isRenewal: isRenewal), token: session.map { text($0) } ?? ""))
     case .setTimer(let at): timer = at
     case .cancelTimer: timer = nil
     case .askToken: isAskingToken = true
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
     case .report(.teardownError):
-      if spoiltTeardowns == 0, budget.kills == setting.budget.kills, !capPassed, !hasLostToken { blame("a teardown error that nobody made") }
+      if spoiltTeardowns == 0, budget.kills == setting.budget.kills, !capPassed, !hasLostToken {
+        blame("a teardown error that nobody made")
+      }
     case .report: break
     case .deliverLicense(let license): tell(license)
     case .failLicense(let license, _): tell(license)
     case .released:
       releases += 1
       if releases > 1 { blame("released twice") }
-      if isClosed, !isLeft, !capPassed, requests.contains(where: { $0.isSetup }) { blame("released while set-up was under way") }
+      if isClosed, !isLeft, !capPassed, requests.contains(where: { $0.isSetup }) {
+        blame("released while set-up was under way")
+      }
     case .closed:
       closes += 1
       if closes > 1 { blame("told as closed twice") }
@@ -145,7 +155,9 @@ struct World {
   /// Every session token sent is the newest we have, and none goes out after its teardown did.
   private mutating func check(_ token: String, isTeardown: Bool, isSetup: Bool) {
     guard !isSetup, let (session, generation) = World.parse(token), session < sessions.count else { return }
-    if generation < sessions[session].received { blame("\(token) sent, but generation \(sessions[session].received) is known") }
+    if generation < sessions[session].received {
+      blame("\(token) sent, but generation \(sessions[session].received) is known")
+    }
     if sessions[session].tornDown, !isTeardown { blame("\(token) sent after its teardown") }
     if isTeardown { sessions[session].tornDown = true }
   }
@@ -185,7 +197,8 @@ struct Setting {
   /// The same, when it has its first licence.
   private func playing(_ steps: [Step]) -> Setting {
     Setting(
-      name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem, isEnforced: isEnforced, before: steps,
+      name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem,
+      isEnforced: isEnforced, before: steps,
       budget: budget)
   }
 
@@ -214,6 +227,6 @@ struct Setting {
         $0.needsToken = false
         $0.resetup = .never
       }, hasToken: false),
-    Setting(name: "no session", policy: policy { $0.hasSSM = false }, hasCallback: true),
+    Setting(name: "no session", policy: policy { $0.hasSSM = false }, hasCallback: true)
   ]
 }

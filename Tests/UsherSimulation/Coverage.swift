@@ -19,8 +19,12 @@ struct Coverage {
 
   mutating func add(_ from: Phase, _ input: Input, _ to: Phase) { moves[Coverage.index(from, input, to)] += 1 }
 
-  func count(_ from: Phase, _ input: Input) -> Int { Phase.allCases.reduce(0) { $0 + moves[Coverage.index(from, input, $1)] } }
-  func reached(_ from: Phase, _ input: Input) -> [Phase] { Phase.allCases.filter { moves[Coverage.index(from, input, $0)] > 0 } }
+  func count(_ from: Phase, _ input: Input) -> Int {
+    Phase.allCases.reduce(0) { $0 + moves[Coverage.index(from, input, $1)] }
+  }
+  func reached(_ from: Phase, _ input: Input) -> [Phase] {
+    Phase.allCases.filter { moves[Coverage.index(from, input, $0)] > 0 }
+  }
   var transitions: Int { moves.filter { $0 > 0 }.count }
 
   mutating func add(_ other: Coverage) {

@@ -8,7 +8,9 @@ extension World {
     for player in 1...story.setting.players { engine.addPlayer(player) }
     for (delegate, kind) in zip(delegates, Kind.allCases) {
       guard let delegate else { continue }
-      if hasTokenCallback(kind) { engine.setTokenCallback(delegate) { [weak self] ask, host in self?.tokenAsked(ask, host) } }
+      if hasTokenCallback(kind) {
+        engine.setTokenCallback(delegate) { [weak self] ask, host in self?.tokenAsked(ask, host) }
+      }
       if kind == .hooked || kind == .common { engine.setHooks(delegate, hooks(kind)) }
     }
     for route in [ResourceLoader.Route.keyServer, .tokenURL, .entitlement] { loaders.append(loader(route)) }
@@ -55,11 +57,14 @@ extension World {
 
   private func endpoint(_ path: String, _ route: Route) -> Endpoint {
     let letter = String(decoding: [route.rawValue], as: UTF8.self)
-    return Endpoint(url: Array("https://head-end.example/\(path)?x=\(letter)".utf8) + [0], origin: Array("shead-end".utf8), isLoopback: false)
+    return Endpoint(
+      url: Array("https://head-end.example/\(path)?x=\(letter)".utf8) + [0], origin: Array("shead-end".utf8),
+      isLoopback: false)
   }
 
   private func delegate(_ kind: Kind, _ engine: Engine) -> LicenseDelegate {
-    var endpoints = LicenseDelegate.Endpoints(license: endpoint("licence", .license), licenseRenewal: endpoint("licence", .renewal))
+    var endpoints = LicenseDelegate.Endpoints(
+      license: endpoint("licence", .license), licenseRenewal: endpoint("licence", .renewal))
     endpoints.certificate = endpoint("certificate", .certificate)
     if kind.hasServerSession {
       endpoints.setup = endpoint("setup", .setup)
@@ -69,12 +74,16 @@ extension World {
     }
     let map = kind == .mapped ? engine.newTokenStore(bound: 4, timeToLive: 3_600_000, seed: story.seed) : nil
     return LicenseDelegate(
-      policy: policy(kind), isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8),
-      tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [], tokenMap: map, customer: kind.isCustomer ? customer(kind) : nil)
+      policy: policy(kind), isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8),
+      keepAliveBody: Array("{}".utf8),
+      tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [], tokenMap: map,
+      customer: kind.isCustomer ? customer(kind) : nil)
   }
 
   private func customer(_ kind: Kind) -> CustomerCallbacks {
-    var callbacks = CustomerCallbacks { [weak self] ask, question, host in self?.customerLicence(ask, question, host, kind) }
+    var callbacks = CustomerCallbacks { [weak self] ask, question, host in
+      self?.customerLicence(ask, question, host, kind)
+    }
     callbacks.heartbeat = { [weak self] ask, host in self?.customerCall(ask, host, isTeardown: false) }
     callbacks.teardown = { [weak self] ask, host in self?.customerCall(ask, host, isTeardown: true) }
     return callbacks
@@ -98,7 +107,8 @@ extension World {
     if route == .keyServer { options.keyServer = endpoint("key", .key) }
     if route == .entitlement { options.entitlementServer = endpoint("entitlement", .entitlement) }
     Array("keys.example".utf8).withUnsafeBufferPointer { _ = options.allowed.add($0) }
-    return ResourceLoader(options, certificate: nil, certificateURL: endpoint("certificate", .certificate)) { [weak self] ask, _, host in
+    return ResourceLoader(options, certificate: nil, certificateURL: endpoint("certificate", .certificate)) {
+      [weak self] ask, _, host in
       self?.payloadAsked(ask, host)
     }
   }

@@ -35,7 +35,9 @@ struct HeadEnd {
 
   subscript(_ id: UInt64) -> Session? { id < sessions.count ? sessions[Int(id)] : nil }
 
-  mutating func change(_ id: UInt64, _ body: (inout Session) -> Void) { if id < sessions.count { body(&sessions[Int(id)]) } }
+  mutating func change(_ id: UInt64, _ body: (inout Session) -> Void) {
+    if id < sessions.count { body(&sessions[Int(id)]) }
+  }
 
   /// Leases that ran out.
   mutating func expire(_ account: UInt64, now: Milliseconds) {
@@ -51,7 +53,9 @@ struct HeadEnd {
     for id in sessions.indices where account == nil || sessions[id].account == account { sessions[id].isAlive = false }
   }
 
-  func alive(_ playback: PlaybackID) -> [UInt64] { sessions.indices.filter { sessions[$0].isAlive && sessions[$0].playback == playback }.map { UInt64($0) } }
+  func alive(_ playback: PlaybackID) -> [UInt64] {
+    sessions.indices.filter { sessions[$0].isAlive && sessions[$0].playback == playback }.map { UInt64($0) }
+  }
 
   mutating func open(_ playback: PlaybackID, _ account: UInt64, now: Milliseconds) -> Token? {
     expire(account, now: now)
@@ -83,11 +87,13 @@ struct HeadEnd {
 
   /// - Parameter periodNow: what a heartbeat's reply says of the period; nil: nothing.
   mutating func handle(
-    _ route: Route, _ tokens: [Token], _ playback: PlaybackID, account: UInt64, _ kind: Kind, periodNow: Milliseconds?, now: Milliseconds
+    _ route: Route, _ tokens: [Token], _ playback: PlaybackID, account: UInt64, _ kind: Kind, periodNow: Milliseconds?,
+    now: Milliseconds
   ) -> Reply {
     let session = tokens.last { $0.letter == Token.session }
     switch route {
-    case .setup: return open(playback, account, now: now).map { .session($0, period: period) } ?? .refusal(status: 400, code: 1007)
+    case .setup:
+      return open(playback, account, now: now).map { .session($0, period: period) } ?? .refusal(status: 400, code: 1007)
     case .heartbeat:
       guard let id = live(session, now: now) else { return .refusal(status: 400, code: 1006) }
       if let periodNow { sessions[id].period = periodNow }
@@ -101,7 +107,9 @@ struct HeadEnd {
     }
   }
 
-  private mutating func license(_ route: Route, _ session: Token?, _ playback: PlaybackID, _ account: UInt64, _ kind: Kind, now: Milliseconds) -> Reply {
+  private mutating func license(
+    _ route: Route, _ session: Token?, _ playback: PlaybackID, _ account: UInt64, _ kind: Kind, now: Milliseconds
+  ) -> Reply {
     guard kind.hasServerSession else { return .license(kind.keySystem, nil, isEnforced: nil) }
     guard session != nil else {
       guard kind.isV2, route == .license else { return .refusal(status: 400, code: 4001) }

@@ -1,4 +1,5 @@
 import UsherCore
+
 @testable import UsherEngine
 
 /// The callback threads of a host, without threads: a lane per playback, in order, at most `cap` lanes blocked by host code at a time.

@@ -25,12 +25,16 @@ struct Later<Value> {
     var parent = 0
     while true {
       var soonest = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isSooner(child, soonest) { soonest = child }
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isSooner(child, soonest) {
+        soonest = child
+      }
       if soonest == parent { return first.value }
       heap.swapAt(parent, soonest)
       parent = soonest
     }
   }
 
-  private func isSooner(_ a: Int, _ b: Int) -> Bool { heap[a].at != heap[b].at ? heap[a].at < heap[b].at : heap[a].order < heap[b].order }
+  private func isSooner(_ a: Int, _ b: Int) -> Bool {
+    heap[a].at != heap[b].at ? heap[a].at < heap[b].at : heap[a].order < heap[b].order
+  }
 }

@@ -19,7 +19,8 @@
     let numbers = CommandLine.arguments.dropFirst(2).map { UInt64($0) ?? 0 }
     switch (CommandLine.arguments.dropFirst().first, numbers.count) {
     case ("run", 4): exit(run(screens: numbers[0], hours: numbers[1], seed: numbers[2], threads: Int(numbers[3])))
-    case ("matrix", 4): exit(run(screens: numbers[0], hours: numbers[1], seed: numbers[2], threads: Int(numbers[3]), isMatrix: true))
+    case ("matrix", 4):
+      exit(run(screens: numbers[0], hours: numbers[1], seed: numbers[2], threads: Int(numbers[3]), isMatrix: true))
     case ("story", 2): exit(story(numbers[0], hours: numbers[1]))
     default:
       print("usage: usher-simulate run|matrix SCREENS HOURS SEED THREADS | story SEED HOURS")
@@ -40,11 +41,14 @@
     }
     if isMatrix { Telling.matrix(run.coverage) }
     let screens = Telling.number(Int(count * players))
-    print("\(screens) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, from seed \(seed) on: no promise broken")
+    print(
+      "\(screens) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, from seed \(seed) on: no promise broken"
+    )
     Telling.coverage(run.coverage)
     let problems = Reasons.judge(run.coverage)
     for problem in problems { print(problem) }
-    let verdict = problems.isEmpty ? "every phase and input was reached, or has its reason" : "\(problems.count) complaints"
+    let verdict =
+      problems.isEmpty ? "every phase and input was reached, or has its reason" : "\(problems.count) complaints"
     print("\(verdict); \((monotonicMilliseconds() - begun) / 1000) s")
     return problems.isEmpty ? 0 : 1
   }

@@ -3,7 +3,8 @@
 
 /// Where a playback is: the session's phase and what keeps it alive.
 enum Phase: UInt8, CaseIterable {
-  case unborn, turn, idle, settingUp, contested, noBeat, beatWaits, beating, beatRefused, beatRetries, payloadAsked, paused
+  case unborn, turn, idle, settingUp, contested, noBeat, beatWaits, beating, beatRefused, beatRetries, payloadAsked,
+    paused
   case replacing, failed, closing, tearingDown, retryingTeardown, endedAwaiting, sessionless, gone
 
   var name: String {
@@ -35,9 +36,18 @@ enum Phase: UInt8, CaseIterable {
   var waitsForBeat: Bool { self == .beatWaits || self == .beatRetries }
 
   init(_ entry: PlaybackEntry) {
-    if !entry.machine.isStarted, !entry.machine.isClosing { self = .turn; return }
-    if entry.machine.isRestarting { self = .replacing; return }
-    if !entry.machine.usesSession { self = .sessionless; return }
+    if !entry.machine.isStarted, !entry.machine.isClosing {
+      self = .turn
+      return
+    }
+    if entry.machine.isRestarting {
+      self = .replacing
+      return
+    }
+    if !entry.machine.usesSession {
+      self = .sessionless
+      return
+    }
     switch entry.machine.session.phase {
     case .idle: self = .idle
     case .settingUp: self = .settingUp
@@ -48,7 +58,10 @@ enum Phase: UInt8, CaseIterable {
     case .retryingTeardown: self = .retryingTeardown
     case .ended: self = .endedAwaiting
     case .active:
-      if entry.machine.session.isPaused { self = .paused; return }
+      if entry.machine.session.isPaused {
+        self = .paused
+        return
+      }
       switch entry.machine.session.beat {
       case .off: self = .noBeat
       case .waiting: self = .beatWaits
@@ -63,14 +76,19 @@ enum Phase: UInt8, CaseIterable {
 
 /// What happens to a playback.
 enum Input: UInt8, CaseIterable {
-  case play, zap, closed, left, stopped, licenceAsked, renewalAsked, tokenGiven, tokenMapped, suspend, resume, networkChanged, contextClosed
-  case setupGood, setupDenied, setupFailed, beatGood, beatDenied, beatFailed, teardownGood, teardownDenied, teardownFailed
+  case play, zap, closed, left, stopped, licenceAsked, renewalAsked, tokenGiven, tokenMapped, suspend, resume,
+    networkChanged, contextClosed
+  case setupGood, setupDenied, setupFailed, beatGood, beatDenied, beatFailed, teardownGood, teardownDenied,
+    teardownFailed
   case licenceGood, licenceDenied, licenceFailed, renewalGood, renewalDenied, renewalFailed
-  case tokenCame, noToken, payloadCame, noPayload, hookAnswered, customerLicence, customerNoLicence, customerBeat, customerNoBeat
+  case tokenCame, noToken, payloadCame, noPayload, hookAnswered, customerLicence, customerNoLicence, customerBeat,
+    customerNoBeat
   case customerTeardown, customerNoTeardown
   case timer, requestTimedOut, askTimedOut, othersEnded
 
-  var isGoodBeat: Bool { self == .beatGood || self == .renewalGood || self == .customerBeat || self == .customerLicence }
+  var isGoodBeat: Bool {
+    self == .beatGood || self == .renewalGood || self == .customerBeat || self == .customerLicence
+  }
 
   var name: String {
     switch self {

@@ -88,7 +88,8 @@ extension Action {
   /// The playback it is about.
   var playback: UInt64? {
     switch self {
-    case .play(let id, _, _, _), .close(let id, _), .license(let id, _, _), .certificate(let id), .contentID(let id), .load(let id), .cancelLoad(let id),
+    case .play(let id, _, _, _), .close(let id, _), .license(let id, _, _), .certificate(let id), .contentID(let id),
+      .load(let id), .cancelLoad(let id),
       .giveToken(let id):
       return id
     default: return nil

@@ -123,7 +123,9 @@ private struct Writer {
     }
   }
 
-  private mutating func timeout(_ share: UInt64) -> Milliseconds? { !setting.isCalm && dice.one(in: share) ? dice.upTo(4000) : nil }
+  private mutating func timeout(_ share: UInt64) -> Milliseconds? {
+    !setting.isCalm && dice.one(in: share) ? dice.upTo(4000) : nil
+  }
 
   private mutating func load(_ id: PlaybackID, _ at: Milliseconds, _ lasts: Milliseconds) {
     for _ in 0...dice.upTo(3) {

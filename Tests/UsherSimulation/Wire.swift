@@ -1,4 +1,5 @@
 import UsherCore
+
 @testable import UsherEngine
 
 /// A token as it stands in a header: "S<session>.<generation>", "C<playback>.<number>", "M<content>.<number>".
@@ -29,7 +30,11 @@ struct Token: Equatable {
         isSecond = true
       } else {
         guard byte >= 0x30, byte <= 0x39 else { return nil }
-        if isSecond { numbers.1 = numbers.1 &* 10 &+ UInt64(byte & 15) } else { numbers.0 = numbers.0 &* 10 &+ UInt64(byte & 15) }
+        if isSecond {
+          numbers.1 = numbers.1 &* 10 &+ UInt64(byte & 15)
+        } else {
+          numbers.0 = numbers.0 &* 10 &+ UInt64(byte & 15)
+        }
       }
     }
     self.init(letter, numbers.0, numbers.1)
@@ -85,12 +90,19 @@ enum Reply {
   var response: HTTPResponse {
     switch self {
     case .refusal(let status, let code):
-      return HTTPResponse(status: status, body: Secret(Array("{\"errorCode\":".utf8) + decimal(code) + Array(",\"message\":\"no\"}".utf8)))
+      return HTTPResponse(
+        status: status, body: Secret(Array("{\"errorCode\":".utf8) + decimal(code) + Array(",\"message\":\"no\"}".utf8))
+      )
     case .session(let token, let period):
       var body = Array("{\"sessionToken\":\"".utf8) + token.bytes
-      if let period { body += Array("\",\"heartbeat\":".utf8) + decimal(period / 1000) + [0x7D] } else { body += [0x22, 0x7D] }
+      if let period {
+        body += Array("\",\"heartbeat\":".utf8) + decimal(period / 1000) + [0x7D]
+      } else {
+        body += [0x22, 0x7D]
+      }
       return HTTPResponse(status: 200, body: Secret(body))
-    case .license(let system, let token, let enforced): return HTTPResponse(status: 200, body: Reply.license(system, token, enforced))
+    case .license(let system, let token, let enforced):
+      return HTTPResponse(status: 200, body: Reply.license(system, token, enforced))
     case .done: return HTTPResponse(status: 200, body: secret("{}"))
     }
   }
@@ -98,7 +110,9 @@ enum Reply {
   private static func license(_ system: KeySystem, _ token: Token?, _ enforced: Bool?) -> Secret {
     var fields: [UInt8] = []
     if let token { fields += Array("\"sessionToken\":\"".utf8) + token.bytes + [0x22] }
-    if let enforced { fields += Array((fields.isEmpty ? "" : ",") .utf8) + Array("\"sessionDrmEnforced\":\(enforced)".utf8) }
+    if let enforced {
+      fields += Array((fields.isEmpty ? "" : ",").utf8) + Array("\"sessionDrmEnforced\":\(enforced)".utf8)
+    }
     let more = (fields.isEmpty ? [] : [0x2C]) + fields
     switch system {
     case .fairPlay: return Secret(Array("{\"CkcMessage\":\"Zm9v\"".utf8) + more + [0x7D])

@@ -3,7 +3,8 @@ import UsherEngine
 
 /// What licence delegate a playback has, and what keeps its session alive.
 enum Kind: UInt8, CaseIterable {
-  case heartbeats, renewals, widevine, v2Renewals, v2Heartbeats, mapped, hooked, customerHeartbeats, customerRenewals, plain, common, loader
+  case heartbeats, renewals, widevine, v2Renewals, v2Heartbeats, mapped, hooked, customerHeartbeats, customerRenewals,
+    plain, common, loader
 
   var hasServerSession: Bool { rawValue <= Kind.hooked.rawValue }
   var isCustomer: Bool { self == .customerHeartbeats || self == .customerRenewals }

@@ -4,13 +4,18 @@
 /// The host's code: what it answers when it is asked, and what it does with what it is told.
 extension World {
   /// How a callback behaves right now: at once, later, never, with a failure, or so slowly that its thread is blocked.
-  private func answer(_ callback: Callback, _ ask: Ask, _ host: HostPlayback, good: AskReply, input: Input, bad: AskReply = .none, badInput: Input) {
+  private func answer(
+    _ callback: Callback, _ ask: Ask, _ host: HostPlayback, good: AskReply, input: Input, bad: AskReply = .none,
+    badInput: Input
+  ) {
     guard let play = plays[host.tag] else { return }
     let chance = mixed(story.seed, host.tag, UInt64(callback.rawValue), play.answers)
     play.answers += 1
     var habit = habits.first { $0.callback == callback && $0.until > now }?.habit
     // Now and then something goes wrong by itself.
-    if habit == nil, !story.setting.isCalm, !isDraining, chance / 1000 % 64 == 0 { habit = [.fails, .never, .later][Int(chance / 64_000 % 3)] }
+    if habit == nil, !story.setting.isCalm, !isDraining, chance / 1000 % 64 == 0 {
+      habit = [.fails, .never, .later][Int(chance / 64_000 % 3)]
+    }
     coverage.callbacks[Int(callback.rawValue)] += 1
     if habit != nil { coverage.habits[Int(habit?.rawValue ?? 0)] += 1 }
     switch habit {
@@ -21,7 +26,8 @@ extension World {
       let until = now + 100 + chance % 30_000
       lanes.block(until: until)
       later.add(chance % 2 == 0 ? now : until) { [self] in put(ask, play, good, input, chance) }
-    case nil where chance % 3 == 0 && !story.setting.isCalm: later.add(now + chance % 700) { [self] in put(ask, play, good, input, chance) }
+    case nil where chance % 3 == 0 && !story.setting.isCalm:
+      later.add(now + chance % 700) { [self] in put(ask, play, good, input, chance) }
     case nil: put(ask, play, good, input, chance)
     }
     if ask.isOpen { openAsks.append((ask, play)) }
@@ -42,7 +48,9 @@ extension World {
   func tokenAsked(_ ask: Ask, _ host: HostPlayback) {
     guard let play = plays[host.tag] else { return }
     play.tokens += 1
-    answer(.token, ask, host, good: .value(Secret(Token(Token.playback, play.id, play.tokens).bytes)), input: .tokenCame, badInput: .noToken)
+    answer(
+      .token, ask, host, good: .value(Secret(Token(Token.playback, play.id, play.tokens).bytes)), input: .tokenCame,
+      badInput: .noToken)
   }
 
   func payloadAsked(_ ask: Ask, _ host: HostPlayback) {
@@ -82,13 +90,17 @@ extension World {
 
   func customerLicence(_ ask: Ask, _ question: CustomerQuestion, _ host: HostPlayback, _ kind: Kind) {
     guard let play = plays[host.tag] else { return }
-    if play.timesClosed > 0 { blame("after the end", "playback \(play.id): the host was asked for a licence after it was told of the end") }
+    if play.timesClosed > 0 {
+      blame("after the end", "playback \(play.id): the host was asked for a licence after it was told of the end")
+    }
     if !question.isRenewal, play.customerHolds == false { play.customerHolds = true }
     if question.isRenewal { beat(play) }
-    let license = CustomerLicense(data: secret("ckc"), period: Double(story.setting.period / 1000), isEnforced: kind == .customerRenewals)
+    let license = CustomerLicense(
+      data: secret("ckc"), period: Double(story.setting.period / 1000), isEnforced: kind == .customerRenewals)
     answer(
       .customer, ask, host, good: .license(license), input: .customerLicence,
-      bad: mixed(story.seed, play.answers) % 2 == 0 ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000)), badInput: .customerNoLicence)
+      bad: mixed(story.seed, play.answers) % 2 == 0
+        ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000)), badInput: .customerNoLicence)
   }
 
   func customerCall(_ ask: Ask, _ host: HostPlayback, isTeardown: Bool) {
@@ -96,7 +108,9 @@ extension World {
     if isTeardown {
       play.customerTeardowns += 1
     } else {
-      if play.customerTeardowns > 0 { blame("after teardown", "playback \(play.id): the host was asked for a heartbeat after the teardown") }
+      if play.customerTeardowns > 0 {
+        blame("after teardown", "playback \(play.id): the host was asked for a heartbeat after the teardown")
+      }
       beat(play)
     }
     let bad = mixed(story.seed, play.answers, 5) % 3 == 0 ? AskReply.failed(WireFailure(.session)) : .none
@@ -110,7 +124,9 @@ extension World {
   func told(_ event: EngineEvent) {
     guard !isOver, let play = plays[event.playback.tag] else { return }
     coverage.events[Int(event.kind.rawValue)] += 1
-    tell("  event for playback \(play.id): \(event.kind.name)\(event.error.status == .ok ? "" : " (\(event.error.message))")")
+    tell(
+      "  event for playback \(play.id): \(event.kind.name)\(event.error.status == .ok ? "" : " (\(event.error.message))")"
+    )
     check(event, play)
     let habit = habits.first { $0.callback == .event && $0.until > now }?.habit
     if habit == .blocks { lanes.block(until: now + mixed(story.seed, play.id, now) % 20_000) }
@@ -128,14 +144,19 @@ extension World {
     guard chance % 4 != 0, !isDraining, play.timesClosed == 0 else { return }
     later.add(now + 1000 + chance % 60_000) { [self] in
       guard play.closedAt == nil, !isDraining, plays[play.id + 1_000_000] == nil else { return }
-      perform(.play(play.id + 1_000_000, player: play.player, play.kind, Choice(hasPayload: play.choice.hasPayload, content: play.choice.content)))
+      perform(
+        .play(
+          play.id + 1_000_000, player: play.player, play.kind,
+          Choice(hasPayload: play.choice.hasPayload, content: play.choice.content)))
       perform(.license(play.id + 1_000_000, isRenewal: false, timeout: nil))
     }
   }
 
   /// What is only logged: a slot whose token came after the end was told.
   func logged(_ line: String) {
-    guard !isOver, line.contains("came late could not be given back"), let id = UInt64(line.dropFirst("playback ".count).prefix { $0.isNumber }) else { return }
+    guard !isOver, line.contains("came late could not be given back"),
+      let id = UInt64(line.dropFirst("playback ".count).prefix { $0.isNumber })
+    else { return }
     plays[id]?.hasTeardownError = true
   }
 
@@ -148,7 +169,9 @@ extension World {
     openCompletions[id] = (play, what, now)
     return { [weak self] answer in
       guard let self, !isOver else { return }
-      if openCompletions.removeValue(forKey: id) == nil { blame("completions", "\(what) of playback \(play.id) was completed twice") }
+      if openCompletions.removeValue(forKey: id) == nil {
+        blame("completions", "\(what) of playback \(play.id) was completed twice")
+      }
       coverage.completions += 1
       tell("  \(what) of playback \(play.id): \(answer.error.status == .ok ? "good" : answer.error.message)")
       if story.setting.isCalm { calm(play, answer.error, what) }
@@ -160,11 +183,14 @@ extension World {
     let named = play.kind == .mapped ? contentID(other ?? play.choice.content) : []
     subject = (play, isRenewal ? .renewalAsked : .licenceAsked)
     engine?.requestLicense(
-      play.id, play.kind.keySystem, isRenewal: isRenewal, payload: secret("spc"), timeout: timeout, contentID: named, isBlocking: false,
+      play.id, play.kind.keySystem, isRenewal: isRenewal, payload: secret("spc"), timeout: timeout, contentID: named,
+      isBlocking: false,
       complete: completion(play, isRenewal ? "renewal" : "licence") { [self] answer in
         guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
         // The CDM renews by itself.
-        later.add(now + story.setting.period * 4 / 5) { [self] in if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) } }
+        later.add(now + story.setting.period * 4 / 5) { [self] in
+          if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
+        }
       })
   }
 

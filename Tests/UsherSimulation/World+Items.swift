@@ -24,16 +24,20 @@ extension World {
       if let play = plays[id] { license(play, isRenewal: isRenewal, timeout: timeout, other: timeout.map { $0 % 6 }) }
     case .certificate(let id):
       guard let play = plays[id] else { return }
-      engine.requestCertificate(id, timeout: mixed(story.seed, id) % 9000, isBlocking: false, complete: completion(play, "certificate"))
+      engine.requestCertificate(
+        id, timeout: mixed(story.seed, id) % 9000, isBlocking: false, complete: completion(play, "certificate"))
     case .contentID(let id):
       if let play = plays[id] {
-        engine.requestContentID(id, url: Array("skd://movie".utf8), timeout: 3000, isBlocking: false, complete: completion(play, "content identifier"))
+        engine.requestContentID(
+          id, url: Array("skd://movie".utf8), timeout: 3000, isBlocking: false,
+          complete: completion(play, "content identifier"))
       }
     case .load(let id):
       guard let play = plays[id] else { return }
       play.lastLoad = nextCompletion
       engine.load(
-        id, nextCompletion, loaders[Int(id % 3)], url: Array("skd://keys.example/k?cid=movie&x=K".utf8), timeout: 20_000, isBlocking: false,
+        id, nextCompletion, loaders[Int(id % 3)], url: Array("skd://keys.example/k?cid=movie&x=K".utf8),
+        timeout: 20_000, isBlocking: false,
         complete: completion(play, "load"))
     case .cancelLoad(let id):
       guard let play = plays[id] else { return }
@@ -67,8 +71,10 @@ extension World {
       forgive()
       engine.submit {}
     case .networkDown(let lasts): downUntil = max(downUntil, now + lasts)
-    case .fault(let fault, let route, let share, let lasts): faults = faults.filter { $0.until > now } + [(fault, route, share, now + lasts)]
-    case .habit(let callback, let habit, let lasts): habits = habits.filter { $0.until > now } + [(callback, habit, now + lasts)]
+    case .fault(let fault, let route, let share, let lasts):
+      faults = faults.filter { $0.until > now } + [(fault, route, share, now + lasts)]
+    case .habit(let callback, let habit, let lasts):
+      habits = habits.filter { $0.until > now } + [(callback, habit, now + lasts)]
     }
   }
 
@@ -91,7 +97,9 @@ extension World {
     var item = PlaybackItem(delegate: delegate, contentToken: token)
     if kind == .mapped { item.contentID = contentID(choice.content) }
     var callbacks = PlaybackCallbacks()
-    if choice.hasPayload || !kind.asksHost { callbacks.payload = { [weak self] ask, _, host in self?.payloadAsked(ask, host) } }
+    if choice.hasPayload || !kind.asksHost {
+      callbacks.payload = { [weak self] ask, _, host in self?.payloadAsked(ask, host) }
+    }
     subject = (play, .play)
     let host = HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id)
     engine.play(id, on: player, host: host, item: item, shared: PlaybackShared(), callbacks: callbacks)
@@ -109,7 +117,9 @@ extension World {
     nextContentToken += 1
     for play in live where play.kind == .mapped && play.choice.content == content { play.sideInput = .tokenMapped }
     let id = contentID(content)
-    let result = id.withUnsafeBufferPointer { map.set($0, Secret(Token(Token.content, content, nextContentToken).bytes)) }
+    let result = id.withUnsafeBufferPointer {
+      map.set($0, Secret(Token(Token.content, content, nextContentToken).bytes))
+    }
     switch result {
     case .added, .addedByPruning, .replaced: engine.tokenMapped(delegate, id)
     case .full, .badKey: break
@@ -122,8 +132,10 @@ extension World {
   private func describe(_ action: Action) -> String {
     switch action {
     case .play(let id, let player, let kind, let choice):
-      return "player \(player) plays playback \(id) (\(kind)\(choice.hasToken ? "" : ", no token")\(choice.hasPayload ? "" : ", no payload callback"))"
-    case .close(let id, let leave): return "playback \(id) is closed\(leave.map { $0 ? ", left" : ", torn down" } ?? "")"
+      return
+        "player \(player) plays playback \(id) (\(kind)\(choice.hasToken ? "" : ", no token")\(choice.hasPayload ? "" : ", no payload callback"))"
+    case .close(let id, let leave):
+      return "playback \(id) is closed\(leave.map { $0 ? ", left" : ", torn down" } ?? "")"
     case .stop(let player): return "player \(player) is stopped"
     case .license(let id, let isRenewal, let timeout):
       return "a \(isRenewal ? "renewal" : "licence") for playback \(id)\(timeout.map { ", within \($0) ms" } ?? "")"
@@ -141,7 +153,8 @@ extension World {
     case .sleep(let duration): return "the machine sleeps for \(duration) ms"
     case .networkDown(let lasts): return "the network is away for \(lasts) ms"
     case .fault(let fault, let route, let share, let lasts):
-      return "for \(lasts) ms \(share == 1 ? "every" : "one in \(share)") request\(route.map { " (\($0))" } ?? "") meets: \(fault)"
+      return
+        "for \(lasts) ms \(share == 1 ? "every" : "one in \(share)") request\(route.map { " (\($0))" } ?? "") meets: \(fault)"
     case .habit(let callback, let habit, let lasts): return "for \(lasts) ms the \(callback) callback answers: \(habit)"
     }
   }

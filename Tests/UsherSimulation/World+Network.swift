@@ -20,7 +20,10 @@ final class Call {
   var body: Secret?
   var outcome: HTTPOutcome?
 
-  init(_ route: Route, _ tokens: [Token], _ play: Play?, isRenewal: Bool, number: UInt64, askedAt: Milliseconds, hasWaited: Bool) {
+  init(
+    _ route: Route, _ tokens: [Token], _ play: Play?, isRenewal: Bool, number: UInt64, askedAt: Milliseconds,
+    hasWaited: Bool
+  ) {
     self.route = route
     self.tokens = tokens
     self.play = play
@@ -51,7 +54,8 @@ extension World {
     let number = sent[key, default: 0]
     sent[key] = number + 1
     let call = Call(
-      route, Token.all(in: request.headers), play, isRenewal: route == .renewal || route == .widevineRenewal, number: number, askedAt: transfer.askedAt,
+      route, Token.all(in: request.headers), play, isRenewal: route == .renewal || route == .widevineRenewal,
+      number: number, askedAt: transfer.askedAt,
       hasWaited: story.setting.perOrigin < 64)
     if route == .entitlement { call.body = request.body }
     coverage.requests[Int(route.rawValue)] += 1
@@ -89,7 +93,9 @@ extension World {
   // MARK: On the way
 
   /// The same for the same request, whatever else there is.
-  private func chance(_ call: Call, _ use: UInt64) -> UInt64 { mixed(story.seed, call.play?.id ?? 0, UInt64(call.route.rawValue) &* 8 &+ use, call.number) }
+  private func chance(_ call: Call, _ use: UInt64) -> UInt64 {
+    mixed(story.seed, call.play?.id ?? 0, UInt64(call.route.rawValue) &* 8 &+ use, call.number)
+  }
 
   private func latency(_ call: Call, _ leg: UInt64) -> Milliseconds {
     let most = story.setting.latency
@@ -126,10 +132,15 @@ extension World {
     }
     call.fault = fault
     if let fault { coverage.faults[Int(fault.rawValue)] += 1 }
-    if fault == nil || fault?.takesEffect == true || (fault == .empty && call.route != .heartbeat) { call.reply = handle(call) }
+    if fault == nil || fault?.takesEffect == true || (fault == .empty && call.route != .heartbeat) {
+      call.reply = handle(call)
+    }
     if fault == .empty, call.route == .heartbeat { call.reply = headEnd.touch(call.session, now: now) }
     tell("  \(call.text): \(fault.map { "\($0)" } ?? "\(call.reply.map { $0.isGood ? "good" : "refused" } ?? "")")")
-    if call.isGivenUp { running[id] = nil; return }
+    if call.isGivenUp {
+      running[id] = nil
+      return
+    }
     guard let outcome = outcome(call, fault) else { return }
     call.outcome = outcome
     var delay = latency(call, 2)
@@ -140,7 +151,8 @@ extension World {
   private func handle(_ call: Call) -> Reply {
     guard let play = call.play else { return .done }
     let update = story.setting.periodUpdates && call.number % 5 == 4 ? story.setting.period + 20_000 : nil
-    return headEnd.handle(call.route, call.tokens, play.id, account: play.account, play.kind, periodNow: update, now: now)
+    return headEnd.handle(
+      call.route, call.tokens, play.id, account: play.account, play.kind, periodNow: update, now: now)
   }
 
   /// nil: there will be none.
@@ -152,13 +164,17 @@ extension World {
     case .resetBefore?, .resetAfter?: return .failure(WireFailure(.transport, mayHaveTakenEffect: true))
     case .muteBefore?, .muteAfter?: return nil
     case .busy?: return .response(HTTPResponse(status: 503, body: Secret([])))
-    case .busyRetryAfter?: return .response(HTTPResponse(status: 503, body: Secret([]), retryAfter: 1000 + chance(call, 6) % 60 * 1000))
-    case .tooMany?: return .response(HTTPResponse(status: 429, body: Secret([]), retryAfter: chance(call, 6) % 30 * 1000))
-    case .gatewayBefore?, .gatewayAfter?: return .response(HTTPResponse(status: call.number % 2 == 0 ? 502 : 504, body: Secret([])))
+    case .busyRetryAfter?:
+      return .response(HTTPResponse(status: 503, body: Secret([]), retryAfter: 1000 + chance(call, 6) % 60 * 1000))
+    case .tooMany?:
+      return .response(HTTPResponse(status: 429, body: Secret([]), retryAfter: chance(call, 6) % 30 * 1000))
+    case .gatewayBefore?, .gatewayAfter?:
+      return .response(HTTPResponse(status: call.number % 2 == 0 ? 502 : 504, body: Secret([])))
     case .forbidden?: return .response(HTTPResponse(status: call.number % 2 == 0 ? 401 : 403, body: Secret([])))
     case .notFound?: return .response(HTTPResponse(status: 404, body: secret("nothing here")))
     case .redirect?: return .response(HTTPResponse(status: 302, body: Secret([])))
-    case .serviceError?: return .response(HTTPResponse(status: 400, body: secret("{\"errorCode\":1003,\"message\":\"no\"}")))
+    case .serviceError?:
+      return .response(HTTPResponse(status: 400, body: secret("{\"errorCode\":1003,\"message\":\"no\"}")))
     case .page?: return .response(HTTPResponse(status: status(call), body: secret("<html>sign in</html>")))
     case .brokenJSON?: return .response(HTTPResponse(status: status(call), body: secret("{\"sessionTok")))
     case .empty?: return .response(HTTPResponse(status: status(call), body: Secret([])))
@@ -184,7 +200,8 @@ extension World {
   private func entitlement(_ question: Secret?) -> Secret {
     let start = Array("{\"messageID\":\"".utf8)
     let id = question?.withBytes { body in Array(body.dropFirst(start.count).prefix { $0 != 0x22 }) } ?? []
-    let rest = "\",\"version\":1,\"isAllowed\":true,\"epTokenURL\":\"https://keys.example/t?ExpressPlayToken=0123456789&x=K\"}"
+    let rest =
+      "\",\"version\":1,\"isAllowed\":true,\"epTokenURL\":\"https://keys.example/t?ExpressPlayToken=0123456789&x=K\"}"
     return Secret(start + id + Array(rest.utf8))
   }
 
@@ -192,7 +209,9 @@ extension World {
   private func delivered(_ call: Call, _ outcome: HTTPOutcome) {
     let isReadable = call.fault == nil || call.fault == .late
     let isGood = isReadable && call.reply?.isGood == true
-    tell("← \(call.text): \(isGood ? "good\(call.reply?.token.map { ", " + $0.text } ?? "")" : call.fault.map { "\($0)" } ?? "refused")")
+    tell(
+      "← \(call.text): \(isGood ? "good\(call.reply?.token.map { ", " + $0.text } ?? "")" : call.fault.map { "\($0)" } ?? "refused")"
+    )
     coverage.replies += 1
     if isGood, let token = call.reply?.token {
       if call.play?.kind == .hooked, call.route.isLicense {

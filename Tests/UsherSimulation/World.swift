@@ -184,15 +184,24 @@ final class World: Transport {
     guard count > 0 else { return false }
     var pick = count == 1 ? 0 : Int(mixed(story.seed, now, UInt64(turnsNow)) % UInt64(count))
     if hasJob {
-      if pick == 0 { lanes.runOne(mixed(story.seed, now, 1)); return true }
+      if pick == 0 {
+        lanes.runOne(mixed(story.seed, now, 1))
+        return true
+      }
       pick -= 1
     }
     if hasNetwork {
-      if pick == 0 { if let id = network.take() { networkDue(id) }; return true }
+      if pick == 0 {
+        if let id = network.take() { networkDue(id) }
+        return true
+      }
       pick -= 1
     }
     if hasAnswer {
-      if pick == 0 { later.take()?(); return true }
+      if pick == 0 {
+        later.take()?()
+        return true
+      }
       pick -= 1
     }
     cursor += 1
@@ -202,7 +211,11 @@ final class World: Transport {
 
   private func nextInstant(_ engine: Engine) -> Milliseconds? {
     var next = min(network.next ?? .max, later.next ?? .max, lanes.nextFree ?? .max, engine.timers.next() ?? .max)
-    if cursor < story.items.count { next = min(next, story.items[cursor].at) } else if !isDraining { next = min(next, max(now, story.end)) }
+    if cursor < story.items.count {
+      next = min(next, story.items[cursor].at)
+    } else if !isDraining {
+      next = min(next, max(now, story.end))
+    }
     return next == .max ? nil : next
   }
 

@@ -35,13 +35,13 @@ int main(int argc, char **argv) {
   tell(api->struct_size == sizeof *api, "struct_size is the header's");
 
   size_t place = sizeof(size_t);
-#define FUNCTION(name)                                                                                   \
-  {                                                                                                      \
-    void *symbol = dlsym(library, "usher_" #name);                                                       \
-    (void)sizeof(api->name == usher_##name); /* not evaluated: the compiler compares the types */         \
-    tell(symbol && memcmp(&symbol, &api->name, sizeof symbol) == 0, #name " is usher_" #name);           \
-    tell(offsetof(usher_api, name) == place, #name " stands where the ledger has it");                   \
-    place += sizeof symbol;                                                                              \
+#define FUNCTION(name) \
+  { \
+    void *symbol = dlsym(library, "usher_" #name); \
+    (void)sizeof(api->name == usher_##name); /* not evaluated: the compiler compares the types */ \
+    tell(symbol &&memcmp(&symbol, &api->name, sizeof symbol) == 0, #name " is usher_" #name); \
+    tell(offsetof(usher_api, name) == place, #name " stands where the ledger has it"); \
+    place += sizeof symbol; \
   }
 #include "functions.h"
   tell(place == sizeof *api, "there is nothing else in it");

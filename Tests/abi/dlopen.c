@@ -42,8 +42,10 @@ int main(int argc, char **argv) {
     return 1;
   }
   tell(dlsym(RTLD_DEFAULT, "usher_version") == NULL, "its names stay out of the global scope");
-  if (!find(library, "usher_version", &version, sizeof version) || !find(library, "usher_context_new", &context_new, sizeof context_new) ||
-      !find(library, "usher_context_close", &context_close, sizeof context_close) || !find(library, "usher_context_free", &context_free, sizeof context_free)) {
+  if (!find(library, "usher_version", &version, sizeof version) ||
+      !find(library, "usher_context_new", &context_new, sizeof context_new) ||
+      !find(library, "usher_context_close", &context_close, sizeof context_close) ||
+      !find(library, "usher_context_free", &context_free, sizeof context_free)) {
     tell(0, "dlsym finds what it is asked for");
     return 1;
   }
@@ -56,7 +58,8 @@ int main(int argc, char **argv) {
   tell(dlclose(library) == 0, "dlclose");
   tell(version()[0] != '\0', "the library stays mapped: its code can still run");
   library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-  tell(library != NULL && find(library, "usher_version", &version, sizeof version) && version()[0] != '\0', "loaded again");
+  tell(library != NULL && find(library, "usher_version", &version, sizeof version) && version()[0] != '\0',
+      "loaded again");
   printf("ok - the program ends by itself\n");
   return failed != 0;
 }

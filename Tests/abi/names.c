@@ -34,29 +34,36 @@ static void event(const char *macro, int32_t value) {
   tell(name && strcmp(name, macro + strlen("USHER_EVENT_")) == 0, macro, name);
 }
 
-static void word(const char *macro, const char *name) { tell(name && *name && strcmp(name, "unknown") != 0, macro, name); }
+static void word(const char *macro, const char *name) {
+  tell(name && *name && strcmp(name, "unknown") != 0, macro, name);
+}
 
 /* struct_size is set; a name or number that INIT leaves out is zero by the language. */
-static void init(const char *macro, size_t struct_size, size_t size) { tell(struct_size == size, macro, "struct_size is not the structure's size"); }
+static void init(const char *macro, size_t struct_size, size_t size) {
+  tell(struct_size == size, macro, "struct_size is not the structure's size");
+}
 
 int main(void) {
 #define STATUS(macro) status(#macro, macro);
 #define EVENT(macro) event(#macro, macro);
 #define ORIGIN(macro) word(#macro, usher_origin_name(macro));
 #define OPERATION(macro) word(#macro, usher_operation_name(macro));
-#define INIT(type, macro)               \
-  {                                     \
-    type value = macro;                 \
+#define INIT(type, macro) \
+  { \
+    type value = macro; \
     init(#macro, value.struct_size, sizeof value); \
   }
 #include "every.h"
   tell(strcmp(usher_status_name(-9999), "USHER_E_UNKNOWN") == 0, "a status that is none", usher_status_name(-9999));
   tell(strcmp(usher_status_name(1), "USHER_E_UNKNOWN") == 0, "a positive status", usher_status_name(1));
-  tell(strcmp(usher_status_name(INT32_MIN), "USHER_E_UNKNOWN") == 0, "the smallest number as a status", usher_status_name(INT32_MIN));
+  tell(strcmp(usher_status_name(INT32_MIN), "USHER_E_UNKNOWN") == 0, "the smallest number as a status",
+      usher_status_name(INT32_MIN));
   tell(strcmp(usher_origin_name(-1), "unknown") == 0, "an origin that is none", usher_origin_name(-1));
-  tell(strcmp(usher_operation_name(INT32_MAX), "unknown") == 0, "an operation that is none", usher_operation_name(INT32_MAX));
+  tell(strcmp(usher_operation_name(INT32_MAX), "unknown") == 0, "an operation that is none",
+      usher_operation_name(INT32_MAX));
   tell(strcmp(usher_event_name(0), "UNKNOWN") == 0, "an event type that is none", usher_event_name(0));
-  tell(strcmp(usher_event_name(INT32_MAX), "UNKNOWN") == 0, "the largest number as an event type", usher_event_name(INT32_MAX));
+  tell(strcmp(usher_event_name(INT32_MAX), "UNKNOWN") == 0, "the largest number as an event type",
+      usher_event_name(INT32_MAX));
   {
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", USHER_VERSION_MAJOR, USHER_VERSION_MINOR, USHER_VERSION_PATCH);

@@ -7,8 +7,12 @@
 #include "support.h"
 
 static void on_event(const usher_event *event, void *user_data) { (void)event, (void)user_data; }
-static void on_license(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) { (void)playback, (void)response, (void)tag, (void)user_data; }
-static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) { (void)completion, (void)playback, (void)tag, (void)user_data; }
+static void on_license(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+  (void)playback, (void)response, (void)tag, (void)user_data;
+}
+static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+  (void)completion, (void)playback, (void)tag, (void)user_data;
+}
 static void on_hook(const usher_hook_call *call, void *user_data) { (void)call, (void)user_data; }
 static void on_customer(const usher_customer_request *request, void *user_data) { (void)request, (void)user_data; }
 static void on_spc(const usher_spc_request *request, void *user_data) { (void)request, (void)user_data; }
@@ -60,11 +64,13 @@ static void refused(const char *what, void *bad, int null) {
         {"context_close", usher_context_close(context, 10, &number), USHER_E_INVALID_HANDLE},
         {"context_pump", usher_context_pump(context, &number), USHER_E_INVALID_HANDLE},
         {"context_pump_fd", usher_context_pump_fd(context, &fd), USHER_E_INVALID_HANDLE},
-        {"context_add_observer", usher_context_add_observer(context, on_event, &destroyed, count_destroy, NULL), USHER_E_INVALID_HANDLE},
+        {"context_add_observer", usher_context_add_observer(context, on_event, &destroyed, count_destroy, NULL),
+            USHER_E_INVALID_HANDLE},
         {"context_remove_observer", usher_context_remove_observer(context, 1), USHER_E_INVALID_HANDLE},
         {"context_set_delegate", usher_context_set_delegate(context, NULL), USHER_E_INVALID_HANDLE},
         {"ssp_delegate_new", usher_ssp_delegate_new(context, &ssp, &out_delegate), USHER_E_INVALID_HANDLE},
-        {"delegate_set_token_callback", usher_delegate_set_token_callback(delegate, on_token, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"delegate_set_token_callback",
+            usher_delegate_set_token_callback(delegate, on_token, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
         {"player_new", usher_player_new(context, &out_player), USHER_E_INVALID_HANDLE},
         {"player_play", usher_player_play(player, &item, &out_playback), USHER_E_INVALID_HANDLE},
         {"player_stop", usher_player_stop(player, 0), USHER_E_INVALID_HANDLE},
@@ -72,33 +78,50 @@ static void refused(const char *what, void *bad, int null) {
         {"playback_wait_session", usher_playback_wait_session(playback, 10), USHER_E_INVALID_HANDLE},
         {"playback_wait_closed", usher_playback_wait_closed(playback, 10), USHER_E_INVALID_HANDLE},
         {"playback_session_state", usher_playback_session_state(playback, &state), USHER_E_INVALID_HANDLE},
-        {"playback_request_license", usher_playback_request_license(playback, &request, on_license, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"playback_request_license",
+            usher_playback_request_license(playback, &request, on_license, &destroyed, count_destroy),
+            USHER_E_INVALID_HANDLE},
         {"playback_get_license", usher_playback_get_license(playback, &request, &out_response), USHER_E_INVALID_HANDLE},
-        {"playback_get_certificate", usher_playback_get_certificate(playback, 10, &out_response), USHER_E_INVALID_HANDLE},
-        {"playback_request_certificate", usher_playback_request_certificate(playback, on_license, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"playback_get_certificate", usher_playback_get_certificate(playback, 10, &out_response),
+            USHER_E_INVALID_HANDLE},
+        {"playback_request_certificate",
+            usher_playback_request_certificate(playback, on_license, &destroyed, count_destroy),
+            USHER_E_INVALID_HANDLE},
         {"default_delegate_new", usher_default_delegate_new(context, &plain, &out_other), USHER_E_INVALID_HANDLE},
-        {"common_delegate_new", usher_common_delegate_new(context, &plain, &hooks, &destroyed, count_destroy, &out_other), USHER_E_INVALID_HANDLE},
+        {"common_delegate_new",
+            usher_common_delegate_new(context, &plain, &hooks, &destroyed, count_destroy, &out_other),
+            USHER_E_INVALID_HANDLE},
         {"ssp_v2_delegate_new", usher_ssp_v2_delegate_new(context, &v2, &out_other), USHER_E_INVALID_HANDLE},
-        {"multi_instance_delegate_new", usher_multi_instance_delegate_new(context, &ssp, NULL, &out_other), USHER_E_INVALID_HANDLE},
+        {"multi_instance_delegate_new", usher_multi_instance_delegate_new(context, &ssp, NULL, &out_other),
+            USHER_E_INVALID_HANDLE},
         {"customer_delegate_new", usher_customer_delegate_new(context, &customer, &out_other), USHER_E_INVALID_HANDLE},
         {"context_add_loader", usher_context_add_loader(context, &loading, &out_loader), USHER_E_INVALID_HANDLE},
         {"context_suspend", usher_context_suspend(context), USHER_E_INVALID_HANDLE},
         {"context_resume", usher_context_resume(context), USHER_E_INVALID_HANDLE},
         {"context_network_changed", usher_context_network_changed(context), USHER_E_INVALID_HANDLE},
         {"delegate_set_http_header", usher_delegate_set_http_header(delegate, "A", "b"), USHER_E_INVALID_HANDLE},
-        {"delegate_set_hooks", usher_delegate_set_hooks(delegate, &hooks, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
+        {"delegate_set_hooks", usher_delegate_set_hooks(delegate, &hooks, &destroyed, count_destroy),
+            USHER_E_INVALID_HANDLE},
         {"delegate_set_stream_token", usher_delegate_set_stream_token(delegate, bytes, 9, "x"), USHER_E_INVALID_HANDLE},
-        {"delegate_get_stream_token", usher_delegate_get_stream_token(delegate, bytes, 9, &out_response), USHER_E_INVALID_HANDLE},
-        {"delegate_remove_stream_token", usher_delegate_remove_stream_token(delegate, bytes, 9), USHER_E_INVALID_HANDLE},
+        {"delegate_get_stream_token", usher_delegate_get_stream_token(delegate, bytes, 9, &out_response),
+            USHER_E_INVALID_HANDLE},
+        {"delegate_remove_stream_token", usher_delegate_remove_stream_token(delegate, bytes, 9),
+            USHER_E_INVALID_HANDLE},
         {"delegate_clear_stream_tokens", usher_delegate_clear_stream_tokens(delegate), USHER_E_INVALID_HANDLE},
         {"delegate_count_stream_tokens", usher_delegate_count_stream_tokens(delegate, &count), USHER_E_INVALID_HANDLE},
         {"playback_set_content_token", usher_playback_set_content_token(playback, "x"), USHER_E_INVALID_HANDLE},
         {"playback_suspend", usher_playback_suspend(playback), USHER_E_INVALID_HANDLE},
         {"playback_resume", usher_playback_resume(playback), USHER_E_INVALID_HANDLE},
-        {"playback_get_content_id", usher_playback_get_content_id(playback, bytes, 9, 10, &out_response), USHER_E_INVALID_HANDLE},
-        {"playback_request_content_id", usher_playback_request_content_id(playback, bytes, 9, on_license, &destroyed, count_destroy), USHER_E_INVALID_HANDLE},
-        {"playback_load_resource", usher_playback_load_resource(playback, bytes, 9, 0, on_license, &destroyed, count_destroy, NULL), USHER_E_INVALID_HANDLE},
-        {"playback_get_resource", usher_playback_get_resource(playback, bytes, 9, 10, &out_response), USHER_E_INVALID_HANDLE},
+        {"playback_get_content_id", usher_playback_get_content_id(playback, bytes, 9, 10, &out_response),
+            USHER_E_INVALID_HANDLE},
+        {"playback_request_content_id",
+            usher_playback_request_content_id(playback, bytes, 9, on_license, &destroyed, count_destroy),
+            USHER_E_INVALID_HANDLE},
+        {"playback_load_resource",
+            usher_playback_load_resource(playback, bytes, 9, 0, on_license, &destroyed, count_destroy, NULL),
+            USHER_E_INVALID_HANDLE},
+        {"playback_get_resource", usher_playback_get_resource(playback, bytes, 9, 10, &out_response),
+            USHER_E_INVALID_HANDLE},
         {"playback_cancel_load", usher_playback_cancel_load(playback, 1), USHER_E_INVALID_HANDLE},
         {"response_get", usher_response_get(response, &info), USHER_E_INVALID_HANDLE},
         {"context_advance", usher_context_advance(context, 1, 0), USHER_E_INVALID_HANDLE},
@@ -119,7 +142,9 @@ static void refused(const char *what, void *bad, int null) {
     }
     tell(bad_count == 0, "%s: refused by all %d functions", what, index);
   }
-  tell(out_delegate == NULL && out_other == NULL && out_loader == NULL && out_player == NULL && out_playback == NULL && out_response == NULL, "%s: every out is NULL", what);
+  tell(out_delegate == NULL && out_other == NULL && out_loader == NULL && out_player == NULL && out_playback == NULL &&
+           out_response == NULL,
+      "%s: every out is NULL", what);
   tell(destroyed == 11, "%s: each user_data of a refused call was destroyed once (%d of 11)", what, destroyed);
 }
 
@@ -137,8 +162,10 @@ int main(void) {
   {
     usher_playback *wrong = (usher_playback *)(void *)context;
     int32_t state;
-    answers(USHER_E_INVALID_HANDLE, usher_playback_session_state(wrong, &state), "a context where a playback is wanted");
-    answers(USHER_E_INVALID_HANDLE, usher_context_free((usher_context *)(void *)player), "a player where a context is freed");
+    answers(
+        USHER_E_INVALID_HANDLE, usher_playback_session_state(wrong, &state), "a context where a playback is wanted");
+    answers(USHER_E_INVALID_HANDLE, usher_context_free((usher_context *)(void *)player),
+        "a player where a context is freed");
     answers(USHER_OK, usher_player_stop(player, 0), "the player lives on");
   }
   usher_player_free(player);

@@ -16,7 +16,8 @@ static void on_token(usher_completion completion, usher_playback *p, uint64_t ta
   (void)p, (void)tag, (void)user_data;
   keep(completion, &tokens);
 }
-static void on_payload(usher_completion completion, usher_playback *p, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion completion, usher_playback *p, const char *key_system, uint64_t tag, void *user_data) {
   (void)p, (void)tag, (void)user_data;
   if (strcmp(key_system, USHER_KEY_SYSTEM_FAIRPLAY) == 0) keep(completion, &payloads);
 }
@@ -42,7 +43,8 @@ static int32_t from_other_thread(void) {
 }
 
 static void garbage(void) {
-  static const usher_completion ids[] = {0, 1, 2, 3, 255, 4096, UINT32_MAX, (usher_completion)UINT32_MAX + 1, INT64_MAX, UINT64_MAX, UINT64_MAX - 1};
+  static const usher_completion ids[] = {
+      0, 1, 2, 3, 255, 4096, UINT32_MAX, (usher_completion)UINT32_MAX + 1, INT64_MAX, UINT64_MAX, UINT64_MAX - 1};
   int index, wrong = 0;
   uint64_t random = 88172645463325252u;
   for (index = 0; index < (int)(sizeof ids / sizeof *ids); index++) {
@@ -86,7 +88,8 @@ static void token_story(void) {
   int before;
   memset(huge, 'x', sizeof huge - 1);
   tell(reaches(&tokens, 1, 5000), "the token is asked for");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"x", 1), "a payload where a token was asked for");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"x", 1),
+      "a payload where a token was asked for");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked + 1, "x"), "the next id");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, ""), "an empty token");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, "a\r\nb: c"), "a token with CR LF");
@@ -153,10 +156,13 @@ static void payload_story(void) {
   usher_player_play(player, &item, &playback);
   answers(USHER_OK, usher_playback_get_license(playback, &request, NULL), "a licence, to nowhere");
   tell(reaches(&payloads, 1, 8000), "a fresh payload is asked for");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a token where a payload was asked for");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()),
+      "a token where a payload was asked for");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", 0), "a payload of no bytes");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", (size_t)2 << 20), "a payload of 2 MiB");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", SIZE_MAX), "a payload of all the bytes there are");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", (size_t)2 << 20),
+      "a payload of 2 MiB");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", SIZE_MAX),
+      "a payload of all the bytes there are");
   answers(USHER_OK, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "the question stayed open");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "a second time");
   tell(reaches(&renewals, 1, 8000), "the renewed licence comes");
@@ -164,7 +170,8 @@ static void payload_story(void) {
   answers(USHER_OK, usher_complete_payload(asked, NULL, 0), "there is none");
   tell(reaches(&missed, 1, 8000), "the renewal fails for that");
   usher_context_free(context);
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"late", 4), "a payload after context_free");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"late", 4),
+      "a payload after context_free");
   nothing_held("payloads");
 }
 

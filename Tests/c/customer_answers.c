@@ -27,7 +27,8 @@ static void on_teardown(usher_completion completion, usher_playback *playback, u
   (void)playback, (void)tag, (void)user_data;
   keep(2, completion);
 }
-static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)key_system, (void)tag, (void)user_data;
   usher_complete_payload(completion, (const uint8_t *)"fresh", 5);
 }
@@ -70,7 +71,8 @@ static struct scene scene(uint32_t license_timeout_ms, uint32_t teardown_timeout
 static usher_completion take(int which, const char *what) {
   usher_completion id = 0;
   int tries;
-  for (tries = 4000 * patience(); tries > 0 && !(id = __atomic_exchange_n(&asked[which], 0, __ATOMIC_SEQ_CST)); tries--) sleep_ms(2);
+  for (tries = 4000 * patience(); tries > 0 && !(id = __atomic_exchange_n(&asked[which], 0, __ATOMIC_SEQ_CST)); tries--)
+    sleep_ms(2);
   if (!id) tell(0, "%s: asked", what);
   return id;
 }
@@ -125,9 +127,9 @@ static void licences(void) {
   const int teardowns = get(&questions[2]);
   memset(text, 'x', sizeof text - 1);
   none_of_the_others(0, id);
-#define REFUSED(change, what)                                                       \
-  bad = good(1, USHER_RENEW_HEARTBEAT);                                             \
-  change;                                                                           \
+#define REFUSED(change, what) \
+  bad = good(1, USHER_RENEW_HEARTBEAT); \
+  change; \
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_license(id, &bad), what)
   REFUSED(bad.heartbeat_s = -0.001, "a period below 0");
   REFUSED(bad.heartbeat_s = 1.000001e9, "one above 1e9");
@@ -194,7 +196,8 @@ static void heartbeats(void) {
   answers(USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_TRANSPORT), "it failed on the way");
   answers(USHER_OK, usher_complete_call(take(1, "another try"), USHER_OK), "the next try goes through");
   tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 2, 5000), "kept alive");
-  answers(USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_SESSION), "the server ended the session");
+  answers(
+      USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_SESSION), "the server ended the session");
   tell(reaches(&events[USHER_EVENT_HEARTBEAT_ERROR], 1, 5000), "HEARTBEAT_ERROR");
   usher_context_free(s.context);
 }
@@ -209,7 +212,8 @@ static void unanswered(void) {
   answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat is not answered");
   tell(now_s() - began < 2 * patience(), "in %.3f s", now_s() - began);
   usher_complete_call(old, USHER_OK); /* too late, or taken for what it was: no harm */
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "teardown all the same"), USHER_OK), "its answer is too late");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "teardown all the same"), USHER_OK),
+      "its answer is too late");
   tell(get(&questions[2]) == teardowns + 1, "and it is not asked for again (%d times)", get(&questions[2]) - teardowns);
   tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 1, "TEARDOWN_ERROR");
   usher_context_free(s.context);
@@ -241,7 +245,8 @@ static void after_free(void) {
     if (what == 2) usher_context_close(s.context, 0, NULL);
     if (what == 3) usher_context_free(s.context);
     if (what > 0) ends(USHER_E_CLOSED, what == 1 ? "playback freed" : what == 2 ? "context closed" : "context freed");
-    if (what == 0 || what == 3) answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_license(id, &license), "the answer");
+    if (what == 0 || what == 3)
+      answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_license(id, &license), "the answer");
     else usher_complete_license(id, &license); /* taken, while a session may still come of it: it is torn down then */
     if (what == 0) ends(USHER_OK, "a freed delegate goes on for its playbacks");
     usher_context_free(s.context);
@@ -286,10 +291,12 @@ static void freed_pumped(int32_t clock, const char *what) {
   teardown_status = 1;
   began = now_s();
   usher_context_free(context);
-  tell(teardowns == 1 && teardown_status == USHER_OK, "%s: freed while it plays, it is torn down, and the answer is in time (%d times, %s)", what, teardowns,
-       usher_status_name(teardown_status));
+  tell(teardowns == 1 && teardown_status == USHER_OK,
+      "%s: freed while it plays, it is torn down, and the answer is in time (%d times, %s)", what, teardowns,
+      usher_status_name(teardown_status));
   tell(now_s() - began < 2 * patience(), "%s: in %.3f s", what, now_s() - began);
-  tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 0 && get(&events[USHER_EVENT_PLAYBACK_CLOSED]) == 1, "%s: without an error", what);
+  tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 0 && get(&events[USHER_EVENT_PLAYBACK_CLOSED]) == 1,
+      "%s: without an error", what);
 }
 
 int main(void) {

@@ -24,7 +24,9 @@ static void on_spc(const usher_spc_request *request, void *user_data) {
   called(user_data);
   usher_complete_payload(request->completion, (const uint8_t *)"SPC", 3);
 }
-static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) { (void)p, (void)r, (void)tag, called(user_data); }
+static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
+  (void)p, (void)r, (void)tag, called(user_data);
+}
 
 static void hooks(int32_t callbacks) {
   struct watched *a, *b, *c;
@@ -40,15 +42,22 @@ static void hooks(int32_t callbacks) {
   set.http_headers = set.content_id = on_hook;
   bad.content_id = on_hook;
   bad.scheme = "no scheme";
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, NULL, a, on_destroy, &delegate), "common_delegate_new without hooks");
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, NULL, &set, a, on_destroy, &delegate), "common_delegate_new without options");
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &nowhere, &set, a, on_destroy, &delegate), "common_delegate_new without a URL");
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &bad, a, on_destroy, &delegate), "common_delegate_new with a scheme that is none");
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &set, a, on_destroy, NULL), "common_delegate_new to nowhere");
-  at_once(a, USHER_E_INVALID_HANDLE, usher_common_delegate_new(NULL, &options, &set, a, on_destroy, &delegate), "common_delegate_new in no context");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, NULL, a, on_destroy, &delegate),
+      "common_delegate_new without hooks");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, NULL, &set, a, on_destroy, &delegate),
+      "common_delegate_new without options");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &nowhere, &set, a, on_destroy, &delegate),
+      "common_delegate_new without a URL");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &bad, a, on_destroy, &delegate),
+      "common_delegate_new with a scheme that is none");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &set, a, on_destroy, NULL),
+      "common_delegate_new to nowhere");
+  at_once(a, USHER_E_INVALID_HANDLE, usher_common_delegate_new(NULL, &options, &set, a, on_destroy, &delegate),
+      "common_delegate_new in no context");
   bad.scheme = NULL;
   bad.struct_size = 8;
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &bad, a, on_destroy, &delegate), "common_delegate_new with hooks of size 8");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &bad, a, on_destroy, &delegate),
+      "common_delegate_new with hooks of size 8");
   tell(delegate == NULL, "no delegate");
   usher_common_delegate_new(context, &options, &set, watch(&a), on_destroy, &delegate);
   usher_delegate_free(delegate);
@@ -75,15 +84,19 @@ static void hooks(int32_t callbacks) {
   once(context, callbacks, b, 1, "an answered content identifier");
   usher_delegate_free(delegate);
   sleep_ms(20);
-  tell(get(&a->destroyed) == 0 && get(&a->calls) == 1, "hooks of a freed delegate that a playback uses stay (%s)", mode_name(callbacks));
+  tell(get(&a->destroyed) == 0 && get(&a->calls) == 1, "hooks of a freed delegate that a playback uses stay (%s)",
+      mode_name(callbacks));
   usher_playback_free(playback);
   usher_player_free(player);
   once(context, callbacks, a, 1, "they go with the playback");
-  at_once(b, USHER_E_INVALID_HANDLE, usher_playback_request_content_id(NULL, (const uint8_t *)"x", 1, on_answer, b, on_destroy), "request_content_id of no playback");
+  at_once(b, USHER_E_INVALID_HANDLE,
+      usher_playback_request_content_id(NULL, (const uint8_t *)"x", 1, on_answer, b, on_destroy),
+      "request_content_id of no playback");
   usher_common_delegate_new(context, &options, &set, watch(&a), on_destroy, &delegate);
   usher_context_free(context);
   tell(get(&a->destroyed) == 1, "at return of context_free the hooks' destroy has run (%s)", mode_name(callbacks));
-  at_once(b, USHER_E_INVALID_HANDLE, usher_delegate_set_hooks(delegate, &set, b, on_destroy), "set_hooks after context_free");
+  at_once(b, USHER_E_INVALID_HANDLE, usher_delegate_set_hooks(delegate, &set, b, on_destroy),
+      "set_hooks after context_free");
   usher_context_free(other);
   tell(get(&c->destroyed) == 1, "and that of the customer callbacks (%s)", mode_name(callbacks));
 }
@@ -99,8 +112,8 @@ static void customers(int32_t callbacks) {
   usher_playback *playback = NULL;
   int answered = 0;
   options.destroy = on_destroy;
-#define CUSTOMER(wanted, context, out, what)                                  \
-  options.user_data = watch(&w);                                              \
+#define CUSTOMER(wanted, context, out, what) \
+  options.user_data = watch(&w); \
   refused(w, wanted, usher_customer_delegate_new(context, &options, out), what)
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new without a licence callback");
   options.license = on_customer_license;
@@ -108,7 +121,8 @@ static void customers(int32_t callbacks) {
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, NULL, "customer_delegate_new to nowhere");
   CUSTOMER(USHER_E_INVALID_HANDLE, NULL, &delegate, "customer_delegate_new in no context");
   options.certificate_size = 3;
-  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with a certificate of nothing, 3 bytes long");
+  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate,
+      "customer_delegate_new with a certificate of nothing, 3 bytes long");
   options.certificate = (const uint8_t *)"certificate";
   options.certificate_size = (size_t)2 << 20;
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with a certificate of 2 MiB");
@@ -137,7 +151,8 @@ static void customers(int32_t callbacks) {
   tell(answered, "asked");
   usher_context_free(context);
   options.user_data = watch(&w);
-  refused(w, USHER_E_INVALID_HANDLE, usher_customer_delegate_new(context, &options, &delegate), "customer_delegate_new after context_free");
+  refused(w, USHER_E_INVALID_HANDLE, usher_customer_delegate_new(context, &options, &delegate),
+      "customer_delegate_new after context_free");
 }
 
 static void loaders(int32_t callbacks) {
@@ -150,8 +165,8 @@ static void loaders(int32_t callbacks) {
   usher_playback *playback = NULL;
   options.license_url = enforced_url();
   options.destroy = on_destroy;
-#define LOADER(wanted, context, out, what)                               \
-  options.user_data = watch(&w);                                         \
+#define LOADER(wanted, context, out, what) \
+  options.user_data = watch(&w); \
   refused(w, wanted, usher_context_add_loader(context, &options, out), what)
   LOADER(USHER_E_INVALID_ARGUMENT, context, &loader, "add_loader without an SPC callback");
   options.spc = on_spc;
@@ -175,9 +190,14 @@ static void loaders(int32_t callbacks) {
   once(context, callbacks, w, 1, "an answered loading request");
   usher_loader_free(second);
   once(context, callbacks, v, 1, "a freed loader");
-  at_once(w, USHER_E_DECLINED, usher_playback_load_resource(playback, (const uint8_t *)"skd://one", 9, 0, on_answer, w, on_destroy, NULL), "load_resource without a loader");
-  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_load_resource(NULL, (const uint8_t *)"skd://one", 9, 0, on_answer, w, on_destroy, NULL), "load_resource of no playback");
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_load_resource(playback, NULL, 9, 0, on_answer, w, on_destroy, NULL), "load_resource of no URL");
+  at_once(w, USHER_E_DECLINED,
+      usher_playback_load_resource(playback, (const uint8_t *)"skd://one", 9, 0, on_answer, w, on_destroy, NULL),
+      "load_resource without a loader");
+  at_once(w, USHER_E_INVALID_HANDLE,
+      usher_playback_load_resource(NULL, (const uint8_t *)"skd://one", 9, 0, on_answer, w, on_destroy, NULL),
+      "load_resource of no playback");
+  at_once(w, USHER_E_INVALID_ARGUMENT,
+      usher_playback_load_resource(playback, NULL, 9, 0, on_answer, w, on_destroy, NULL), "load_resource of no URL");
   options.user_data = watch(&v);
   usher_context_add_loader(context, &options, &second);
   usher_context_free(context);
@@ -193,6 +213,8 @@ int main(void) {
     nothing_held(mode_name(callbacks));
     all_destroyed(callbacks);
   }
-  tell(after_return == 0, "refused calls destroy their user_data on the calling thread, before they return: %d do, %d do not", at_return, after_return);
+  tell(after_return == 0,
+      "refused calls destroy their user_data on the calling thread, before they return: %d do, %d do not", at_return,
+      after_return);
   return failed != 0;
 }

@@ -8,7 +8,9 @@
 
 static void on_log(int32_t level, const char *line, void *user_data) { (void)level, (void)line, called(user_data); }
 static void on_event(const usher_event *event, void *user_data) { (void)event, called(user_data); }
-static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) { (void)p, (void)r, (void)tag, called(user_data); }
+static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
+  (void)p, (void)r, (void)tag, called(user_data);
+}
 static void on_token(usher_completion completion, usher_playback *p, uint64_t tag, void *user_data) {
   (void)p, (void)tag, called(user_data);
   usher_complete_token(completion, content_token());
@@ -34,7 +36,8 @@ static void contexts(int32_t callbacks) {
   options.clock = 0;
   options.user_agent = "two\nlines";
   options.log_user_data = watch(&w);
-  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "context_new with a user agent of two lines");
+  refused(
+      w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "context_new with a user agent of two lines");
   options.user_agent = NULL;
   options.log_user_data = watch(&w);
   usher_context_new(&options, &context);
@@ -54,8 +57,10 @@ static void observers(int32_t callbacks) {
   usher_delegate *delegate = new_delegate(context, license_url());
   usher_player *player = new_player(context);
   usher_playback *playback;
-  at_once(a, USHER_E_INVALID_ARGUMENT, usher_context_add_observer(context, NULL, a, on_destroy, NULL), "add_observer without a function");
-  at_once(a, USHER_E_INVALID_HANDLE, usher_context_add_observer(NULL, on_event, a, on_destroy, NULL), "add_observer of no context");
+  at_once(a, USHER_E_INVALID_ARGUMENT, usher_context_add_observer(context, NULL, a, on_destroy, NULL),
+      "add_observer without a function");
+  at_once(a, USHER_E_INVALID_HANDLE, usher_context_add_observer(NULL, on_event, a, on_destroy, NULL),
+      "add_observer of no context");
   usher_context_add_observer(context, on_event, watch(&a), on_destroy, &id);
   usher_context_add_observer(context, on_event, watch(&b), on_destroy, &second);
   usher_context_add_observer(context, on_event, watch(&c), NULL, NULL); /* no destroy: no harm */
@@ -69,11 +74,13 @@ static void observers(int32_t callbacks) {
   usher_context_add_observer(context, on_event, watch(&d), on_destroy, &id);
   if (callbacks == USHER_CALLBACKS_THREADED) {
     usher_context_close(context, 0, NULL);
-    at_once(a, USHER_E_CLOSED, usher_context_add_observer(context, on_event, a, on_destroy, NULL), "add_observer after close");
+    at_once(a, USHER_E_CLOSED, usher_context_add_observer(context, on_event, a, on_destroy, NULL),
+        "add_observer after close");
   }
   tell(get(&d->destroyed) == 0, "an observer's user_data lives as long as it may be told something");
   usher_context_free(context);
-  tell(get(&d->destroyed) == 1 && get(&d->late) == 0, "at return of context_free the observer's destroy has run (%s)", mode_name(callbacks));
+  tell(get(&d->destroyed) == 1 && get(&d->late) == 0, "at return of context_free the observer's destroy has run (%s)",
+      mode_name(callbacks));
   forget(c);
 }
 
@@ -84,7 +91,8 @@ static void tokens(int32_t callbacks) {
   usher_player *player = new_player(context);
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_playback *playback = NULL;
-  at_once(a, USHER_E_INVALID_HANDLE, usher_delegate_set_token_callback(NULL, on_token, a, on_destroy), "set_token_callback of no delegate");
+  at_once(a, USHER_E_INVALID_HANDLE, usher_delegate_set_token_callback(NULL, on_token, a, on_destroy),
+      "set_token_callback of no delegate");
   usher_delegate_set_token_callback(delegate, on_token, watch(&a), on_destroy);
   usher_delegate_set_token_callback(delegate, on_token, watch(&b), on_destroy);
   once(context, callbacks, a, 0, "a replaced token callback");
@@ -100,7 +108,8 @@ static void tokens(int32_t callbacks) {
   usher_player_play(player, &item, &playback);
   usher_delegate_free(delegate);
   comes(context, callbacks, &c->calls, 1, 5000);
-  tell(get(&c->destroyed) == 0 && get(&c->calls) == 1, "a freed delegate that a playback uses is still asked (%s)", mode_name(callbacks));
+  tell(get(&c->destroyed) == 0 && get(&c->calls) == 1, "a freed delegate that a playback uses is still asked (%s)",
+      mode_name(callbacks));
   usher_playback_free(playback);
   usher_player_free(player);
   once(context, callbacks, c, 1, "its token callback once the playback is gone");
@@ -140,7 +149,8 @@ static void playbacks(int32_t callbacks) {
   item.struct_size = 8;
   item.user_data = watch(&w);
   usher_player_play(player, &item, &playback);
-  tell(get(&w->destroyed) <= 1 && !playback, "play with a struct_size of 8: destroyed %d times (its destroy lies beyond that size)", get(&w->destroyed));
+  tell(get(&w->destroyed) <= 1 && !playback,
+      "play with a struct_size of 8: destroyed %d times (its destroy lies beyond that size)", get(&w->destroyed));
   forget(w);
   item.struct_size = sizeof item;
   item.user_data = watch(&w);
@@ -175,40 +185,57 @@ static void requests_of(int32_t callbacks) {
   usher_player *player = new_player(context), *another = new_player(context);
   usher_playback *playback = play(player, delegate), *plain;
   usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE), bad = request;
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, NULL, on_license, w, on_destroy), "request_license of nothing");
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &request, NULL, w, on_destroy), "request_license without a function");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, NULL, on_license, w, on_destroy),
+      "request_license of nothing");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &request, NULL, w, on_destroy),
+      "request_license without a function");
   bad.key_system = NULL;
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy), "request_license without a key system");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy),
+      "request_license without a key system");
   bad.key_system = "no such";
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy), "request_license for a key system that is none");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy),
+      "request_license for a key system that is none");
   bad = request;
   bad.payload = NULL;
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy), "request_license without a payload");
-  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_license(NULL, &request, on_license, w, on_destroy), "request_license of no playback");
-  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_certificate(playback, NULL, w, on_destroy), "request_certificate without a function");
-  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_certificate(NULL, on_license, w, on_destroy), "request_certificate of no playback");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy),
+      "request_license without a payload");
+  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_license(NULL, &request, on_license, w, on_destroy),
+      "request_license of no playback");
+  at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_certificate(playback, NULL, w, on_destroy),
+      "request_certificate without a function");
+  at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_certificate(NULL, on_license, w, on_destroy),
+      "request_certificate of no playback");
   ssp.license_url = license_url();
   usher_ssp_delegate_new(context, &ssp, &bare);
   plain = play(another, bare);
-  at_once(w, USHER_E_STATE, usher_playback_request_certificate(plain, on_license, w, on_destroy), "request_certificate without a certificate URL");
+  at_once(w, USHER_E_STATE, usher_playback_request_certificate(plain, on_license, w, on_destroy),
+      "request_certificate without a certificate URL");
   usher_playback_free(plain);
   usher_playback_request_license(playback, &request, on_license, watch(&w), on_destroy);
   once(context, callbacks, w, 1, "an answered licence request");
   usher_playback_request_certificate(playback, on_license, watch(&w), on_destroy);
   once(context, callbacks, w, 1, "an answered certificate request");
   fault("{\"route\":\"license\",\"fault\":{\"kind\":\"stall\"},\"times\":8}");
-  for (index = 0; index < 8; index++) usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
+  for (index = 0; index < 8; index++)
+    usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   comes(context, callbacks, &many[0]->calls, 1, 5000);
   release_held(); /* the one under way keeps its user_data until its reply comes */
-  for (index = 0; index < 8; index++) once(context, callbacks, many[index], 1, index ? "another licence request when its playback is closed" : "a licence request under way when its playback is closed");
-  at_once(w, USHER_E_CLOSED, usher_playback_request_license(playback, &request, on_license, w, on_destroy), "request_license of a closed playback");
-  at_once(w, USHER_E_CLOSED, usher_playback_request_certificate(playback, on_license, w, on_destroy), "request_certificate of a closed playback");
+  for (index = 0; index < 8; index++)
+    once(context, callbacks, many[index], 1,
+        index ? "another licence request when its playback is closed"
+              : "a licence request under way when its playback is closed");
+  at_once(w, USHER_E_CLOSED, usher_playback_request_license(playback, &request, on_license, w, on_destroy),
+      "request_license of a closed playback");
+  at_once(w, USHER_E_CLOSED, usher_playback_request_certificate(playback, on_license, w, on_destroy),
+      "request_certificate of a closed playback");
   usher_playback_free(playback);
   playback = play(player, delegate);
-  for (index = 0; index < 8; index++) usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
+  for (index = 0; index < 8; index++)
+    usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
   usher_context_free(context);
-  for (index = 0; index < 8; index++) once(NULL, callbacks, many[index], 1, "a licence request under way when its context is freed");
+  for (index = 0; index < 8; index++)
+    once(NULL, callbacks, many[index], 1, "a licence request under way when its context is freed");
 }
 
 int main(void) {
@@ -222,6 +249,8 @@ int main(void) {
     nothing_held(mode_name(callbacks));
     all_destroyed(callbacks);
   }
-  tell(after_return == 0, "refused calls destroy their user_data on the calling thread, before they return: %d do, %d do not", at_return, after_return);
+  tell(after_return == 0,
+      "refused calls destroy their user_data on the calling thread, before they return: %d do, %d do not", at_return,
+      after_return);
   return failed != 0;
 }

@@ -41,7 +41,8 @@ static const usher_api *load(void **library, int flags) {
   *(void **)&get_api = dlsym(*library, "usher_get_api");
   tell(get_api != NULL, "dlsym finds usher_get_api");
   tell(dlsym(RTLD_DEFAULT, "usher_context_new") == NULL || flags == RTLD_GLOBAL, "no name of ours in the global scope");
-  tell(get_api(USHER_VERSION_MAJOR + 1) == NULL && get_api(UINT32_MAX) == NULL, "a major version it does not know is refused");
+  tell(get_api(USHER_VERSION_MAJOR + 1) == NULL && get_api(UINT32_MAX) == NULL,
+      "a major version it does not know is refused");
   return get_api(USHER_VERSION_MAJOR);
 }
 
@@ -89,13 +90,15 @@ int main(void) {
   host_uses_curl(curl);
   for (round = 0; round < 3; round++) {
     usher = load(&library, RTLD_LOCAL);
-    if (!tell(usher != NULL && usher->struct_size >= sizeof(usher_api), "the table is as large as the header's")) return 1;
+    if (!tell(usher != NULL && usher->struct_size >= sizeof(usher_api), "the table is as large as the header's"))
+      return 1;
     for (index = 0; index < pointers; index++) empty += ((void *const *)(const void *)&usher->version)[index] == NULL;
     tell(empty == 0, "every entry is filled");
     tell(mapped("/libcurl-gnutls.so") && mapped("/libcurl.so"), "two libcurls are loaded now");
     *(void **)&its_version = dlsym(library, "curl_version");
     *(void **)&host_version = dlsym(curl, "curl_version");
-    tell(strstr(host_version(), "GnuTLS") && strstr(its_version(), "OpenSSL"), "the host's is with GnuTLS, ours with OpenSSL");
+    tell(strstr(host_version(), "GnuTLS") && strstr(its_version(), "OpenSSL"),
+        "the host's is with GnuTLS, ours with OpenSSL");
     story(usher, 0);
     answers(0, dlclose(library), "dlclose");
     tell(usher->version()[0] != 0, "it stays mapped");

@@ -32,7 +32,8 @@ static const char *text_of(usher_response *response) {
   static char text[4096];
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   text[0] = '\0';
-  if (usher_response_get(response, &info) == USHER_OK && info.data_size < sizeof text) memcpy(text, info.data, info.data_size), text[info.data_size] = '\0';
+  if (usher_response_get(response, &info) == USHER_OK && info.data_size < sizeof text)
+    memcpy(text, info.data, info.data_size), text[info.data_size] = '\0';
   usher_response_free(response);
   return text;
 }
@@ -55,10 +56,13 @@ static void default_story(void) {
   answers(USHER_OK, usher_default_delegate_new(context, &options, &delegate), "usher_default_delegate_new");
   answers(USHER_OK, usher_delegate_set_http_header(delegate, "X-C", "default"), "usher_delegate_set_http_header");
   answers(USHER_OK, usher_delegate_set_http_header(delegate, "X-Gone", "gone"), "a second header");
-  answers(USHER_OK, usher_delegate_set_http_header(delegate, "x-gone", NULL), "taken away, by its name in other letters");
+  answers(
+      USHER_OK, usher_delegate_set_http_header(delegate, "x-gone", NULL), "taken away, by its name in other letters");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, NULL, "x"), "a header without a name");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A: b", "x"), "a header name that is none");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A", "x\ny"), "a header value of two lines");
+  answers(
+      USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A: b", "x"), "a header name that is none");
+  answers(
+      USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A", "x\ny"), "a header value of two lines");
   playback = start(context, delegate, free_token());
   tell(strncmp(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), "CKC1", 4) == 0, "the licence's bytes");
   tell(sent("license", "\"X-C\", \"default\"") == 1 && sent("license", "X-Gone") == 0, "the head-end saw the header");
@@ -72,7 +76,8 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
   usher_response *builtin = NULL;
   char text[4200];
   add(&asked[call->hook], 1);
-  if (call->tag != 7 || user_data != asked || call->struct_size < sizeof *call) tell(0, "a hook is told what belongs to it");
+  if (call->tag != 7 || user_data != asked || call->struct_size < sizeof *call)
+    tell(0, "a hook is told what belongs to it");
   if (call->hook == USHER_HOOK_LICENSE_URL || call->hook == USHER_HOOK_LICENSE_BODY) {
     answers(USHER_OK, usher_complete_builtin(call->completion), "usher_complete_builtin");
     return;
@@ -83,10 +88,12 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
     answers(USHER_OK, usher_complete_headers(call->completion, text), "usher_complete_headers");
   } else {
     snprintf(text, sizeof text, "%.8s mine", text_of(builtin));
-    answers(USHER_OK, usher_complete_hook(call->completion, (const uint8_t *)text, strlen(text)), "usher_complete_hook");
+    answers(
+        USHER_OK, usher_complete_hook(call->completion, (const uint8_t *)text, strlen(text)), "usher_complete_hook");
   }
 }
-static void on_content_id(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+static void on_content_id(
+    usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)user_data;
   if (tag == 7 && response->data_size == 8 && memcmp(response->data, "one mine", 8) == 0) add(&answers_told, 1);
 }
@@ -101,12 +108,17 @@ static void common_story(void) {
   int index, all = 1;
   options.license_url = enforced_url();
   options.certificate_url = certificate_url();
-  hooks.content_id = hooks.certificate = hooks.http_headers = hooks.license_url = hooks.license_body = hooks.license = on_hook;
-  answers(USHER_OK, usher_common_delegate_new(context, &options, &hooks, asked, NULL, &delegate), "usher_common_delegate_new");
+  hooks.content_id = hooks.certificate = hooks.http_headers = hooks.license_url = hooks.license_body = hooks.license =
+      on_hook;
+  answers(USHER_OK, usher_common_delegate_new(context, &options, &hooks, asked, NULL, &delegate),
+      "usher_common_delegate_new");
   playback = start(context, delegate, free_token());
-  answers(USHER_OK, usher_playback_get_content_id(playback, (const uint8_t *)"skd://one", 9, 0, &response), "usher_playback_get_content_id");
+  answers(USHER_OK, usher_playback_get_content_id(playback, (const uint8_t *)"skd://one", 9, 0, &response),
+      "usher_playback_get_content_id");
   tell(strcmp(text_of(response), "one mine") == 0, "the content identifier of the hook");
-  answers(USHER_OK, usher_playback_request_content_id(playback, (const uint8_t *)"skd://one", 9, on_content_id, NULL, NULL), "usher_playback_request_content_id");
+  answers(USHER_OK,
+      usher_playback_request_content_id(playback, (const uint8_t *)"skd://one", 9, on_content_id, NULL, NULL),
+      "usher_playback_request_content_id");
   tell(reaches(&answers_told, 1, 5000), "comes too");
   answers(USHER_OK, usher_playback_get_certificate(playback, 0, &response), "the hook's certificate");
   tell(strstr(text_of(response), " mine") != NULL, "with what it added");
@@ -155,14 +167,19 @@ static void tokens_story(void) {
   ssp.license_url = license_url();
   ssp.ssm_url = ssm_url();
   map.tokens_max = 2;
-  answers(USHER_OK, usher_multi_instance_delegate_new(context, &ssp, &map, &delegate), "usher_multi_instance_delegate_new");
-  answers(USHER_OK, usher_delegate_set_stream_token(delegate, one, 4, content_token()), "usher_delegate_set_stream_token");
-  answers(USHER_E_NO_TOKEN, usher_delegate_get_stream_token(delegate, one, 1, &response), "bytes, compared as such: not up to the first NUL");
+  answers(
+      USHER_OK, usher_multi_instance_delegate_new(context, &ssp, &map, &delegate), "usher_multi_instance_delegate_new");
+  answers(
+      USHER_OK, usher_delegate_set_stream_token(delegate, one, 4, content_token()), "usher_delegate_set_stream_token");
+  answers(USHER_E_NO_TOKEN, usher_delegate_get_stream_token(delegate, one, 1, &response),
+      "bytes, compared as such: not up to the first NUL");
   tell(response == NULL, "no response");
   answers(USHER_OK, usher_delegate_get_stream_token(delegate, one, 4, &response), "usher_delegate_get_stream_token");
   tell(strcmp(text_of(response), content_token()) == 0, "the token that was set");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 0, "x"), "a content identifier of no bytes");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, (1u << 16) + 1, "x"), "one of 64 kB and a byte");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 0, "x"),
+      "a content identifier of no bytes");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, (1u << 16) + 1, "x"),
+      "one of 64 kB and a byte");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, "a\nb"), "a token of two lines");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, NULL), "no token");
   item.delegate = delegate;
@@ -176,7 +193,8 @@ static void tokens_story(void) {
   answers(USHER_OK, usher_delegate_set_stream_token(delegate, two, 3, content_token()), "a token that comes later");
   answers(USHER_OK, usher_playback_wait_session(second, 0), "who waited for it goes on");
   tell(held() == 2, "two streams, two sessions");
-  answers(USHER_E_FULL, usher_delegate_set_stream_token(delegate, (const uint8_t *)"three", 5, "x"), "a third token, where both are held");
+  answers(USHER_E_FULL, usher_delegate_set_stream_token(delegate, (const uint8_t *)"three", 5, "x"),
+      "a third token, where both are held");
   answers(USHER_OK, usher_delegate_count_stream_tokens(delegate, &count), "usher_delegate_count_stream_tokens");
   tell(count == 2, "two");
   answers(USHER_OK, usher_delegate_remove_stream_token(delegate, two, 3), "usher_delegate_remove_stream_token");
@@ -184,14 +202,17 @@ static void tokens_story(void) {
   answers(USHER_OK, usher_delegate_clear_stream_tokens(delegate), "usher_delegate_clear_stream_tokens");
   usher_delegate_count_stream_tokens(delegate, &count);
   tell(count == 0, "none is left");
-  answers(USHER_E_STATE, usher_delegate_count_stream_tokens(new_delegate(context, license_url()), &count), "of a delegate without a map");
+  answers(USHER_E_STATE, usher_delegate_count_stream_tokens(new_delegate(context, license_url()), &count),
+      "of a delegate without a map");
   usher_context_free(context);
 }
 
 static void on_license(const usher_customer_request *request, void *user_data) {
   usher_customer_license license = USHER_CUSTOMER_LICENSE_INIT;
   (void)user_data;
-  if (request->tag != 7 || request->payload_size != 9 || request->asset_id_size != 9 || request->struct_size < sizeof *request) tell(0, "a callback is told what belongs to it");
+  if (request->tag != 7 || request->payload_size != 9 || request->asset_id_size != 9 ||
+      request->struct_size < sizeof *request)
+    tell(0, "a callback is told what belongs to it");
   license.license = request->payload;
   license.license_size = request->payload_size;
   license.heartbeat_s = 0.2;
@@ -218,7 +239,8 @@ static void customer_story(void) {
   answers(USHER_OK, usher_customer_delegate_new(context, &options, &delegate), "usher_customer_delegate_new");
   playback = start(context, delegate, NULL);
   tell(strcmp(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), "challenge") == 0, "the licence the callback made");
-  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 2, 5000) && get(&events[USHER_EVENT_SESSION_STARTED]) == 1, "a session, kept alive");
+  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 2, 5000) && get(&events[USHER_EVENT_SESSION_STARTED]) == 1,
+      "a session, kept alive");
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   usher_playback_wait_closed(playback, 5000);
   tell(get(&teardowns) == 1, "torn down once");
@@ -249,17 +271,22 @@ static void loader_story(void) {
   options.spc = on_spc;
   answers(USHER_OK, usher_context_add_loader(context, &options, &loader), "usher_context_add_loader");
   playback = start(context, NULL, NULL);
-  answers(USHER_OK, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, &response), "usher_playback_get_resource");
+  answers(USHER_OK, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, &response),
+      "usher_playback_get_resource");
   tell(strncmp(text_of(response), "CKC1", 4) == 0, "the CKC");
-  answers(USHER_OK, usher_playback_load_resource(playback, (const uint8_t *)"skd://later", 11, 0, on_ckc, &cancelled, NULL, &id), "usher_playback_load_resource");
+  answers(USHER_OK,
+      usher_playback_load_resource(playback, (const uint8_t *)"skd://later", 11, 0, on_ckc, &cancelled, NULL, &id),
+      "usher_playback_load_resource");
   answers(USHER_OK, usher_playback_cancel_load(playback, id), "usher_playback_cancel_load");
   tell(reaches(&cancelled, 1, 5000), "told so");
   answers(USHER_E_STATE, usher_playback_cancel_load(playback, id), "a second time");
   answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that never was");
-  answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"abc://one", 9, 0, &response), "another scheme");
+  answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"abc://one", 9, 0, &response),
+      "another scheme");
   answers(USHER_OK, usher_loader_free(loader), "usher_loader_free");
   answers(USHER_OK, usher_loader_free(NULL), "of none");
-  answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, NULL), "without a loader");
+  answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, NULL),
+      "without a loader");
   usher_context_free(context);
 }
 
@@ -293,10 +320,13 @@ static void count_protection(const usher_protection *protection, void *user_data
   if (protection->struct_size >= sizeof *protection && protection->key_system) add((int *)user_data, 1);
 }
 static void contents(void) {
-  static const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d, 0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b,
-                                 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0};
-  static const uint8_t tenc[] = {0, 0, 0, 32, 't', 'e', 'n', 'c', 0, 0, 0, 0, 0, 0, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  static const char keys[] = "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
+  static const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d,
+      0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+      14, 15, 0, 0, 0, 0};
+  static const uint8_t tenc[] = {
+      0, 0, 0, 32, 't', 'e', 'n', 'c', 0, 0, 0, 0, 0, 0, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  static const char keys[] =
+      "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
   static const char mpd[] = "<ContentProtection schemeIdUri=\"urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b\"/>";
   uint8_t buffer[256];
   size_t count = 0, size = 0;
@@ -307,21 +337,29 @@ static void contents(void) {
   tell(count == 1 && known == 1, "one, of a known system");
   answers(USHER_OK, usher_read_tenc(tenc, sizeof tenc, count_protection, &known, &count), "usher_read_tenc");
   tell(count == 1, "one");
-  answers(USHER_OK, usher_read_hls_keys((const uint8_t *)keys, strlen(keys), count_protection, &known, &count), "usher_read_hls_keys");
+  answers(USHER_OK, usher_read_hls_keys((const uint8_t *)keys, strlen(keys), count_protection, &known, &count),
+      "usher_read_hls_keys");
   tell(count == 1 && known == 2, "one, of a known system");
-  answers(USHER_OK, usher_read_dash_protection((const uint8_t *)mpd, strlen(mpd), count_protection, &known, &count), "usher_read_dash_protection");
+  answers(USHER_OK, usher_read_dash_protection((const uint8_t *)mpd, strlen(mpd), count_protection, &known, &count),
+      "usher_read_dash_protection");
   tell(count == 1 && known == 3, "one, of a known system");
   answers(USHER_E_INVALID_ARGUMENT, usher_read_pssh(pssh, sizeof pssh, NULL, NULL, NULL), "told to nobody");
-  answers(USHER_E_TOO_LARGE, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, NULL, &size), "usher_content_id: how long?");
+  answers(USHER_E_TOO_LARGE, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, NULL, &size),
+      "usher_content_id: how long?");
   tell(size == 4, "four bytes");
-  answers(USHER_OK, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, buffer, &size), "usher_content_id");
+  answers(USHER_OK, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, buffer, &size),
+      "usher_content_id");
   tell(size == 4 && memcmp(buffer, "host", 4) == 0, "the host");
-  answers(USHER_E_INVALID_ARGUMENT, usher_content_id((const uint8_t *)"skd://host/x", 12, 99, buffer, &size), "by a rule that is none");
+  answers(USHER_E_INVALID_ARGUMENT, usher_content_id((const uint8_t *)"skd://host/x", 12, 99, buffer, &size),
+      "by a rule that is none");
   size = sizeof buffer;
-  answers(USHER_OK, usher_rewrite_hls_keys((const uint8_t *)keys, strlen(keys), NULL, "http://x/", buffer, &size), "usher_rewrite_hls_keys");
+  answers(USHER_OK, usher_rewrite_hls_keys((const uint8_t *)keys, strlen(keys), NULL, "http://x/", buffer, &size),
+      "usher_rewrite_hls_keys");
   tell(size > 0 && memmem(buffer, size, "URI=\"http://x/0\"", 16) != NULL, "another URI");
   answers(USHER_OK, usher_error_legacy_codes(&limit, &codes), "usher_error_legacy_codes");
-  tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 && codes.apple_internal == 3010 && codes.apple_code == 400, "1007 in other players' numbers");
+  tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 &&
+           codes.apple_internal == 3010 && codes.apple_code == 400,
+      "1007 in other players' numbers");
   answers(USHER_E_INVALID_ARGUMENT, usher_error_legacy_codes(NULL, &codes), "of no error");
 }
 

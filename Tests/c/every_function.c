@@ -15,7 +15,8 @@ static void on_license(usher_playback *playback, const usher_response_info *resp
   (void)playback, (void)user_data;
   if (response->error.status == USHER_OK && response->data_size > 0 && tag == 7) add(&licences, 1);
 }
-static void on_certificate(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+static void on_certificate(
+    usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, (void)user_data;
   if (response->error.status == USHER_OK && response->data_size > 0) add(&certificates, 1);
 }
@@ -23,7 +24,8 @@ static void on_token(usher_completion completion, usher_playback *playback, uint
   (void)playback, (void)tag, (void)user_data;
   usher_complete_token(completion, content_token());
 }
-static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, (void)user_data, (void)key_system;
   usher_complete_payload(completion, (const uint8_t *)"fresh", 5);
 }
@@ -47,15 +49,19 @@ static void story(void) {
   tell(strcmp(usher_version(), "0") > 0, "usher_version: %s", usher_version());
   tell(strcmp(usher_status_name(USHER_E_LIMIT), "USHER_E_LIMIT") == 0, "usher_status_name");
   tell(usher_status_message(USHER_E_LIMIT)[0] != 0, "usher_status_message");
-  tell(usher_origin_name(USHER_ORIGIN_SSM)[0] != 0 && strcmp(usher_origin_name(99), "unknown") == 0, "usher_origin_name");
-  tell(usher_operation_name(USHER_OPERATION_SETUP)[0] != 0 && strcmp(usher_operation_name(-1), "unknown") == 0, "usher_operation_name");
+  tell(usher_origin_name(USHER_ORIGIN_SSM)[0] != 0 && strcmp(usher_origin_name(99), "unknown") == 0,
+      "usher_origin_name");
+  tell(usher_operation_name(USHER_OPERATION_SETUP)[0] != 0 && strcmp(usher_operation_name(-1), "unknown") == 0,
+      "usher_operation_name");
   answers(USHER_OK, usher_error_explain(USHER_ORIGIN_SSM, USHER_E_LIMIT, 1007, &words), "usher_error_explain");
   tell(words.known == 1 && words.summary[0] && words.advice[0], "1007 of the session manager is explained");
   answers(USHER_E_INVALID_ARGUMENT, usher_error_explain(0, 0, 0, NULL), "usher_error_explain to nowhere");
 
-  answers(USHER_OK, usher_context_add_observer(context, on_event, &gone, count_destroy, &id), "usher_context_add_observer");
+  answers(
+      USHER_OK, usher_context_add_observer(context, on_event, &gone, count_destroy, &id), "usher_context_add_observer");
   answers(USHER_OK, usher_context_set_delegate(context, delegate), "usher_context_set_delegate");
-  answers(USHER_OK, usher_delegate_set_token_callback(delegate, on_token, &gone, count_destroy), "usher_delegate_set_token_callback");
+  answers(USHER_OK, usher_delegate_set_token_callback(delegate, on_token, &gone, count_destroy),
+      "usher_delegate_set_token_callback");
   item.tag = 7;
   item.payload = on_payload;
   item.content_id = (const uint8_t *)"content-1";
@@ -71,8 +77,10 @@ static void story(void) {
   answers(USHER_OK, usher_response_get(response, &info), "usher_response_get");
   tell(info.data_size == 36 && memcmp(info.data, "WVL1", 4) == 0, "the licence's bytes");
   answers(USHER_OK, usher_playback_get_certificate(playback, 0, &certificate), "usher_playback_get_certificate");
-  answers(USHER_OK, usher_playback_request_certificate(playback, on_certificate, &gone, count_destroy), "usher_playback_request_certificate");
-  answers(USHER_OK, usher_playback_request_license(playback, &request, on_license, &gone, count_destroy), "usher_playback_request_license");
+  answers(USHER_OK, usher_playback_request_certificate(playback, on_certificate, &gone, count_destroy),
+      "usher_playback_request_certificate");
+  answers(USHER_OK, usher_playback_request_license(playback, &request, on_license, &gone, count_destroy),
+      "usher_playback_request_license");
   tell(reaches(&certificates, 1, 5000), "a certificate comes");
   tell(reaches(&licences, 1, 5000), "a licence comes");
   answers(USHER_OK, usher_context_settle(context, 0, 0, 5000), "usher_context_settle");
@@ -83,7 +91,8 @@ static void story(void) {
   answers(USHER_E_STATE, usher_context_pump_fd(context, &fd), "usher_context_pump_fd in threaded mode");
   tell(fd == -1, "and no descriptor");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_token(12345, "x"), "usher_complete_token of nothing");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(12345, (const uint8_t *)"x", 1), "usher_complete_payload of nothing");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(12345, (const uint8_t *)"x", 1),
+      "usher_complete_payload of nothing");
   answers(USHER_OK, usher_playback_close(playback, USHER_CLOSE_DEFAULT), "usher_playback_close");
   answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "usher_playback_wait_closed");
   tell(held() == 0, "no session is held when it is closed");

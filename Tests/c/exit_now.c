@@ -17,14 +17,14 @@ static void on_event(const usher_event *event, void *user_data) {
   if (exit_in_callback) exit(42);
   for (;;) sleep_ms(1000); /* a callback that never ends */
 }
-static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) { (void)p, (void)r, (void)tag, (void)user_data; }
+static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
+  (void)p, (void)r, (void)tag, (void)user_data;
+}
 static void at_exit(void) {
   usher_player_stop(player, USHER_CLOSE_TEARDOWN);
   usher_context_free(context);
 }
-static void *exits(void *unused) {
-  exit(unused ? 43 : 42);
-}
+static void *exits(void *unused) { exit(unused ? 43 : 42); }
 static void *plays(void *unused) {
   while (!unused) {
     usher_player *another = NULL;
@@ -34,8 +34,8 @@ static void *plays(void *unused) {
   return unused;
 }
 
-static const char *const ways[] = {"return", "exit", "exit-in-callback", "exit-in-thread", "atexit-frees", "busy-threads", "pumped-return", "pumped-exit-in-callback",
-                                   "requests-stalled", "after-free"};
+static const char *const ways[] = {"return", "exit", "exit-in-callback", "exit-in-thread", "atexit-frees",
+    "busy-threads", "pumped-return", "pumped-exit-in-callback", "requests-stalled", "after-free"};
 
 /* The part that dies. */
 static int die(const char *way) {
@@ -44,16 +44,19 @@ static int die(const char *way) {
   int index, pumped = strncmp(way, "pumped", 6) == 0;
   context = new_context(pumped ? USHER_CALLBACKS_PUMPED : USHER_CALLBACKS_THREADED);
   exit_in_callback = strstr(way, "exit-in-callback") != NULL;
-  if (strcmp(way, "atexit-frees") && strcmp(way, "after-free")) usher_context_add_observer(context, on_event, NULL, NULL, NULL);
+  if (strcmp(way, "atexit-frees") && strcmp(way, "after-free"))
+    usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   player = new_player(context);
   {
     usher_delegate *delegate = new_delegate(context, license_url());
     usher_playback *playback = play(player, delegate);
     if (strcmp(way, "requests-stalled") == 0) fault("{\"route\":\"license\",\"fault\":{\"kind\":\"stall\"}}");
-    if (strcmp(way, "requests-stalled") == 0) usher_playback_request_license(playback, &request, on_license, NULL, NULL);
+    if (strcmp(way, "requests-stalled") == 0)
+      usher_playback_request_license(playback, &request, on_license, NULL, NULL);
     if (strcmp(way, "pumped-exit-in-callback") == 0)
       for (;;) usher_context_pump(context, NULL), sleep_ms(1);
-    if (strcmp(way, "atexit-frees") == 0 || strcmp(way, "after-free") == 0 || pumped) usher_playback_wait_session(playback, 0);
+    if (strcmp(way, "atexit-frees") == 0 || strcmp(way, "after-free") == 0 || pumped)
+      usher_playback_wait_session(playback, 0);
     else reaches(&started, 1, 5000);
   }
   if (strcmp(way, "after-free") == 0) usher_context_free(context);
@@ -83,8 +86,11 @@ int main(int argc, char **argv) {
       _exit(127);
     }
     waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) tell(0, "%s: ended by signal %d after %.1f s", ways[index], WTERMSIG(status), now_s() - since);
-    else tell(WEXITSTATUS(status) == 42, "%s: exit code %d after %.1f s", ways[index], WEXITSTATUS(status), now_s() - since);
+    if (WIFSIGNALED(status))
+      tell(0, "%s: ended by signal %d after %.1f s", ways[index], WTERMSIG(status), now_s() - since);
+    else
+      tell(WEXITSTATUS(status) == 42, "%s: exit code %d after %.1f s", ways[index], WEXITSTATUS(status),
+          now_s() - since);
   }
   return failed != 0;
 }

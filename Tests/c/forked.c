@@ -19,7 +19,9 @@ static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
   if (event->type == USHER_EVENT_KEPT_ALIVE) add(&beats, 1);
 }
-static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) { (void)p, (void)r, (void)tag, (void)user_data; }
+static void on_license(usher_playback *p, const usher_response_info *r, uint64_t tag, void *user_data) {
+  (void)p, (void)r, (void)tag, (void)user_data;
+}
 static void on_token(usher_completion completion, usher_playback *p, uint64_t tag, void *user_data) {
   (void)p, (void)tag, (void)user_data;
   usher_complete_token(completion, "x");
@@ -65,7 +67,8 @@ static int every_call(void) {
   is_forked(usher_context_remove_observer(context, 1), "context_remove_observer");
   is_forked(usher_context_set_delegate(context, delegate), "context_set_delegate");
   is_forked(usher_ssp_delegate_new(context, &ssp, &d), "ssp_delegate_new");
-  is_forked(usher_delegate_set_token_callback(delegate, on_token, &destroyed, count_destroy), "delegate_set_token_callback");
+  is_forked(
+      usher_delegate_set_token_callback(delegate, on_token, &destroyed, count_destroy), "delegate_set_token_callback");
   is_forked(usher_complete_token(1, "x"), "complete_token");
   is_forked(usher_player_new(context, &p), "player_new");
   is_forked(usher_player_play(player, &item, &b), "player_play");
@@ -75,10 +78,12 @@ static int every_call(void) {
   is_forked(usher_playback_wait_session(playback, 100), "playback_wait_session");
   is_forked(usher_playback_wait_closed(playback, 100), "playback_wait_closed");
   is_forked(usher_playback_session_state(playback, &state), "playback_session_state");
-  is_forked(usher_playback_request_license(playback, &request, on_license, &destroyed, count_destroy), "playback_request_license");
+  is_forked(usher_playback_request_license(playback, &request, on_license, &destroyed, count_destroy),
+      "playback_request_license");
   is_forked(usher_playback_get_license(playback, &request, &r), "playback_get_license");
   is_forked(usher_playback_get_certificate(playback, 100, &r), "playback_get_certificate");
-  is_forked(usher_playback_request_certificate(playback, on_license, &destroyed, count_destroy), "playback_request_certificate");
+  is_forked(usher_playback_request_certificate(playback, on_license, &destroyed, count_destroy),
+      "playback_request_certificate");
   is_forked(usher_response_get(response, &info), "response_get");
   is_forked(usher_context_advance(context, 1, 0), "context_advance");
   is_forked(usher_context_jump(context, 1), "context_jump");
@@ -90,8 +95,10 @@ static int every_call(void) {
   is_forked(usher_delegate_free(delegate), "delegate_free");
   is_forked(usher_context_free(context), "context_free");
   if (c || d || p || b || r) child_failed++, printf("not ok - in the child an out is not NULL\n");
-  if (!usher_version()[0] || !usher_status_name(USHER_E_FORKED)[0] || !usher_get_api(USHER_VERSION_MAJOR)) child_failed++;
-  if (destroyed != 6) printf("not ok - in the child the user_data of refused calls was destroyed %d times, not 6\n", destroyed);
+  if (!usher_version()[0] || !usher_status_name(USHER_E_FORKED)[0] || !usher_get_api(USHER_VERSION_MAJOR))
+    child_failed++;
+  if (destroyed != 6)
+    printf("not ok - in the child the user_data of refused calls was destroyed %d times, not 6\n", destroyed);
   fflush(stdout);
   return child_failed != 0;
 }
@@ -152,9 +159,11 @@ static void story(int32_t callbacks) {
   }
   ended(child, 0, "a child that execs");
   before = get(&beats);
-  tell(comes(context, callbacks, &beats, before + 2, 8000), "the parent's session is kept alive after the forks (%s)", mode_name(callbacks));
+  tell(comes(context, callbacks, &beats, before + 2, 8000), "the parent's session is kept alive after the forks (%s)",
+      mode_name(callbacks));
   answers(USHER_OK, usher_context_add_observer(context, on_fork_event, NULL, NULL, &id), "an observer that forks");
-  if (tell(comes(context, callbacks, &callback_child, 1, 8000), "a fork in a callback")) ended((pid_t)get(&callback_child), 0, "a child of a callback's thread");
+  if (tell(comes(context, callbacks, &callback_child, 1, 8000), "a fork in a callback"))
+    ended((pid_t)get(&callback_child), 0, "a child of a callback's thread");
   before = get(&beats);
   tell(comes(context, callbacks, &beats, before + 1, 8000), "the parent's session is still kept alive");
   answers(USHER_OK, usher_response_free(response), "the parent's response is freed");
@@ -180,7 +189,8 @@ static void forked_before(void) {
   if (child == 0) {
     pthread_t thread;
     alarm((unsigned)(20 * patience()));
-    if (dlsym(RTLD_DEFAULT, "swift_retain")) failed += pthread_create(&thread, NULL, plays, NULL) || pthread_join(thread, NULL);
+    if (dlsym(RTLD_DEFAULT, "swift_retain"))
+      failed += pthread_create(&thread, NULL, plays, NULL) || pthread_join(thread, NULL);
     else plays(NULL);
     _exit(failed);
   }

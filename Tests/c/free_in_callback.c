@@ -23,7 +23,8 @@ static void on_token(usher_completion completion, usher_playback *playback, uint
   act((struct stage *)user_data, TOKEN);
   usher_complete_token(completion, content_token()); /* may be too late now */
 }
-static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, (void)key_system;
   act((struct stage *)user_data, PAYLOAD);
   usher_complete_payload(completion, (const uint8_t *)"fresh", 5);
@@ -36,7 +37,8 @@ static void on_license(usher_playback *playback, const usher_response_info *resp
   (void)playback, (void)tag, (void)response;
   act((struct stage *)user_data, LICENSE);
 }
-static void on_certificate(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
+static void on_certificate(
+    usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, (void)response;
   act((struct stage *)user_data, CERTIFICATE);
 }

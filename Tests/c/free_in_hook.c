@@ -6,13 +6,25 @@
 #include "stage.h"
 
 /* The hooks by their own numbers, 1 to 6. */
-enum kind { BUILTIN_CERTIFICATE = USHER_HOOK_LICENSE + 1, CUSTOMER_LICENSE, CUSTOMER_RENEWAL, CUSTOMER_HEARTBEAT, CUSTOMER_TEARDOWN, SPC, KINDS };
-static const char *const kind_names[] = {"none", "content id hook", "certificate hook", "headers hook", "URL hook", "body hook", "licence hook",
-                                         "certificate hook before the built-in one", "customer licence", "customer renewal", "customer heartbeat", "customer teardown", "SPC"};
+enum kind {
+  BUILTIN_CERTIFICATE = USHER_HOOK_LICENSE + 1,
+  CUSTOMER_LICENSE,
+  CUSTOMER_RENEWAL,
+  CUSTOMER_HEARTBEAT,
+  CUSTOMER_TEARDOWN,
+  SPC,
+  KINDS
+};
+static const char *const kind_names[] = {"none", "content id hook", "certificate hook", "headers hook", "URL hook",
+    "body hook", "licence hook", "certificate hook before the built-in one", "customer licence", "customer renewal",
+    "customer heartbeat", "customer teardown", "SPC"};
 
 static void on_hook(const usher_hook_call *call, void *user_data) {
   usher_response *response = NULL;
-  act((struct stage *)user_data, call->hook == USHER_HOOK_CERTIFICATE && ((struct stage *)user_data)->kind == BUILTIN_CERTIFICATE ? BUILTIN_CERTIFICATE : call->hook);
+  act((struct stage *)user_data,
+      call->hook == USHER_HOOK_CERTIFICATE && ((struct stage *)user_data)->kind == BUILTIN_CERTIFICATE
+          ? BUILTIN_CERTIFICATE
+          : call->hook);
   usher_hook_builtin(call->completion, &response); /* may wait for the server, or be too late now */
   usher_response_free(response);
   usher_complete_builtin(call->completion);
@@ -41,7 +53,8 @@ static void on_spc(const usher_spc_request *request, void *user_data) {
   act((struct stage *)user_data, SPC);
   usher_complete_payload(request->completion, (const uint8_t *)"SPC", 3);
 }
-static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, (void)key_system, (void)user_data;
   usher_complete_payload(completion, (const uint8_t *)"fresh", 5);
 }
@@ -55,7 +68,8 @@ static void add_delegate(struct stage *s) {
   if (s->kind < CUSTOMER_LICENSE) {
     usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
     s->delegate = new_delegate(s->context, enforced_url());
-    hooks.content_id = hooks.certificate = hooks.http_headers = hooks.license_url = hooks.license_body = hooks.license = on_hook;
+    hooks.content_id = hooks.certificate = hooks.http_headers = hooks.license_url = hooks.license_body = hooks.license =
+        on_hook;
     s->given += usher_delegate_set_hooks(s->delegate, &hooks, s, on_destroy) == USHER_OK;
   } else if (s->kind < SPC) {
     usher_customer_options options = USHER_CUSTOMER_OPTIONS_INIT;
@@ -99,7 +113,8 @@ static void story(int32_t callbacks, int kind, enum action action) {
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
   /* Asked for before the callbacks under test may free; a free that comes first makes them fail, and their `destroy` runs all the same. */
   if (kind == USHER_HOOK_CONTENT_ID) usher_playback_request_content_id(playback, url, 9, on_answer, &s, on_destroy);
-  else if (kind == USHER_HOOK_CERTIFICATE || kind == BUILTIN_CERTIFICATE) usher_playback_request_certificate(playback, on_answer, &s, on_destroy);
+  else if (kind == USHER_HOOK_CERTIFICATE || kind == BUILTIN_CERTIFICATE)
+    usher_playback_request_certificate(playback, on_answer, &s, on_destroy);
   else if (kind == SPC) usher_playback_load_resource(playback, url, 9, 0, on_answer, &s, on_destroy, NULL);
   else usher_playback_request_license(playback, &request, on_answer, &s, on_destroy);
   s.given++;

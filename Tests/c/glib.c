@@ -44,7 +44,8 @@ int main(void) {
   guint sources[3];
   int index;
   loop = g_main_loop_new(NULL, FALSE);
-  for (index = 0; index < 3; index++) contexts[index] = new_context(USHER_CALLBACKS_PUMPED), sources[index] = watched(contexts[index]);
+  for (index = 0; index < 3; index++)
+    contexts[index] = new_context(USHER_CALLBACKS_PUMPED), sources[index] = watched(contexts[index]);
   run(3);
   tell(closed == 3, "three contexts in one loop: all their playbacks are closed");
   tell(pumps < 100, "the loop did not spin: %d pumps", pumps);

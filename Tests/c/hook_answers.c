@@ -59,7 +59,8 @@ static void ask_it(const struct scene *s, int hook) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   const int before = get(&questions);
   told_before = get(&told_count);
-  if (hook == USHER_HOOK_CONTENT_ID) usher_playback_request_content_id(s->playback, (const uint8_t *)"skd://one", 9, on_license, NULL, NULL);
+  if (hook == USHER_HOOK_CONTENT_ID)
+    usher_playback_request_content_id(s->playback, (const uint8_t *)"skd://one", 9, on_license, NULL, NULL);
   else if (hook == USHER_HOOK_CERTIFICATE) usher_playback_request_certificate(s->playback, on_license, NULL, NULL);
   else usher_playback_request_license(s->playback, &request, on_license, NULL, NULL);
   if (!reaches(&questions, before + 1, 5000) || asked_hook != hook) tell(0, "hook %d is asked", hook);
@@ -69,7 +70,9 @@ static void ends(int32_t wanted, const char *what) {
   answers(wanted, told_status, what);
 }
 
-static int32_t hook(const char *text) { return usher_complete_hook(asked, (const uint8_t *)text, text ? strlen(text) : 0); }
+static int32_t hook(const char *text) {
+  return usher_complete_hook(asked, (const uint8_t *)text, text ? strlen(text) : 0);
+}
 static void *hook_on_thread(void *result) {
   *(int32_t *)result = hook("bytes");
   return NULL;
@@ -86,8 +89,11 @@ static void none_of_the_others(int hook_kind) {
   wrong += usher_complete_license(asked, &license) != USHER_E_INVALID_COMPLETION;
   wrong += usher_complete_license(asked, NULL) != USHER_E_INVALID_COMPLETION;
   wrong += usher_complete_call(asked, USHER_OK) != USHER_E_INVALID_COMPLETION;
-  if (hook_kind == USHER_HOOK_HEADERS) wrong += hook("x") != USHER_E_INVALID_COMPLETION || hook(NULL) != USHER_E_INVALID_COMPLETION;
-  else wrong += usher_complete_headers(asked, "A: b") != USHER_E_INVALID_COMPLETION || usher_complete_headers(asked, NULL) != USHER_E_INVALID_COMPLETION;
+  if (hook_kind == USHER_HOOK_HEADERS)
+    wrong += hook("x") != USHER_E_INVALID_COMPLETION || hook(NULL) != USHER_E_INVALID_COMPLETION;
+  else
+    wrong += usher_complete_headers(asked, "A: b") != USHER_E_INVALID_COMPLETION ||
+             usher_complete_headers(asked, NULL) != USHER_E_INVALID_COMPLETION;
   tell(wrong == 0, "hook %d: answers of other kinds are refused (%d were not)", hook_kind, wrong);
 }
 
@@ -100,8 +106,10 @@ static void bytes(void) {
   ask_it(&s, USHER_HOOK_CONTENT_ID);
   none_of_the_others(USHER_HOOK_CONTENT_ID);
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", 0), "no bytes");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", (1u << 20) + 1), "a byte more than 1 MiB");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", SIZE_MAX), "all the bytes there are");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", (1u << 20) + 1),
+      "a byte more than 1 MiB");
+  answers(
+      USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", SIZE_MAX), "all the bytes there are");
   answers(USHER_E_INVALID_ARGUMENT, usher_hook_builtin(asked, NULL), "the built-in answer to nowhere");
   answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(12345, &response), "of nothing");
   tell(response == NULL, "no response");
@@ -114,7 +122,8 @@ static void bytes(void) {
   answers(USHER_OK, status, "answered, from another thread");
   answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "a second time");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "a third");
-  answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(asked, &response), "what would the built-in answer have been?");
+  answers(
+      USHER_E_INVALID_COMPLETION, usher_hook_builtin(asked, &response), "what would the built-in answer have been?");
   ends(USHER_OK, "it comes");
   ask_it(&s, USHER_HOOK_CONTENT_ID);
   answers(USHER_OK, hook(NULL), "there is none");
@@ -154,8 +163,9 @@ static void headers(void) {
 }
 
 static void urls(void) {
-  static const char *const bad[] = {"no URL", "/path", "//host/path", "ftp://127.0.0.1/", "http://", "http://192.0.2.1/plain", "http://127.0.0.1:99999/", "http://127.0.0.1/a b",
-                                    "http://127.0.0.1/a\r\nX: y", "file:///etc/passwd", huge};
+  static const char *const bad[] = {"no URL", "/path", "//host/path", "ftp://127.0.0.1/", "http://",
+      "http://192.0.2.1/plain", "http://127.0.0.1:99999/", "http://127.0.0.1/a b", "http://127.0.0.1/a\r\nX: y",
+      "file:///etc/passwd", huge};
   struct scene s = scene(USHER_HOOK_LICENSE_URL, 0);
   int index, wrong = 0;
   ask_it(&s, USHER_HOOK_LICENSE_URL);
@@ -167,7 +177,8 @@ static void urls(void) {
     tell(0, "\"%.40s\": %s", bad[index], usher_status_name(status));
     ask_it(&s, USHER_HOOK_LICENSE_URL);
   }
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"http://127.0.0.1/\0x", 19), "a URL with a NUL in it");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"http://127.0.0.1/\0x", 19),
+      "a URL with a NUL in it");
   tell(wrong == 0, "texts that are no URL of ours are refused, and the question stays open");
   answers(USHER_OK, hook(enforced_url()), "a URL");
   ends(USHER_OK, "a licence from there");
@@ -204,18 +215,22 @@ static void too_late(void) {
     ask_it(&s, hook_kind);
     ends(USHER_E_TIMEOUT, "not answered in time");
     old = asked;
-    answers(USHER_E_INVALID_COMPLETION, hook_kind == USHER_HOOK_HEADERS ? usher_complete_headers(old, "") : hook("late"), "a late answer");
+    answers(USHER_E_INVALID_COMPLETION,
+        hook_kind == USHER_HOOK_HEADERS ? usher_complete_headers(old, "") : hook("late"), "a late answer");
     answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(old), "the built-in one, late");
     answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(old, &response), "asked for late");
     ask_it(&s, hook_kind);
     tell(asked != old, "ids are not used again");
-    if (hook_kind != USHER_HOOK_HEADERS) answers(USHER_E_INVALID_COMPLETION, usher_complete_hook(old, (const uint8_t *)"x", 1), "the old id does not disturb the new question");
+    if (hook_kind != USHER_HOOK_HEADERS)
+      answers(USHER_E_INVALID_COMPLETION, usher_complete_hook(old, (const uint8_t *)"x", 1),
+          "the old id does not disturb the new question");
     usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
     ends(USHER_E_CLOSED, "closed while asked");
     answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "an answer after close");
     usher_context_free(s.context);
   }
-  tell(requests("license") == before + 2, "only what the hook of the reply was asked about was sent: %d", requests("license") - before);
+  tell(requests("license") == before + 2, "only what the hook of the reply was asked about was sent: %d",
+      requests("license") - before);
 }
 
 static void after_free(void) {
@@ -246,16 +261,23 @@ static void replaced(void) {
   hooks.struct_size = 0;
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks of size 0");
   hooks.struct_size = sizeof hooks - 1;
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks that are too small");
+  answers(
+      USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks that are too small");
   hooks.struct_size = SIZE_MAX;
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks of all the bytes there are");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL),
+      "hooks of all the bytes there are");
   {
-    struct { usher_delegate_hooks hooks; char more[16]; } later;
+    struct {
+      usher_delegate_hooks hooks;
+      char more[16];
+    } later;
     memset(&later, 0, sizeof later);
     later.hooks.struct_size = sizeof later;
-    answers(USHER_OK, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL), "hooks of a later release, with nothing new in them");
+    answers(USHER_OK, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL),
+        "hooks of a later release, with nothing new in them");
     later.more[15] = 1;
-    answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL), "with something new");
+    answers(
+        USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL), "with something new");
   }
   usher_context_free(s.context);
 }

@@ -21,7 +21,8 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
 static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response *response = NULL;
   int32_t status = usher_hook_builtin(call->completion, &response);
-  if ((status == USHER_OK) != (response != NULL) && status != USHER_E_CLOSED) tell(0, "usher_hook_builtin: %s", usher_status_name(status));
+  if ((status == USHER_OK) != (response != NULL) && status != USHER_E_CLOSED)
+    tell(0, "usher_hook_builtin: %s", usher_status_name(status));
   usher_response_free(response);
   on_hook(call, user_data);
 }
@@ -63,8 +64,10 @@ static usher_delegate *hooked(usher_context *context) {
 /* A licence, a content identifier, sometimes a certificate; `gone` counts the destroys, the answer is how many will be told. */
 static int ask_for_all(usher_playback *playback, int round, int *gone) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
-  int accepted = usher_playback_request_content_id(playback, (const uint8_t *)"skd://one", 9, on_answer, gone, count_destroy) == USHER_OK;
-  if (round % 16 == 0) accepted += usher_playback_request_certificate(playback, on_answer, gone, count_destroy) == USHER_OK;
+  int accepted = usher_playback_request_content_id(
+                     playback, (const uint8_t *)"skd://one", 9, on_answer, gone, count_destroy) == USHER_OK;
+  if (round % 16 == 0)
+    accepted += usher_playback_request_certificate(playback, on_answer, gone, count_destroy) == USHER_OK;
   else accepted += usher_playback_request_license(playback, &request, on_answer, gone, count_destroy) == USHER_OK;
   return accepted;
 }
@@ -96,8 +99,9 @@ static void playbacks(void) {
     if (waits) pthread_join(waiter, NULL);
   }
   reaches(&gone, 2 * ROUNDS, 5000);
-  tell(accepted == 2 * ROUNDS && get(&told_ok) + get(&told_error) == accepted, "playbacks closed and freed: of %d requests %d were told answers, %d errors", accepted,
-       get(&told_ok), get(&told_error));
+  tell(accepted == 2 * ROUNDS && get(&told_ok) + get(&told_error) == accepted,
+      "playbacks closed and freed: of %d requests %d were told answers, %d errors", accepted, get(&told_ok),
+      get(&told_error));
   tell(get(&told_ok) > 0 && get(&told_error) > 0, "there were both");
   tell(get(&gone) == 2 * ROUNDS, "%d of %d user_data destroyed", get(&gone), 2 * ROUNDS);
   tell(get(&returned) == waited, "all %d who waited returned", waited);
@@ -122,9 +126,11 @@ static void contexts(void) {
     usher_context_free(context);
     pthread_join(waiter, NULL);
   }
-  tell(get(&told_ok) + get(&told_error) - told_before == accepted, "contexts freed: %d requests, all were told", accepted);
-  tell(get(&gone) == 2 * CONTEXTS && get(&destroyed) - destroyed_before == CONTEXTS, "%d of %d user_data destroyed at return, and %d of %d hooks'", get(&gone),
-       2 * CONTEXTS, get(&destroyed) - destroyed_before, CONTEXTS);
+  tell(get(&told_ok) + get(&told_error) - told_before == accepted, "contexts freed: %d requests, all were told",
+      accepted);
+  tell(get(&gone) == 2 * CONTEXTS && get(&destroyed) - destroyed_before == CONTEXTS,
+      "%d of %d user_data destroyed at return, and %d of %d hooks'", get(&gone), 2 * CONTEXTS,
+      get(&destroyed) - destroyed_before, CONTEXTS);
   tell(get(&returned) == waited, "all %d who waited returned", waited);
 }
 

@@ -111,8 +111,10 @@ static void story(void) {
   answers(USHER_E_WOULD_DEADLOCK, blocked, "a wait inside a callback");
   answers(USHER_E_WOULD_DEADLOCK, usher_playback_wait_closed(playback, 10), "wait_closed on the pumping thread");
   answers(USHER_E_WOULD_DEADLOCK, usher_playback_wait_session(playback, 10), "wait_session on the pumping thread");
-  answers(USHER_E_WOULD_DEADLOCK, usher_playback_get_license(playback, &request, NULL), "get_license on the pumping thread");
-  answers(USHER_E_WOULD_DEADLOCK, usher_playback_get_certificate(playback, 10, NULL), "get_certificate on the pumping thread");
+  answers(USHER_E_WOULD_DEADLOCK, usher_playback_get_license(playback, &request, NULL),
+      "get_license on the pumping thread");
+  answers(USHER_E_WOULD_DEADLOCK, usher_playback_get_certificate(playback, 10, NULL),
+      "get_certificate on the pumping thread");
 
   before = get(&events);
   for (tries = 0; requests("heartbeat") < 2 && tries < 100 * patience(); tries++) sleep_ms(50);
@@ -132,7 +134,8 @@ static void story(void) {
   usher_context_pump(context, NULL);
 
   pthread_create(&thread, NULL, close_elsewhere, &status);
-  for (tries = 0; __atomic_load_n(&status, __ATOMIC_SEQ_CST) == 1 && tries < 3000 * patience(); tries++) usher_context_pump(context, NULL), sleep_ms(2);
+  for (tries = 0; __atomic_load_n(&status, __ATOMIC_SEQ_CST) == 1 && tries < 3000 * patience(); tries++)
+    usher_context_pump(context, NULL), sleep_ms(2);
   pthread_join(thread, NULL);
   answers(USHER_OK, status, "usher_context_close on another thread while this one pumps");
   answers(USHER_OK, usher_context_free(context), "freed");
@@ -171,7 +174,9 @@ static void freed_inside(void) {
   victim = new_context(USHER_CALLBACKS_PUMPED);
   usher_context_add_observer(victim, free_it, &victim_destroyed, count_destroy, NULL);
   play(new_player(victim), new_delegate(victim, license_url()));
-  for (tries = 0; tries < 2500 * patience() && usher_context_pump(victim, NULL) == USHER_OK && !get(&victim_destroyed); tries++) sleep_ms(2);
+  for (tries = 0; tries < 2500 * patience() && usher_context_pump(victim, NULL) == USHER_OK && !get(&victim_destroyed);
+       tries++)
+    sleep_ms(2);
   tell(get(&victim_destroyed) == 1, "a context freed inside a pump is gone when that pump returns");
   answers(USHER_E_INVALID_HANDLE, usher_context_pump(victim, NULL), "its handle is stale");
   tell(held() == 0, "and its session torn down");

@@ -65,13 +65,27 @@ class HeadEnd:
 
     def __init__(self, python: str, folder: Path) -> None:
         ready = folder / "headend.json"
-        command = [python, "-m", "usher.testing.headend", "--limit", "100000", "--period", "1", "--grace", "4", "--rotation", "strict"]
+        command = [
+            python,
+            "-m",
+            "usher.testing.headend",
+            "--limit",
+            "100000",
+            "--period",
+            "1",
+            "--grace",
+            "4",
+            "--rotation",
+            "strict",
+        ]
         command += ["--enforced", "fairplay", "--key", f"{KID}:{KEY}", "--ready-file", str(ready)]
         path = [os.environ.get("PYTHONPATH", ""), str(ROOT / "bindings" / "python" / "src")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
         self.log = folder / "headend.txt"
         with self.log.open("wb") as output:
-            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
         end = time.monotonic() + 30
         while not (ready.exists() and ready.read_text().strip().endswith("}")):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -101,15 +115,23 @@ class HeadEnd:
 def arguments_of(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("library", type=Path, help="libusher.so")
-    parser.add_argument("--python", default=None, help="Python that has usher.testing's requirements (default: .venv/bin/python, else this one)")
+    parser.add_argument(
+        "--python",
+        default=None,
+        help="Python that has usher.testing's requirements (default: .venv/bin/python, else this one)",
+    )
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only these programs")
     parser.add_argument("--skip", action="append", default=[], metavar="NAME", help="all but these programs")
     parser.add_argument("--seconds", type=float, default=5, help="how long the stress test runs (5)")
-    parser.add_argument("--seed", type=int, default=None, help="what the stress test begins with (the time, told in its output)")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="what the stress test begins with (the time, told in its output)"
+    )
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler")
     parser.add_argument("--cxx", default=os.environ.get("CXX", "c++"), help="C++ compiler")
     parser.add_argument("--flags", default="", help="more flags for compiling and linking, e.g. -fsanitize=thread")
-    parser.add_argument("--under", default="", help="a program to run them under, e.g. 'valgrind -q --error-exitcode=9'")
+    parser.add_argument(
+        "--under", default="", help="a program to run them under, e.g. 'valgrind -q --error-exitcode=9'"
+    )
     parser.add_argument("--patience", type=int, default=1, help="how many times longer everything may take")
     parser.add_argument("--show", action="store_true", help="print every claim")
     arguments = parser.parse_args()
@@ -136,7 +158,15 @@ class Runner:
             return "skipped: its allocator is its own"
         cxx = program.source.suffix == ".cpp"
         command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
-        command += [*shlex.split(self.arguments.flags), "-I", str(ROOT / "include"), "-I", str(ROOT / "Tests" / "c"), "-I", str(self.folder)]
+        command += [
+            *shlex.split(self.arguments.flags),
+            "-I",
+            str(ROOT / "include"),
+            "-I",
+            str(ROOT / "Tests" / "c"),
+            "-I",
+            str(self.folder),
+        ]
         libraries = list(program.libraries)
         if program.needs:
             asked = subprocess.run(["pkg-config", "--cflags", "--libs", program.needs], capture_output=True, text=True)
@@ -187,14 +217,21 @@ class Runner:
         failures: list[str] = []
         with log.open("wb") as output:
             child = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             try:
                 code = child.wait(program.timeout_s * self.arguments.patience)
                 if code:
                     failures.append(f"ended by signal {-code}" if code < 0 else f"exit code {code}")
             except subprocess.TimeoutExpired:
-                failures.append(f"not ended within {program.timeout_s * self.arguments.patience:.0f} s{self.stacks(child.pid)}")
+                failures.append(
+                    f"not ended within {program.timeout_s * self.arguments.patience:.0f} s{self.stacks(child.pid)}"
+                )
                 os.killpg(child.pid, 9)
                 child.wait()
         said = log.read_text(encoding="utf-8", errors="replace")
@@ -208,7 +245,11 @@ class Runner:
                 bad.append(f"its output has no {program.says!r}")
         if bad or failures:
             shown = [line for line in said.splitlines() if not line.startswith("ok - ")][-60:]
-            failures = bad + ([text for text in failures if not bad or not text.startswith("exit code")]) + ["its output:\n" + "\n".join(shown)]
+            failures = (
+                bad
+                + ([text for text in failures if not bad or not text.startswith("exit code")])
+                + ["its output:\n" + "\n".join(shown)]
+            )
         wait_s = 12 if program.expires else 3 * self.arguments.patience
         end = time.monotonic() + wait_s
         while (active := headend.active(program.name)) and time.monotonic() < end:
@@ -233,7 +274,12 @@ class Runner:
     def stacks(self, pid: int) -> str:
         if not shutil.which("gdb"):
             return ""
-        asked = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"], capture_output=True, text=True, timeout=60)
+        asked = subprocess.run(
+            ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 30"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         threads = re.split(r"^(?=Thread )", asked.stdout, flags=re.M)
         ours = [thread for thread in threads if "up_epoll_wait" not in thread]
         return "\n" + "".join(re.sub(r"^(#.{150}).*$", r"\1", thread, flags=re.M) for thread in ours)
@@ -258,7 +304,9 @@ class Runner:
         shutil.rmtree(self.folder, ignore_errors=True)
         for name in self.failures:
             print(f"failed: {name}")
-        print(f"{self.passed} passed, {len(self.failures)} failed" + (f", {self.skipped} skipped" if self.skipped else ""))
+        print(
+            f"{self.passed} passed, {len(self.failures)} failed" + (f", {self.skipped} skipped" if self.skipped else "")
+        )
         return 1 if self.failures else 0
 
 
@@ -281,7 +329,11 @@ def main(description: str, programs: list[Program], more: Any = None) -> int:
     known = {program.name for program in programs}
     if unknown := {*arguments.only, *arguments.skip} - known:
         sys.exit(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    chosen = [program for program in programs if (not arguments.only or program.name in arguments.only) and program.name not in arguments.skip]
+    chosen = [
+        program
+        for program in programs
+        if (not arguments.only or program.name in arguments.only) and program.name not in arguments.skip
+    ]
     runner = Runner(arguments)
     if more:
         more(runner)

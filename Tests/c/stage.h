@@ -9,7 +9,8 @@
 #include "support.h"
 
 enum action { FREE_PLAYBACK, CLOSE_AND_FREE, FREE_PLAYER, FREE_DELEGATE, FREE_CONTEXT, FREE_ALL, ACTIONS };
-static const char *const action_names[] = {"playback freed", "playback closed and freed", "player freed", "delegate freed", "context freed", "all freed"};
+static const char *const action_names[] = {
+    "playback freed", "playback closed and freed", "player freed", "delegate freed", "context freed", "all freed"};
 
 struct stage {
   int kind; /* of callback under test */
@@ -32,7 +33,8 @@ static void act(struct stage *s, int kind) {
   if (s->action == CLOSE_AND_FREE) status = usher_playback_close(s->playback, USHER_CLOSE_TEARDOWN);
   if (s->action <= CLOSE_AND_FREE || s->action == FREE_ALL) status |= usher_playback_free(s->playback);
   if (s->action == FREE_PLAYER || s->action == FREE_ALL) status |= usher_player_free(s->player);
-  if (s->action == FREE_DELEGATE || s->action == FREE_ALL) status |= usher_delegate_free(s->delegate) | usher_loader_free(s->loader);
+  if (s->action == FREE_DELEGATE || s->action == FREE_ALL)
+    status |= usher_delegate_free(s->delegate) | usher_loader_free(s->loader);
   if (s->action == FREE_CONTEXT || s->action == FREE_ALL) status |= usher_context_free(s->context);
   s->status = status;
   add(&s->acted, 1);
@@ -45,7 +47,8 @@ static void finish(struct stage *s, int32_t callbacks, const char *what) {
   if (!comes(s->context, callbacks, &s->acted, 1, 8000)) tell(0, "%s: the callback came", what);
   if (s->status != USHER_OK) tell(0, "%s: freeing answers %d", what, (int)s->status);
   if (s->action < FREE_CONTEXT) {
-    int32_t status = usher_context_close(s->context, 0, NULL), wanted = callbacks == USHER_CALLBACKS_PUMPED ? USHER_E_WOULD_DEADLOCK : USHER_OK;
+    int32_t status = usher_context_close(s->context, 0, NULL),
+            wanted = callbacks == USHER_CALLBACKS_PUMPED ? USHER_E_WOULD_DEADLOCK : USHER_OK;
     if (status != wanted) tell(0, "%s: usher_context_close answers %s", what, usher_status_name(status));
     status = usher_context_free(s->context);
     if (status != USHER_OK) tell(0, "%s: usher_context_free answers %s", what, usher_status_name(status));
@@ -54,7 +57,8 @@ static void finish(struct stage *s, int32_t callbacks, const char *what) {
     if (usher_context_free(s->context) != USHER_E_INVALID_HANDLE) tell(0, "%s: the handle is stale", what);
   }
   for (tries = 0; tries < 10 && get(&s->destroyed) == s->given; tries++) sleep_ms(1);
-  tell(get(&s->destroyed) == s->given, "%s: every destroy ran exactly once (%d of %d)", what, get(&s->destroyed), s->given);
+  tell(get(&s->destroyed) == s->given, "%s: every destroy ran exactly once (%d of %d)", what, get(&s->destroyed),
+      s->given);
 }
 
 #endif

@@ -16,7 +16,8 @@ static void *work(void *index) {
   d.thread = (int)(intptr_t)index, d.first = 1;
   d.state = (uint64_t)(d.thread + 1) * 0x9E3779B97F4A7C15u + seed * 0x2545F4914F6CDD1Du;
   for (at = 0; at < STEPS; at++) order[at] = at;
-  for (at = STEPS - 1; at > 0; at--) other = roll(&d, at + 1), kept = order[at], order[at] = order[other], order[other] = kept;
+  for (at = STEPS - 1; at > 0; at--)
+    other = roll(&d, at + 1), kept = order[at], order[at] = order[other], order[other] = kept;
   for (at = 0; at < STEPS; at++) steps[order[at]].take(&d), more(&busy[d.thread]);
   for (d.first = 0; !known(&stop); more(&busy[d.thread])) take_any_step(&d);
   add(&ended, 1);
@@ -29,8 +30,10 @@ static void run_threads(void) {
   double since = now_s(), until = since + atof(told("USHER_TEST_SECONDS"));
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
-    __atomic_store_n(&calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* a second of storm, then a calm */
-    usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);          /* or all threads might wait on it for each other */
+    __atomic_store_n(
+        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* a second of storm, then a calm */
+    usher_context_advance(
+        (usher_context *)look(&contexts[MANUAL]), 20, 0); /* or all threads might wait on it for each other */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
   until = now_s() + 13 * patience(); /* a sync play, and a free at its cap */
@@ -56,14 +59,17 @@ static void claim_calls(int is_long) {
   int function, index, total = 0;
   for (function = 0; function < FUNCTION_COUNT; function++) {
     int by_threads = 0, times = get(&calls[THREADS][function]), in_callbacks = times;
-    for (index = 0; index < THREADS; index++) by_threads += get(&calls[index][function]) > 0, times += get(&calls[index][function]);
-    tell(by_threads == THREADS && (!is_long || get(&went_well[function]) > 0), "%s: %d times by %d threads, %d of them in callbacks; %d went well", names[function],
-         times, by_threads, in_callbacks, get(&went_well[function]));
+    for (index = 0; index < THREADS; index++)
+      by_threads += get(&calls[index][function]) > 0, times += get(&calls[index][function]);
+    tell(by_threads == THREADS && (!is_long || get(&went_well[function]) > 0),
+        "%s: %d times by %d threads, %d of them in callbacks; %d went well", names[function], times, by_threads,
+        in_callbacks, get(&went_well[function]));
     total += times;
   }
   for (index = 1; index < (int)(sizeof seen / sizeof *seen); index++)
     if (get(&seen[index])) printf("%s was told %d times\n", usher_event_name(index), get(&seen[index]));
-  tell(get(&seen[USHER_EVENT_SESSION_STARTED]) > 0, "%d sessions were seen to start", get(&seen[USHER_EVENT_SESSION_STARTED]));
+  tell(get(&seen[USHER_EVENT_SESSION_STARTED]) > 0, "%d sessions were seen to start",
+      get(&seen[USHER_EVENT_SESSION_STARTED]));
   tell(total > 0, "%d calls of %d functions by %d threads", total, FUNCTION_COUNT, THREADS);
 }
 
@@ -82,8 +88,8 @@ int main(void) {
   reaches(&destroyed, get(&given), 8000);
   sleep_ms(50);
   for (index = 0; index < (int)(sizeof places / sizeof *places); index++)
-    tell(get(&places[index]->given) == get(&places[index]->destroyed), "%s: %d user_data given, %d destroyed", places[index]->name, get(&places[index]->given),
-         get(&places[index]->destroyed));
+    tell(get(&places[index]->given) == get(&places[index]->destroyed), "%s: %d user_data given, %d destroyed",
+        places[index]->name, get(&places[index]->given), get(&places[index]->destroyed));
   nothing_held("stress");
   return failed != 0;
 }

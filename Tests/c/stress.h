@@ -28,13 +28,14 @@ static const char *const names[] = {
 #include "functions.h"
 #undef FUNCTION
 };
-static int calls[THREADS + 1][FUNCTION_COUNT], went_well[FUNCTION_COUNT], seen[32], given, destroyed, callbacks, calm, stop;
+static int calls[THREADS + 1][FUNCTION_COUNT], went_well[FUNCTION_COUNT], seen[32], given, destroyed, callbacks, calm,
+    stop;
 static uint64_t seed;
 
 struct dice {
   uint64_t state;
   int thread; /* THREADS: a callback's */
-  int first;  /* nothing is seldom yet */
+  int first; /* nothing is seldom yet */
 };
 static uint32_t roll(struct dice *d, uint32_t below) {
   d->state ^= d->state << 13, d->state ^= d->state >> 7, d->state ^= d->state << 17;
@@ -53,8 +54,9 @@ static void noted(struct dice *d, int function, int is_well) {
 
 /* ---- handles and questions ----------------------------------------------------------------------------------------------- */
 
-static void *volatile contexts[CONTEXTS], *volatile delegates[SLOTS], *volatile players[SLOTS], *volatile playbacks[SLOTS], *volatile responses[SLOTS],
-    *volatile loaders[SLOTS];
+static void *volatile contexts[CONTEXTS],
+    *volatile delegates[SLOTS], *volatile players[SLOTS], *volatile playbacks[SLOTS], *volatile responses[SLOTS],
+                                                                                          *volatile loaders[SLOTS];
 static volatile uint64_t observers[SLOTS], loads[SLOTS];
 
 static void *look(void *volatile *slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
@@ -78,9 +80,12 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
 /* The newest questions, by what answers them. */
 enum question { TOKEN, PAYLOAD, BYTES, HEADERS, LICENSE, CALLED, QUESTIONS };
 static volatile usher_completion questions[QUESTIONS][SLOTS];
-static void keep(enum question kind, usher_completion id) { __atomic_store_n(&questions[kind][(id >> 3) % SLOTS], id, __ATOMIC_RELAXED); }
+static void keep(enum question kind, usher_completion id) {
+  __atomic_store_n(&questions[kind][(id >> 3) % SLOTS], id, __ATOMIC_RELAXED);
+}
 static usher_completion question(struct dice *d, enum question kind) {
-  usher_completion id = __atomic_load_n(&questions[roll(d, 20) ? (uint32_t)kind : roll(d, QUESTIONS)][roll(d, SLOTS)], __ATOMIC_RELAXED);
+  usher_completion id =
+      __atomic_load_n(&questions[roll(d, 20) ? (uint32_t)kind : roll(d, QUESTIONS)][roll(d, SLOTS)], __ATOMIC_RELAXED);
   return roll(d, 20) ? id : d->state;
 }
 
@@ -88,10 +93,12 @@ static usher_completion question(struct dice *d, enum question kind) {
 static struct place {
   const char *name;
   int given, destroyed;
-} log_sink = {"context_new", 0, 0}, observer = {"add_observer", 0, 0}, token = {"set_token_callback", 0, 0}, item_of = {"player_play", 0, 0},
-  license = {"request_license", 0, 0}, certificate = {"request_certificate", 0, 0}, identifier = {"request_content_id", 0, 0}, hooks_of = {"set_hooks", 0, 0},
-  common = {"common_delegate_new", 0, 0}, customer = {"customer_delegate_new", 0, 0}, loader_of = {"add_loader", 0, 0}, load = {"load_resource", 0, 0};
-static struct place *const places[] = {&log_sink, &observer, &token, &item_of, &license, &certificate, &identifier, &hooks_of, &common, &customer, &loader_of, &load};
+} log_sink = {"context_new", 0, 0}, observer = {"add_observer", 0, 0}, token = {"set_token_callback", 0, 0},
+  item_of = {"player_play", 0, 0}, license = {"request_license", 0, 0}, certificate = {"request_certificate", 0, 0},
+  identifier = {"request_content_id", 0, 0}, hooks_of = {"set_hooks", 0, 0}, common = {"common_delegate_new", 0, 0},
+  customer = {"customer_delegate_new", 0, 0}, loader_of = {"add_loader", 0, 0}, load = {"load_resource", 0, 0};
+static struct place *const places[] = {&log_sink, &observer, &token, &item_of, &license, &certificate, &identifier,
+    &hooks_of, &common, &customer, &loader_of, &load};
 static void on_destroy(void *user_data) {
   more(&((struct place *)user_data)->destroyed);
   more(&destroyed);
@@ -183,6 +190,8 @@ static void on_spc(const usher_spc_request *request, void *user_data) {
   (void)user_data;
   asked(PAYLOAD, request->completion);
 }
-static void on_protection(const usher_protection *protection, void *user_data) { *(size_t *)user_data += protection->key_id_count; }
+static void on_protection(const usher_protection *protection, void *user_data) {
+  *(size_t *)user_data += protection->key_id_count;
+}
 
 #endif

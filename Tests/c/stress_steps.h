@@ -14,18 +14,23 @@ static void say_words(struct dice *d) {
   usher_legacy_codes codes;
   usher_error error;
   memset(&error, 0, sizeof error);
-  error.status = -(int32_t)roll(d, 34), error.origin = (int32_t)roll(d, 6), error.operation = (int32_t)roll(d, 9), error.service_code = (int32_t)roll(d, 6000);
+  error.status = -(int32_t)roll(d, 34), error.origin = (int32_t)roll(d, 6), error.operation = (int32_t)roll(d, 9),
+  error.service_code = (int32_t)roll(d, 6000);
   TELLS(usher_version, ()), TELLS(usher_get_api, (USHER_VERSION_MAJOR));
   TELLS(usher_status_name, ((int32_t)roll(d, 40) - 35)), TELLS(usher_status_message, ((int32_t)roll(d, 40) - 35));
-  TELLS(usher_origin_name, ((int32_t)roll(d, 6))), TELLS(usher_operation_name, ((int32_t)roll(d, 9))), TELLS(usher_event_name, ((int32_t)roll(d, 16)));
+  TELLS(usher_origin_name, ((int32_t)roll(d, 6))), TELLS(usher_operation_name, ((int32_t)roll(d, 9))),
+      TELLS(usher_event_name, ((int32_t)roll(d, 16)));
   CALL(usher_error_explain, ((int32_t)roll(d, 5), -(int32_t)roll(d, 31), (int64_t)roll(d, 6000), &words));
   CALL(usher_error_legacy_codes, (&error, &codes));
 }
 static void read_contents(struct dice *d) {
-  static const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d, 0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2,
-                                 0xfb, 0x4b, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0};
-  static const uint8_t tenc[] = {0, 0, 0, 32, 't', 'e', 'n', 'c', 0, 0, 0, 0, 0, 0, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  static const char keys[] = "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
+  static const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d,
+      0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+      14, 15, 0, 0, 0, 0};
+  static const uint8_t tenc[] = {
+      0, 0, 0, 32, 't', 'e', 'n', 'c', 0, 0, 0, 0, 0, 0, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  static const char keys[] =
+      "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\"\n";
   static const char mpd[] = "<ContentProtection schemeIdUri=\"urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b\"/>";
   uint8_t buffer[256];
   size_t count, size = 1 + roll(d, sizeof buffer), ids = 0;
@@ -52,7 +57,8 @@ static void make_context(struct dice *d, uint32_t slot) {
   options.log_user_data = user(&log_sink);
   options.log_destroy = on_destroy;
   CALL(usher_context_new, (&options, &context));
-  if (!__atomic_compare_exchange_n(&contexts[slot], &none, (void *)context, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) /* another was quicker */
+  if (!__atomic_compare_exchange_n(
+          &contexts[slot], &none, (void *)context, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) /* another was quicker */
     CALL(usher_context_free, (context));
 }
 static void replace_context(struct dice *d) {
@@ -71,7 +77,8 @@ static void close_context(struct dice *d) {
 static void pump(struct dice *d) {
   uint32_t ran;
   int fd;
-  CALL(usher_context_pump, (CONTEXT, &ran)), CALL(usher_context_pump, (CONTEXT, &ran)), CALL(usher_context_pump, (CONTEXT, &ran));
+  CALL(usher_context_pump, (CONTEXT, &ran)), CALL(usher_context_pump, (CONTEXT, &ran)),
+      CALL(usher_context_pump, (CONTEXT, &ran));
   CALL(usher_context_pump_fd, (CONTEXT, &fd));
 }
 static void observe(struct dice *d) {
@@ -79,7 +86,8 @@ static void observe(struct dice *d) {
   uint32_t slot;
   CALL(usher_context_add_observer, (CONTEXT, on_event, user(&observer), on_destroy, &id));
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
-  for (slot = 0; slot < CONTEXTS; slot++) CALL(usher_context_remove_observer, ((usher_context *)look(&contexts[slot]), id)); /* they do not pile up */
+  for (slot = 0; slot < CONTEXTS; slot++)
+    CALL(usher_context_remove_observer, ((usher_context *)look(&contexts[slot]), id)); /* they do not pile up */
 }
 static void sleep_and_wake(struct dice *d) {
   if (roll(d, 2)) CALL(usher_context_suspend, (CONTEXT));
@@ -124,7 +132,8 @@ static void make_session_delegate(struct dice *d) {
   ssp.suspend = roll(d, 4) ? USHER_SUSPEND_KEEP : USHER_SUSPEND_PAUSE;
   map.tokens_max = roll(d, 4);
   map.time_to_live_ms = roll(d, 2) * 500;
-  if (kind == 0 || d->first) CALL(usher_multi_instance_delegate_new, (context, &ssp, &map, &delegate)), put(d, delegates, delegate);
+  if (kind == 0 || d->first)
+    CALL(usher_multi_instance_delegate_new, (context, &ssp, &map, &delegate)), put(d, delegates, delegate);
   if (kind == 1 || d->first) CALL(usher_ssp_delegate_new, (context, &ssp, &delegate)), put(d, delegates, delegate);
   if ((kind == 2 && slot != MANUAL) || d->first) {
     v2.ssp = &ssp;
@@ -145,10 +154,14 @@ static void make_plain_delegate(struct dice *d) {
   own.license = on_customer_license;
   own.heartbeat = roll(d, 4) ? on_customer_call : NULL;
   own.teardown = roll(d, 4) ? on_customer_call : NULL;
-  own.license_timeout_ms = own.heartbeat_timeout_ms = own.teardown_timeout_ms = own.payload_timeout_ms = 1 + roll(d, 200);
+  own.license_timeout_ms = own.heartbeat_timeout_ms = own.teardown_timeout_ms = own.payload_timeout_ms =
+      1 + roll(d, 200);
   own.destroy = on_destroy;
-  if (kind == 0 || d->first) CALL(usher_default_delegate_new, (CONTEXT, &options, &delegate)), put(d, delegates, delegate);
-  if (kind == 1 || d->first) CALL(usher_common_delegate_new, (CONTEXT, &options, &hooks, user(&common), on_destroy, &delegate)), put(d, delegates, delegate);
+  if (kind == 0 || d->first)
+    CALL(usher_default_delegate_new, (CONTEXT, &options, &delegate)), put(d, delegates, delegate);
+  if (kind == 1 || d->first)
+    CALL(usher_common_delegate_new, (CONTEXT, &options, &hooks, user(&common), on_destroy, &delegate)),
+        put(d, delegates, delegate);
   if (kind != 2 && !d->first) return;
   own.user_data = user(&customer);
   CALL(usher_customer_delegate_new, (CONTEXT, &own, &delegate)), put(d, delegates, delegate);
@@ -182,7 +195,8 @@ static void answer_something(struct dice *d) {
   for (kind = 0; kind < QUESTIONS; kind++)
     if (kind == wanted || d->first) answer(d, (enum question)kind, question(d, (enum question)kind));
   if (d->first) {
-    CALL(usher_complete_hook, (question(d, BYTES), (const uint8_t *)"made", 4)), CALL(usher_complete_headers, (question(d, HEADERS), ""));
+    CALL(usher_complete_hook, (question(d, BYTES), (const uint8_t *)"made", 4)),
+        CALL(usher_complete_headers, (question(d, HEADERS), ""));
     CALL(usher_complete_builtin, (question(d, BYTES)));
   }
   if (roll(d, 4) == 0 || d->first) CALL(usher_hook_builtin, (question(d, BYTES), &response));
@@ -214,10 +228,12 @@ static void load_something(struct dice *d) {
   usher_playback *playback = PLAYBACK;
   usher_response *response = NULL;
   uint64_t id = 0;
-  CALL(usher_playback_load_resource, (playback, (const uint8_t *)"skd://one", 9, roll(d, 300), on_answer, user(&load), on_destroy, &id));
+  CALL(usher_playback_load_resource,
+      (playback, (const uint8_t *)"skd://one", 9, roll(d, 300), on_answer, user(&load), on_destroy, &id));
   if (roll(d, 2)) id = __atomic_exchange_n(&loads[roll(d, SLOTS)], id, __ATOMIC_RELAXED); /* another's */
   if (roll(d, 2) || d->first) CALL(usher_playback_cancel_load, (playback, id));
-  if (roll(d, 4) == 0 || d->first) CALL(usher_playback_get_resource, (PLAYBACK, (const uint8_t *)"skd://one", 9, 1 + roll(d, 50), &response));
+  if (roll(d, 4) == 0 || d->first)
+    CALL(usher_playback_get_resource, (PLAYBACK, (const uint8_t *)"skd://one", 9, 1 + roll(d, 50), &response));
   put(d, responses, response);
 }
 
@@ -270,9 +286,12 @@ static void wait_for_license(struct dice *d) {
   CALL(usher_playback_get_license, (PLAYBACK, &request, roll(d, 4) ? &response : NULL));
   put(d, responses, response);
 }
-static void want_certificate(struct dice *d) { CALL(usher_playback_request_certificate, (PLAYBACK, on_answer, user(&certificate), on_destroy)); }
+static void want_certificate(struct dice *d) {
+  CALL(usher_playback_request_certificate, (PLAYBACK, on_answer, user(&certificate), on_destroy));
+}
 static void want_content_id(struct dice *d) {
-  CALL(usher_playback_request_content_id, (PLAYBACK, (const uint8_t *)"skd://one", 9, on_answer, user(&identifier), on_destroy));
+  CALL(usher_playback_request_content_id,
+      (PLAYBACK, (const uint8_t *)"skd://one", 9, on_answer, user(&identifier), on_destroy));
 }
 static void wait_for_the_rest(struct dice *d) {
   usher_response *response = NULL;
@@ -295,14 +314,38 @@ static const struct step {
   void (*take)(struct dice *);
   uint32_t weight, storm, calm;
 } steps[] = {
-  {say_words, 1, 1, 1}, {read_contents, 1, 1, 1},
-  {replace_context, 1, 30, 20000}, {close_context, 1, 60, 20000}, {pump, 2, 1, 1}, {observe, 2, 1, 1}, {sleep_and_wake, 1, 1, 1}, {move_time, 1, 1, 1},
-  {make_session_delegate, 3, 1, 10}, {make_plain_delegate, 1, 1, 30}, {set_delegate, 1, 1, 1}, {change_delegate, 1, 1, 20}, {use_token_map, 3, 1, 1}, {free_delegate, 1, 1, 3000},
-  {answer_something, 12, 1, 1},
-  {add_loader, 1, 1, 1}, {free_loader, 1, 2, 50}, {load_something, 1, 1, 1},
-  {make_player, 2, 1, 20}, {play_something, 5, 1, 100}, {stop_player, 1, 1, 3000}, {free_player, 1, 1, 3000},
-  {close_playback, 1, 1, 3000}, {free_playback, 1, 1, 3000}, {late_token, 1, 1, 1}, {wait_for_it, 1, 1, 1},
-  {want_license, 2, 1, 1}, {wait_for_license, 2, 1, 1}, {want_certificate, 1, 1, 1}, {want_content_id, 1, 1, 1}, {wait_for_the_rest, 1, 1, 1}, {use_response, 4, 1, 1},
+    {say_words, 1, 1, 1},
+    {read_contents, 1, 1, 1},
+    {replace_context, 1, 30, 20000},
+    {close_context, 1, 60, 20000},
+    {pump, 2, 1, 1},
+    {observe, 2, 1, 1},
+    {sleep_and_wake, 1, 1, 1},
+    {move_time, 1, 1, 1},
+    {make_session_delegate, 3, 1, 10},
+    {make_plain_delegate, 1, 1, 30},
+    {set_delegate, 1, 1, 1},
+    {change_delegate, 1, 1, 20},
+    {use_token_map, 3, 1, 1},
+    {free_delegate, 1, 1, 3000},
+    {answer_something, 12, 1, 1},
+    {add_loader, 1, 1, 1},
+    {free_loader, 1, 2, 50},
+    {load_something, 1, 1, 1},
+    {make_player, 2, 1, 20},
+    {play_something, 5, 1, 100},
+    {stop_player, 1, 1, 3000},
+    {free_player, 1, 1, 3000},
+    {close_playback, 1, 1, 3000},
+    {free_playback, 1, 1, 3000},
+    {late_token, 1, 1, 1},
+    {wait_for_it, 1, 1, 1},
+    {want_license, 2, 1, 1},
+    {wait_for_license, 2, 1, 1},
+    {want_certificate, 1, 1, 1},
+    {want_content_id, 1, 1, 1},
+    {wait_for_the_rest, 1, 1, 1},
+    {use_response, 4, 1, 1},
 };
 #define STEPS (sizeof steps / sizeof *steps)
 

@@ -93,14 +93,18 @@ static const char *told(const char *name) {
   }
   return text;
 }
-MAY_BE_UNUSED static const char *license_url(void) { return told("USHER_TEST_LICENSE_URL"); }   /* Widevine: heartbeats */
+MAY_BE_UNUSED static const char *license_url(void) { return told("USHER_TEST_LICENSE_URL"); } /* Widevine: heartbeats */
 MAY_BE_UNUSED static const char *enforced_url(void) { return told("USHER_TEST_ENFORCED_URL"); } /* FairPlay: renewals */
-MAY_BE_UNUSED static const char *v2_url(void) { return told("USHER_TEST_V2_URL"); }             /* Widevine by SSP V2 */
-MAY_BE_UNUSED static const char *v2_enforced_url(void) { return told("USHER_TEST_V2_ENFORCED_URL"); } /* FairPlay by SSP V2 */
+MAY_BE_UNUSED static const char *v2_url(void) { return told("USHER_TEST_V2_URL"); } /* Widevine by SSP V2 */
+MAY_BE_UNUSED static const char *v2_enforced_url(void) {
+  return told("USHER_TEST_V2_ENFORCED_URL");
+} /* FairPlay by SSP V2 */
 MAY_BE_UNUSED static const char *certificate_url(void) { return told("USHER_TEST_CERTIFICATE_URL"); }
 MAY_BE_UNUSED static const char *ssm_url(void) { return told("USHER_TEST_SSM_URL"); }
 MAY_BE_UNUSED static const char *content_token(void) { return told("USHER_TEST_TOKEN"); }
-MAY_BE_UNUSED static const char *free_token(void) { return told("USHER_TEST_FREE_TOKEN"); } /* its content needs no session */
+MAY_BE_UNUSED static const char *free_token(void) {
+  return told("USHER_TEST_FREE_TOKEN");
+} /* its content needs no session */
 
 /* Asks a control endpoint: GET, or POST with a body. The answer's body, or "" when the head-end is gone. */
 static const char *ask(const char *path, const char *body, char *answer, size_t size) {
@@ -119,8 +123,9 @@ static const char *ask(const char *path, const char *body, char *answer, size_t 
     if (fd >= 0) close(fd);
     return answer;
   }
-  snprintf(request, sizeof request, "%s /_control/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s", body ? "POST" : "GET", path,
-           body ? strlen(body) : 0, body ? body : "");
+  snprintf(request, sizeof request,
+      "%s /_control/%s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+      body ? "POST" : "GET", path, body ? strlen(body) : 0, body ? body : "");
   if (write(fd, request, strlen(request)) < 0) got = 0;
   while (have + 1 < size && got > 0) {
     got = read(fd, answer + have, size - 1 - have);
@@ -229,6 +234,8 @@ MAY_BE_UNUSED static int comes(usher_context *context, int32_t callbacks, int *c
   }
   return get(counter) >= wanted;
 }
-MAY_BE_UNUSED static const char *mode_name(int32_t callbacks) { return callbacks == USHER_CALLBACKS_PUMPED ? "pumped" : "threaded"; }
+MAY_BE_UNUSED static const char *mode_name(int32_t callbacks) {
+  return callbacks == USHER_CALLBACKS_PUMPED ? "pumped" : "threaded";
+}
 
 #endif

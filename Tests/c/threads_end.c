@@ -56,7 +56,8 @@ static void after_a_rest(void) {
   tell(reaches(&ended, get(&begun), 20000), "threads without work end by themselves");
   before = get(&begun);
   usher_context_free(other); /* its playbacks' ends are told */
-  tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d are left", get(&begun) - before, get(&begun) - get(&ended));
+  tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d are left",
+      get(&begun) - before, get(&begun) - get(&ended));
   usher_context_free(rested);
   tell(get(&ended) == get(&begun), "nor is one of the context that rested");
 }

@@ -35,21 +35,23 @@ static int at_return, after_return;
 static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
   int destroyed = get(&w->destroyed);
   add(destroyed ? &at_return : &after_return, 1);
-  tell(wanted == found && destroyed <= 1 && w->calls == 0, "%s: %s, destroyed %d times at return, called %d times", what, usher_status_name(found), destroyed, get(&w->calls));
+  tell(wanted == found && destroyed <= 1 && w->calls == 0, "%s: %s, destroyed %d times at return, called %d times",
+      what, usher_status_name(found), destroyed, get(&w->calls));
 }
 #define at_once(w, wanted, call, what) \
-  do {                                 \
-    int32_t found_;                    \
-    watch(&w);                         \
-    found_ = (call);                   \
-    refused(w, wanted, found_, what);  \
+  do { \
+    int32_t found_; \
+    watch(&w); \
+    found_ = (call); \
+    refused(w, wanted, found_, what); \
   } while (0)
 /* Within a while; `calls` -1: any number. */
 static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
   int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
   sleep_ms(2);
-  tell(came && get(&w->destroyed) == 1 && get(&w->late) == 0 && (calls < 0 || get(&w->calls) == calls), "%s (%s): destroyed %d times, called %d times, %d of them too late",
-       what, mode_name(callbacks), get(&w->destroyed), get(&w->calls), get(&w->late));
+  tell(came && get(&w->destroyed) == 1 && get(&w->late) == 0 && (calls < 0 || get(&w->calls) == calls),
+      "%s (%s): destroyed %d times, called %d times, %d of them too late", what, mode_name(callbacks),
+      get(&w->destroyed), get(&w->calls), get(&w->late));
 }
 
 /* At the end of a mode: of all that were given since the last time. */
@@ -57,8 +59,10 @@ static void all_destroyed(int32_t callbacks) {
   static int seen;
   int wrong = 0;
   for (; seen < given; seen++)
-    if (get(&arena[seen].destroyed) != 1 || get(&arena[seen].late) != 0) printf("given in line %d: destroyed %d times\n", arena[seen].line, get(&arena[seen].destroyed)), wrong++;
-  tell(wrong == 0, "in the end every user_data was destroyed exactly once (%s): not so %d of %d", mode_name(callbacks), wrong, given);
+    if (get(&arena[seen].destroyed) != 1 || get(&arena[seen].late) != 0)
+      printf("given in line %d: destroyed %d times\n", arena[seen].line, get(&arena[seen].destroyed)), wrong++;
+  tell(wrong == 0, "in the end every user_data was destroyed exactly once (%s): not so %d of %d", mode_name(callbacks),
+      wrong, given);
 }
 
 #endif

@@ -11,16 +11,16 @@
 extern void __libc_free(void *memory);
 
 enum { most_ranges = 16, most_seen = 8 };
-static struct {
-  uintptr_t from, to;
-} watched[most_ranges];
+static struct { uintptr_t from, to; } watched[most_ranges];
 static int ranges, freed, dirty, probes, probing;
 static char mark[16], kept[most_seen][64];
 
 static int find_code(struct dl_phdr_info *object, size_t size, void *unused) {
   (void)size;
   (void)unused;
-  if (!strstr(object->dlpi_name, "libusher") && !strstr(object->dlpi_name, "libjson-c") && !strstr(object->dlpi_name, "libswiftCore")) return 0;
+  if (!strstr(object->dlpi_name, "libusher") && !strstr(object->dlpi_name, "libjson-c") &&
+      !strstr(object->dlpi_name, "libswiftCore"))
+    return 0;
   for (int i = 0; i < object->dlpi_phnum && ranges < most_ranges; i++) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD || !(object->dlpi_phdr[i].p_flags & PF_X)) continue;
     watched[ranges].from = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
@@ -47,7 +47,8 @@ void free(void *memory) {
     if (found) {
       const size_t rest = (size_t)((const char *)memory + size - found);
       const int seen = __atomic_fetch_add(&dirty, 1, __ATOMIC_SEQ_CST);
-      if (seen < most_seen) snprintf(kept[seen], sizeof kept[0], "%zu bytes, %.*s", size, (int)(rest < 30 ? rest : 30), found);
+      if (seen < most_seen)
+        snprintf(kept[seen], sizeof kept[0], "%zu bytes, %.*s", size, (int)(rest < 30 ? rest : 30), found);
     }
   }
   __libc_free(memory);
@@ -59,12 +60,13 @@ static void a_guard_that_sees(void) {
   add(&probing, 1);
   free(block);
   add(&probing, -1);
-  tell(get(&dirty) == 1 && get(&probes) == 1, "a block freed with a token in it is seen: %d of %d", get(&dirty), get(&probes));
+  tell(get(&dirty) == 1 && get(&probes) == 1, "a block freed with a token in it is seen: %d of %d", get(&dirty),
+      get(&probes));
   add(&dirty, -get(&dirty));
 }
 
 static void a_session_and_its_licence(void) {
-  static const uint8_t challenge[] = { 8, 1, 18, 4, 't', 'e', 's', 't' };
+  static const uint8_t challenge[] = {8, 1, 18, 4, 't', 'e', 's', 't'};
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   usher_context *context = NULL;

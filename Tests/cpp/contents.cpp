@@ -7,29 +7,44 @@
 
 namespace {
 
-const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d, 0x02, 0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b,
-                        0, 0, 0, 1, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0, 0, 0, 0};
-const uint8_t tenc[] = {0, 0, 0, 32, 't', 'e', 'n', 'c', 1, 0, 0, 0, 0, 0x19, 1, 8, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
-const char playlist[] = "#EXTM3U\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\",KEYFORMATVERSIONS=\"1\"\n";
+const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77, 0xef, 0xec, 0xc0, 0xb2, 0x4d, 0x02,
+    0xac, 0xe3, 0x3c, 0x1e, 0x52, 0xe2, 0xfb, 0x4b, 0, 0, 0, 1, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99,
+    0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0, 0, 0, 0};
+const uint8_t tenc[] = {0, 0, 0, 32, 't', 'e', 'n', 'c', 1, 0, 0, 0, 0, 0x19, 1, 8, 0, 0x11, 0x22, 0x33, 0x44, 0x55,
+    0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
+const char playlist[] =
+    "#EXTM3U\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\",KEYFORMATVERSIONS=\"1\"\n";
 const char manifest[] = "<MPD><ContentProtection schemeIdUri=\"urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b\"/></MPD>";
 
 void readers() {
   const auto boxes = usher::read_pssh(usher::bytes_view(pssh, sizeof pssh));
-  tell(boxes.size() == 1 && boxes[0].key_system == usher::key_system::clearkey && boxes[0].system_id.size() == 16, "a pssh box");
-  tell(boxes.size() == 1 && boxes[0].key_ids.size() == 1 && boxes[0].key_ids[0][15] == 0xff && boxes[0].init_data.size() == sizeof pssh, "its key id and init data");
+  tell(boxes.size() == 1 && boxes[0].key_system == usher::key_system::clearkey && boxes[0].system_id.size() == 16,
+      "a pssh box");
+  tell(boxes.size() == 1 && boxes[0].key_ids.size() == 1 && boxes[0].key_ids[0][15] == 0xff &&
+           boxes[0].init_data.size() == sizeof pssh,
+      "its key id and init data");
   const auto defaults = usher::read_tenc(usher::bytes_view(tenc, sizeof tenc));
-  tell(defaults.size() == 1 && defaults[0].crypt_blocks == 1 && defaults[0].skip_blocks == 9 && defaults[0].key_ids.size() == 1, "a tenc box");
+  tell(defaults.size() == 1 && defaults[0].crypt_blocks == 1 && defaults[0].skip_blocks == 9 &&
+           defaults[0].key_ids.size() == 1,
+      "a tenc box");
   const auto keys = usher::read_hls_keys(playlist);
-  tell(keys.size() == 1 && keys[0].uri == "skd://one" && keys[0].key_system == usher::key_system::fairplay && !keys[0].is_session, "a key line");
+  tell(keys.size() == 1 && keys[0].uri == "skd://one" && keys[0].key_system == usher::key_system::fairplay &&
+           !keys[0].is_session,
+      "a key line");
   const auto elements = usher::read_dash_protection(manifest);
   tell(elements.size() == 1 && elements[0].key_system == usher::key_system::clearkey, "a ContentProtection element");
   tell(usher::read_pssh("").empty(), "nothing in no bytes");
   const auto id = usher::content_id("skd://host/path", usher::content_id_rule::host);
   tell(usher::bytes_view(id).text() == "host", "the content identifier by a rule");
-  throws(usher::status::invalid_argument, [] { return usher::content_id(""); }, "of no URL");
-  tell(usher::rewrite_hls_keys(playlist, "http://127.0.0.1/key/").find("URI=\"http://127.0.0.1/key/0\"") != std::string::npos, "a playlist with other URIs");
+  throws(
+      usher::status::invalid_argument, [] { return usher::content_id(""); }, "of no URL");
+  tell(usher::rewrite_hls_keys(playlist, "http://127.0.0.1/key/").find("URI=\"http://127.0.0.1/key/0\"") !=
+           std::string::npos,
+      "a playlist with other URIs");
   tell(usher::rewrite_hls_keys(playlist, "x", "abc") == playlist, "another scheme: as it was");
-  throws(usher::status::invalid_argument, [] { return usher::rewrite_hls_keys(playlist, std::string_view("a\0b", 3)); }, "a prefix with a NUL");
+  throws(
+      usher::status::invalid_argument, [] { return usher::rewrite_hls_keys(playlist, std::string_view("a\0b", 3)); },
+      "a prefix with a NUL");
 }
 
 void loading() {
@@ -45,7 +60,8 @@ void loading() {
     options.certificate = "the certificate";
     options.content_id_rule = usher::content_id_rule::after_scheme;
     options.spc = [&, w](usher::spc_request request) {
-      asked += request.certificate().text() == "the certificate" && request.content_id().text() == request.url().text().substr(6) && request.tag() == 7;
+      asked += request.certificate().text() == "the certificate" &&
+               request.content_id().text() == request.url().text().substr(6) && request.tag() == 7;
       if (request.content_id().text() == "later") {
         std::lock_guard<std::mutex> hold(lock);
         kept = std::move(request);
@@ -59,25 +75,43 @@ void loading() {
     item.tag = 7;
     auto playback = player.play(item); // without a delegate: there is a loader
     tell(playback.get_resource("skd://one").data().text().substr(0, 4) == "CKC1", "loader: from a URL to a CKC");
-    throws(usher::status::callback, [&] { return playback.get_resource("skd://none"); }, "an SPC request let go of");
-    throws(usher::status::declined, [&] { return playback.get_resource("abc://one"); }, "a scheme that is nobody's");
-    const auto id = playback.load_resource("skd://later", [&, w](usher::playback_ref of, const usher::response_info &info, uint64_t tag) {
-      told += of == playback && info.error.status == usher::status::closed && tag == 7;
-    });
+    throws(
+        usher::status::callback, [&] { return playback.get_resource("skd://none"); }, "an SPC request let go of");
+    throws(
+        usher::status::declined, [&] { return playback.get_resource("abc://one"); }, "a scheme that is nobody's");
+    const auto id = playback.load_resource(
+        "skd://later", [&, w](usher::playback_ref of, const usher::response_info &info, uint64_t tag) {
+          told += of == playback && info.error.status == usher::status::closed && tag == 7;
+        });
     tell(until([&] { return asked == 3; }), "asked each time, with certificate and content identifier");
     playback.cancel_load(id);
     tell(until([&] { return told == 1; }), "cancelled: told so");
-    throws(usher::status::state, [&] { playback.cancel_load(id); }, "cancelled twice");
+    throws(
+        usher::status::state, [&] { playback.cancel_load(id); }, "cancelled twice");
     {
       std::lock_guard<std::mutex> hold(lock);
       tell(kept && !kept->answer("SPC"), "its SPC is too late");
       kept.reset();
     }
-    throws(usher::status::declined, [&, w] { playback.load_resource("abc://one", [w](usher::playback_ref, const usher::response_info &, uint64_t) {}); }, "not handled");
-    throws(usher::status::invalid_argument, [&] { return context.add_loader({}); }, "a loader without an SPC callback");
-    throws(usher::status::invalid_argument, [&] { auto bad = options; bad.spc_field = std::string("a\0b", 3); return context.add_loader(bad); }, "a field with a NUL");
+    throws(
+        usher::status::declined,
+        [&, w] {
+          playback.load_resource("abc://one", [w](usher::playback_ref, const usher::response_info &, uint64_t) {});
+        },
+        "not handled");
+    throws(
+        usher::status::invalid_argument, [&] { return context.add_loader({}); }, "a loader without an SPC callback");
+    throws(
+        usher::status::invalid_argument,
+        [&] {
+          auto bad = options;
+          bad.spc_field = std::string("a\0b", 3);
+          return context.add_loader(bad);
+        },
+        "a field with a NUL");
     loader.free();
-    throws(usher::status::declined, [&] { return playback.get_resource("skd://one"); }, "a loader that was freed");
+    throws(
+        usher::status::declined, [&] { return playback.get_resource("skd://one"); }, "a loader that was freed");
     options.spc = nullptr;
   }
   tell(alive == 1, "%d captured objects left", alive.load() - 1);

@@ -29,7 +29,9 @@ struct counted<Function> {
 
 inline struct counted_report {
   ~counted_report() {
-#define FUNCTION(name) std::printf("%sok - usher.hpp calls " #name "(), and it answers well: %d times\n", counted<name>::good ? "" : "not ", counted<name>::good.load());
+#define FUNCTION(name) \
+  std::printf("%sok - usher.hpp calls " #name "(), and it answers well: %d times\n", \
+      counted<name>::good ? "" : "not ", counted<name>::good.load());
 #include "functions.h"
 #undef FUNCTION
     std::fflush(stdout);

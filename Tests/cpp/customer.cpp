@@ -21,15 +21,18 @@ void kept_alive_by_heartbeats() {
     usher::customer_options options;
     options.certificate = "the certificate";
     options.license = [&, w](usher::customer_request request) {
-      licences += request.type() == usher::license_type::request && request.key_system() == usher::key_system::fairplay && request.payload().text() == "SPC" &&
+      licences += request.type() == usher::license_type::request &&
+                  request.key_system() == usher::key_system::fairplay && request.payload().text() == "SPC" &&
                   request.asset_id().text() == "skd://one" && request.tag() == 7;
       usher::customer_license bad;
       bad.license = "licence";
       bad.heartbeat = -1s;
-      throws(usher::status::invalid_argument, [&] { return request.answer(bad); }, "a period below zero");
+      throws(
+          usher::status::invalid_argument, [&] { return request.answer(bad); }, "a period below zero");
       bad.heartbeat = 0s;
       bad.message = std::string("a\0b", 3);
-      throws(usher::status::invalid_argument, [&] { return request.answer(bad); }, "a message with a NUL");
+      throws(
+          usher::status::invalid_argument, [&] { return request.answer(bad); }, "a message with a NUL");
       std::lock_guard<std::mutex> hold(lock);
       threads.emplace_back([question = std::move(request)]() mutable {
         usher::customer_license license;
@@ -55,9 +58,13 @@ void kept_alive_by_heartbeats() {
     auto playback = player.play(item);
     tell(playback.get_certificate().data().text() == "the certificate", "customer: the certificate given");
     const auto licence = playback.get_license(fairplay);
-    tell(licence.data().text() == "licence" && licence.info().period == 300ms && licence.info().renewal == usher::renew_type::heartbeat, "the licence, with its period");
-    tell(until([&] { return kept_alive >= 2; }) && licences == 1, "kept alive by heartbeats answered from other threads: %d", beats.load());
-    throws(usher::status::state, [&] { delegate.set_hooks(usher::delegate_hooks()); }, "hooks of a customer delegate");
+    tell(licence.data().text() == "licence" && licence.info().period == 300ms &&
+             licence.info().renewal == usher::renew_type::heartbeat,
+        "the licence, with its period");
+    tell(until([&] { return kept_alive >= 2; }) && licences == 1,
+        "kept alive by heartbeats answered from other threads: %d", beats.load());
+    throws(
+        usher::status::state, [&] { delegate.set_hooks(usher::delegate_hooks()); }, "hooks of a customer delegate");
     playback.close();
     playback.wait_closed(5s);
     tell(teardowns == 1, "and torn down once");
@@ -69,7 +76,9 @@ void kept_alive_by_heartbeats() {
 void kept_alive_by_renewals() {
   std::atomic<int> renewals{0}, renewed{0}, errors{0};
   usher::context context;
-  context.add_observer([&](const usher::event &event) { errors += event.type == usher::event_type::heartbeat_error && event.error.must_stop; });
+  context.add_observer([&](const usher::event &event) {
+    errors += event.type == usher::event_type::heartbeat_error && event.error.must_stop;
+  });
   usher::customer_options options;
   options.license_timeout = 5s;
   options.license = [&](usher::customer_request request) {
@@ -88,11 +97,14 @@ void kept_alive_by_renewals() {
   usher::playback_options item;
   item.delegate = &delegate;
   item.payload = [](usher::payload_request request) { request.answer("fresh"); };
-  item.renewed = [&](usher::playback_ref, const usher::response_info &info, uint64_t) { renewed += info.data.text() == "fresh"; };
+  item.renewed = [&](usher::playback_ref, const usher::response_info &info, uint64_t) {
+    renewed += info.data.text() == "fresh";
+  };
   auto player = context.new_player();
   auto playback = player.play(item);
   tell(playback.get_license(fairplay).data().text() == "SPC", "renewals: the licence");
-  tell(until([&] { return renewals >= 3 && errors == 1; }) && renewed == 2, "renewed twice, then refused: playback must stop");
+  tell(until([&] { return renewals >= 3 && errors == 1; }) && renewed == 2,
+      "renewed twice, then refused: playback must stop");
 }
 
 void refusals() {
@@ -116,12 +128,22 @@ void refusals() {
     for (; what < 3; what++) {
       auto playback = player.play(item);
       auto got = usher::attempt([&] { return playback.get_license(fairplay); });
-      if (what < 2) tell(got.status() == usher::status::callback, "a licence callback that %s: %s", what == 0 ? "refuses" : "throws", usher::status_name(got.status()));
-      else tell(got.status() == usher::status::limit && got.error().service_code == 1007 && got.error().http_status == 403, "one that is refused for the limit, in full");
+      if (what < 2)
+        tell(got.status() == usher::status::callback, "a licence callback that %s: %s",
+            what == 0 ? "refuses" : "throws", usher::status_name(got.status()));
+      else
+        tell(got.status() == usher::status::limit && got.error().service_code == 1007 && got.error().http_status == 403,
+            "one that is refused for the limit, in full");
     }
     tell(context.take_exception() != nullptr, "the exception is kept");
-    throws(usher::status::invalid_argument, [&, w] { usher::customer_options none; none.teardown = [w](usher::customer_call) {}; return context.new_customer_delegate(none); },
-           "a customer delegate without a licence callback");
+    throws(
+        usher::status::invalid_argument,
+        [&, w] {
+          usher::customer_options none;
+          none.teardown = [w](usher::customer_call) {};
+          return context.new_customer_delegate(none);
+        },
+        "a customer delegate without a licence callback");
   }
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
 }

@@ -25,13 +25,27 @@ void default_delegate() {
   delegate.clear_http_header("X-Gone");
   auto player = context.new_player();
   auto playback = player.play(item_of(delegate, 0, free_token()));
-  tell(playback.get_license(fairplay).data().text().substr(0, 4) == "CKC1", "default delegate: a licence without a session");
-  tell(sent("license", "\"X-Story\", \"default\"") == 1 && sent("license", "X-Gone") == 0, "with the header that was set, without the one taken away");
+  tell(playback.get_license(fairplay).data().text().substr(0, 4) == "CKC1",
+      "default delegate: a licence without a session");
+  tell(sent("license", "\"X-Story\", \"default\"") == 1 && sent("license", "X-Gone") == 0,
+      "with the header that was set, without the one taken away");
   tell(playback.state() == usher::session_state::none && held() == 0, "and no session");
-  throws(usher::status::invalid_argument, [&] { delegate.set_http_header("X-Story", std::string_view("a\0b", 3)); }, "a header with a NUL");
-  throws(usher::status::invalid_argument, [&] { delegate.set_http_header("X Story", "a"); }, "a header name that is none");
-  throws(usher::status::invalid_argument, [&] { return context.new_default_delegate({}); }, "a default delegate without a URL");
-  throws(usher::status::invalid_argument, [&] { auto o = free_server(); o.token_header = std::string("a\0b", 3); return context.new_default_delegate(o); }, "with a NUL");
+  throws(
+      usher::status::invalid_argument, [&] { delegate.set_http_header("X-Story", std::string_view("a\0b", 3)); },
+      "a header with a NUL");
+  throws(
+      usher::status::invalid_argument, [&] { delegate.set_http_header("X Story", "a"); }, "a header name that is none");
+  throws(
+      usher::status::invalid_argument, [&] { return context.new_default_delegate({}); },
+      "a default delegate without a URL");
+  throws(
+      usher::status::invalid_argument,
+      [&] {
+        auto o = free_server();
+        o.token_header = std::string("a\0b", 3);
+        return context.new_default_delegate(o);
+      },
+      "with a NUL");
 }
 
 void hooks_as_functions() {
@@ -42,7 +56,8 @@ void hooks_as_functions() {
     usher::delegate_hooks hooks;
     hooks.scheme = "skd";
     hooks.content_id = [&, w](usher::hook_request request) {
-      asked += request.which() == usher::hook::content_id && request.asset_id().text() == "skd://one" && request.key_system().empty();
+      asked += request.which() == usher::hook::content_id && request.asset_id().text() == "skd://one" &&
+               request.key_system().empty();
       request.answer("id of " + std::string(request.builtin().data().text()));
     };
     hooks.certificate = [&, w](usher::hook_request request) {
@@ -51,24 +66,31 @@ void hooks_as_functions() {
       request.answer(std::string(superclass.data().text()) + "mine");
     };
     hooks.http_headers = [&, w](usher::headers_request request) {
-      asked += request.which() == usher::hook::http_headers && request.type() == usher::license_type::request && request.tag() == 7;
+      asked += request.which() == usher::hook::http_headers && request.type() == usher::license_type::request &&
+               request.tag() == 7;
       const auto superclass = request.builtin();
       request.answer(std::string(superclass.data().text()) + "\nX-Story: functions");
     };
     hooks.license_url = [&, w](usher::hook_request request) {
-      asked += request.which() == usher::hook::license_url && request.key_system() == usher::key_system::fairplay && request.asset_id().text() == "skd://one";
-      throws(usher::status::invalid_argument, [&] { return request.answer("no URL"); }, "a URL that is none");
-      throws(usher::status::state, [&] { return request.builtin(); }, "the built-in URL of a delegate without one");
-      tell(static_cast<bool>(request) && request.answer(enforced_url()) && !request, "the question stayed open, and is answered");
+      asked += request.which() == usher::hook::license_url && request.key_system() == usher::key_system::fairplay &&
+               request.asset_id().text() == "skd://one";
+      throws(
+          usher::status::invalid_argument, [&] { return request.answer("no URL"); }, "a URL that is none");
+      throws(
+          usher::status::state, [&] { return request.builtin(); }, "the built-in URL of a delegate without one");
+      tell(static_cast<bool>(request) && request.answer(enforced_url()) && !request,
+          "the question stayed open, and is answered");
       tell(!request.answer(enforced_url()), "a second answer is too late");
     };
     hooks.license_body = [&, w](usher::hook_request request) {
       asked += request.which() == usher::hook::license_body && request.data().text() == "SPC";
-      throws(usher::status::invalid_argument, [&] { return request.answer(usher::bytes_view()); }, "a body of no bytes");
+      throws(
+          usher::status::invalid_argument, [&] { return request.answer(usher::bytes_view()); }, "a body of no bytes");
       request.answer("another SPC");
     };
     hooks.license = [&, w](usher::hook_request request) {
-      asked += request.which() == usher::hook::license && request.http_status() == 200 && request.data().text().find("CkcMessage") != std::string_view::npos;
+      asked += request.which() == usher::hook::license && request.http_status() == 200 &&
+               request.data().text().find("CkcMessage") != std::string_view::npos;
       request.answer(std::string(request.builtin().data().text().substr(0, 4)) + " mine");
     };
     auto delegate = context.new_common_delegate(free_server(nullptr), hooks);
@@ -76,34 +98,53 @@ void hooks_as_functions() {
     auto playback = player.play(item_of(delegate, 7, free_token()));
     tell(playback.get_content_id("skd://one").data().text() == "id of one", "hooks: the content identifier");
     const auto certificate = playback.get_certificate();
-    tell(certificate.data().size() > 100 && certificate.data().text().substr(certificate.data().size() - 4) == "mine", "the certificate");
+    tell(certificate.data().size() > 100 && certificate.data().text().substr(certificate.data().size() - 4) == "mine",
+        "the certificate");
     tell(playback.get_license(fairplay).data().text() == "CKC1 mine", "the licence that the last hook made");
-    tell(sent("license", "\"X-Story\", \"functions\"") == 1 && sent("license", "YW5vdGhlciBTUEM=") == 1, "the head-end saw headers and body of the hooks");
+    tell(sent("license", "\"X-Story\", \"functions\"") == 1 && sent("license", "YW5vdGhlciBTUEM=") == 1,
+        "the head-end saw headers and body of the hooks");
     tell(asked == 6, "all six were asked, with what belongs to it: %d", asked.load());
     std::atomic<int> told{0};
-    playback.request_content_id("skd://one", [&, w](usher::playback_ref, const usher::response_info &info, uint64_t tag) {
-      told += info.data.text() == "id of one" && tag == 7;
-    });
+    playback.request_content_id(
+        "skd://one", [&, w](usher::playback_ref, const usher::response_info &info, uint64_t tag) {
+          told += info.data.text() == "id of one" && tag == 7;
+        });
     tell(until([&] { return told == 1; }), "asked for with a function: the content identifier comes");
     delegate.clear_hooks();
-    throws(usher::status::state, [&] { return playback.get_license(fairplay); }, "cleared: no URL is left");
-    throws(usher::status::invalid_argument, [&] { usher::delegate_hooks bad; bad.scheme = std::string("a\0b", 3); delegate.set_hooks(bad); }, "a scheme with a NUL");
-    throws(usher::status::invalid_argument, [&] { usher::delegate_hooks bad; bad.scheme = "no scheme", bad.license = [w](usher::hook_request) {}; delegate.set_hooks(bad); },
-           "a scheme that is none");
+    throws(
+        usher::status::state, [&] { return playback.get_license(fairplay); }, "cleared: no URL is left");
+    throws(
+        usher::status::invalid_argument,
+        [&] {
+          usher::delegate_hooks bad;
+          bad.scheme = std::string("a\0b", 3);
+          delegate.set_hooks(bad);
+        },
+        "a scheme with a NUL");
+    throws(
+        usher::status::invalid_argument,
+        [&] {
+          usher::delegate_hooks bad;
+          bad.scheme = "no scheme", bad.license = [w](usher::hook_request) {};
+          delegate.set_hooks(bad);
+        },
+        "a scheme that is none");
   }
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
 }
 
 /* A class of the host, as it would have derived from the SDK's common delegate. */
 class my_delegate : public usher::common_delegate {
- public:
+public:
   ~my_delegate() override {
     for (auto &thread : threads_) thread.join();
   }
   std::string scheme() const override { return "abc"; }
   void http_headers(usher::headers_request request) override {
     std::lock_guard<std::mutex> hold(lock_);
-    threads_.emplace_back([question = std::move(request)]() mutable { question.answer(std::string("nv-authorizations: ") + free_token() + "\nX-Story: class"); });
+    threads_.emplace_back([question = std::move(request)]() mutable {
+      question.answer(std::string("nv-authorizations: ") + free_token() + "\nX-Story: class");
+    });
   }
   void license(usher::hook_request request) override {
     if (request.http_status() == 200) licences++;
@@ -111,7 +152,7 @@ class my_delegate : public usher::common_delegate {
   }
   std::atomic<int> licences{0};
 
- private:
+private:
   witness alive_;
   std::mutex lock_;
   std::vector<std::thread> threads_;
@@ -126,12 +167,18 @@ void hooks_as_a_class() {
     usher::playback_options item;
     item.delegate = &delegate;
     auto playback = player.play(item);
-    tell(playback.get_license(fairplay).data().size() == 36, "a class: its headers, from another thread; the rest is built in");
+    tell(playback.get_license(fairplay).data().size() == 36,
+        "a class: its headers, from another thread; the rest is built in");
     tell(mine->licences == 1 && sent("license", "\"X-Story\", \"class\"") == 1, "the head-end saw its header");
     tell(playback.get_certificate().data().size() > 100, "the built-in certificate");
     tell(playback.get_content_id("abc://one").data().text() == "one", "its scheme is stripped");
-    throws(usher::status::invalid_argument, [&] { return context.new_common_delegate({}, std::shared_ptr<usher::common_delegate>()); }, "a class that is none");
-    throws(usher::status::invalid_argument, [&] { delegate.set_hooks(std::shared_ptr<usher::common_delegate>()); }, "set_hooks with none");
+    throws(
+        usher::status::invalid_argument,
+        [&] { return context.new_common_delegate({}, std::shared_ptr<usher::common_delegate>()); },
+        "a class that is none");
+    throws(
+        usher::status::invalid_argument, [&] { delegate.set_hooks(std::shared_ptr<usher::common_delegate>()); },
+        "set_hooks with none");
     auto ssp = context.new_ssp_delegate(server());
     ssp.set_hooks(mine);
     tell(alive == 1, "one object for both delegates");
@@ -148,27 +195,39 @@ void hooks_that_fail() {
   usher::delegate_hooks hooks;
   hooks.http_headers = [](usher::headers_request request) { request.refuse(); };
   delegate.set_hooks(hooks);
-  throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "a headers hook that declines");
+  throws(
+      usher::status::declined, [&] { return playback.get_license(fairplay); }, "a headers hook that declines");
   hooks.http_headers = [](usher::headers_request) { throw std::runtime_error("hook"); };
   delegate.set_hooks(hooks);
-  throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws");
+  throws(
+      usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws");
   tell(context.take_exception() != nullptr, "its exception is kept");
-  struct slow { ~slow() { std::this_thread::sleep_for(50ms); } };
+  struct slow {
+    ~slow() { std::this_thread::sleep_for(50ms); }
+  };
   const auto thrower = [](usher::headers_request) { throw std::runtime_error("hook"); };
-  hooks.http_headers = [&](usher::headers_request request) { slow on_the_way_out; thrower(std::move(request)); };
-  delegate.set_hooks(hooks);
-  throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws, and is slow to leave");
-  tell(context.take_exception() != nullptr, "its exception is kept before anybody is told");
   hooks.http_headers = [&](usher::headers_request request) {
-    try { thrower(std::move(request)); } catch (const std::runtime_error &) {}
+    slow on_the_way_out;
+    thrower(std::move(request));
   };
   delegate.set_hooks(hooks);
-  throws(usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that catches what it throws");
+  throws(
+      usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws, and is slow to leave");
+  tell(context.take_exception() != nullptr, "its exception is kept before anybody is told");
+  hooks.http_headers = [&](usher::headers_request request) {
+    try {
+      thrower(std::move(request));
+    } catch (const std::runtime_error &) {}
+  };
+  delegate.set_hooks(hooks);
+  throws(
+      usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that catches what it throws");
   tell(context.take_exception() == nullptr, "has none to keep");
   hooks.http_headers = nullptr;
   hooks.license_body = [](usher::hook_request) {};
   delegate.set_hooks(hooks);
-  throws(usher::status::callback, [&] { return playback.get_license(fairplay); }, "a body hook that lets its question go");
+  throws(
+      usher::status::callback, [&] { return playback.get_license(fairplay); }, "a body hook that lets its question go");
   tell(requests("license") == before, "nothing of it was sent");
 }
 
@@ -189,16 +248,26 @@ void ssp_v2() {
   const int setups = requests("setup");
   {
     auto playback = player.play(item_of(delegate));
-    tell(playback.state() == usher::session_state::pending && held() == 0, "SSP V2: no session before the first licence");
+    tell(playback.state() == usher::session_state::pending && held() == 0,
+        "SSP V2: no session before the first licence");
     tell(playback.get_license(widevine).info().period == 1s && held() == 1, "the licence opens it");
-    tell(until([&] { return started == 1; }) && requests("setup") == setups, "SESSION_STARTED, without a set-up request");
+    tell(until([&] { return started == 1; }) && requests("setup") == setups,
+        "SESSION_STARTED, without a set-up request");
     playback.close();
     playback.wait_closed(5s);
     tell(held() == 0, "closed: torn down");
   }
   auto playback = player.play(item_of(delegate, 0, free_token()));
-  tell(playback.get_license(widevine).data().size() > 0 && until([&] { return without == 1; }), "a content that needs none: NO_SESSION");
-  throws(usher::status::invalid_argument, [&] { auto bad = options; bad.period_field = std::string("a\0b", 3); return context.new_ssp_v2_delegate(bad); }, "a field with a NUL");
+  tell(playback.get_license(widevine).data().size() > 0 && until([&] { return without == 1; }),
+      "a content that needs none: NO_SESSION");
+  throws(
+      usher::status::invalid_argument,
+      [&] {
+        auto bad = options;
+        bad.period_field = std::string("a\0b", 3);
+        return context.new_ssp_v2_delegate(bad);
+      },
+      "a field with a NUL");
 }
 
 void multi_instance() {
@@ -210,10 +279,15 @@ void multi_instance() {
   const auto tokens = delegate.tokens();
   tokens.set("one", content_token());
   tokens.set("two", content_token());
-  tell(tokens.size() == 2 && tokens.contains("one") && !tokens.contains("three") && tokens.get("two").data().text() == content_token(), "a token map");
-  throws(usher::status::no_token, [&] { return tokens.get("three"); }, "a token that is not in it");
-  throws(usher::status::invalid_argument, [&] { tokens.set("", "x"); }, "an empty content identifier");
-  throws(usher::status::invalid_argument, [&] { tokens.set("three", std::string_view("a\0b", 3)); }, "a token with a NUL");
+  tell(tokens.size() == 2 && tokens.contains("one") && !tokens.contains("three") &&
+           tokens.get("two").data().text() == content_token(),
+      "a token map");
+  throws(
+      usher::status::no_token, [&] { return tokens.get("three"); }, "a token that is not in it");
+  throws(
+      usher::status::invalid_argument, [&] { tokens.set("", "x"); }, "an empty content identifier");
+  throws(
+      usher::status::invalid_argument, [&] { tokens.set("three", std::string_view("a\0b", 3)); }, "a token with a NUL");
   auto screen = context.new_player(), inset = context.new_player();
   usher::playback_options first, second;
   first.delegate = second.delegate = &delegate;
@@ -223,12 +297,14 @@ void multi_instance() {
   main_picture.wait_session();
   preview.wait_session();
   tell(held() == 2, "two streams at once, each with its session");
-  throws(usher::status::full, [&] { tokens.set("three", content_token()); }, "a third token, where both are held");
+  throws(
+      usher::status::full, [&] { tokens.set("three", content_token()); }, "a third token, where both are held");
   tell(tokens.remove("one") && !tokens.remove("one"), "removed, once");
   tokens.clear();
   tell(tokens.size() == 0 && preview.get_license(widevine).data().size() == 36, "cleared: who plays goes on");
   auto other = context.new_ssp_delegate(server());
-  throws(usher::status::state, [&] { return other.tokens().size(); }, "the map of a delegate without one");
+  throws(
+      usher::status::state, [&] { return other.tokens().size(); }, "the map of a delegate without one");
 }
 
 void of_a_playback() {
@@ -242,10 +318,13 @@ void of_a_playback() {
   usher::playback_options item;
   item.delegate = &delegate;
   auto playback = player.play(item);
-  throws(usher::status::invalid_argument, [&] { playback.set_content_token(std::string_view("a\0b", 3)); }, "a late token with a NUL");
+  throws(
+      usher::status::invalid_argument, [&] { playback.set_content_token(std::string_view("a\0b", 3)); },
+      "a late token with a NUL");
   playback.set_content_token(content_token());
   playback.wait_session();
-  throws(usher::status::state, [&] { playback.set_content_token(content_token()); }, "a second token");
+  throws(
+      usher::status::state, [&] { playback.set_content_token(content_token()); }, "a second token");
   tell(held() == 1, "a token that came late");
   playback.suspend();
   playback.resume();
@@ -257,13 +336,16 @@ void of_a_playback() {
   item.clear = true;
   auto clear = player.play(item);
   clear.wait_session();
-  tell(clear.state() == usher::session_state::none && until([] { return held() == 0; }), "a clear item: no session, and the earlier one is torn down");
+  tell(clear.state() == usher::session_state::none && until([] { return held() == 0; }),
+      "a clear item: no session, and the earlier one is torn down");
   usher::error_detail limit(usher::status::limit);
   limit.origin = usher::origin::ssm;
   limit.operation = usher::operation::setup;
   limit.service_code = 1007;
   const auto codes = usher::legacy_codes(limit);
-  tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 && usher::explain(limit).source[0], "codes of other players, and the source");
+  tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 &&
+           usher::explain(limit).source[0],
+      "codes of other players, and the source");
 }
 
 } // namespace

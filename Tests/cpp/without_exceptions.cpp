@@ -17,7 +17,8 @@ class host_delegate : public usher::common_delegate {
     tell(none.status() == usher::status::state, "no URL is built in: %s", none.error().message.c_str());
     const auto refused = request.answer("no URL");
     const auto taken = request.answer(enforced_url());
-    tell(refused.status() == usher::status::invalid_argument && taken.ok() && taken.value(), "a hook's answers are results");
+    tell(refused.status() == usher::status::invalid_argument && taken.ok() && taken.value(),
+        "a hook's answers are results");
   }
 };
 
@@ -33,7 +34,8 @@ void other_delegates(const usher::context &context, const usher::player &player)
   tell(!size && size.status() == usher::status::state, "a common delegate has no token map");
   tell(common.value().tokens().contains("one").status() == usher::status::state, "as its other functions say");
   tell(!context.new_customer_delegate({}).ok(), "a customer delegate without callbacks");
-  tell(!context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
+  tell(
+      !context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
 }
 
 } // namespace
@@ -43,7 +45,8 @@ int main() {
   tell(made.ok(), "a context is made");
   usher::context context = std::move(made).value();
   auto none = context.new_ssp_delegate({});
-  tell(!none && none.status() == usher::status::invalid_argument && !none.error().message.empty(), "a delegate without a URL: %s", none.error().message.c_str());
+  tell(!none && none.status() == usher::status::invalid_argument && !none.error().message.empty(),
+      "a delegate without a URL: %s", none.error().message.c_str());
   tell(none.code() == usher::status::invalid_argument, "as an error code");
   usher::ssp_options server;
   server.license_url = license_url();
@@ -51,7 +54,8 @@ int main() {
   auto delegate = context.new_ssp_delegate(server);
   tell(delegate.ok() && context.set_delegate(delegate.value()).ok(), "a delegate");
   auto player = context.new_player();
-  tell(context.add_observer([](const usher::event &) { throw std::runtime_error("kept"); }).ok(), "an observer that throws all the same");
+  tell(context.add_observer([](const usher::event &) { throw std::runtime_error("kept"); }).ok(),
+      "an observer that throws all the same");
   usher::playback_options item;
   item.content_token = content_token();
   auto playback = player.value().play(item);
@@ -59,7 +63,8 @@ int main() {
   tell(licence.ok() && licence.value().data().size() == 36, "a licence");
   fault(R"({"route":"license","fault":{"kind":"status","status":503}})");
   auto failed_one = playback.value().get_license({usher::key_system::widevine, "challenge"});
-  tell(!failed_one && failed_one.error().http_status == 503, "an error in full: %s", failed_one.error().message.c_str());
+  tell(
+      !failed_one && failed_one.error().http_status == 503, "an error in full: %s", failed_one.error().message.c_str());
   tell(usher::attempt([&] { return playback.value().close(); }).ok(), "attempt() is the call itself");
   other_delegates(context, player.value());
   auto open = context.close();

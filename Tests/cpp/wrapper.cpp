@@ -11,18 +11,24 @@ namespace {
 void texts() {
   tell(std::string(usher::version()) == usher_version(), "version");
   tell(std::string(usher::status_name(usher::status::limit)) == "USHER_E_LIMIT", "status_name");
-  tell(usher::status_message(usher::status::limit)[0] && usher::origin_name(usher::origin::ssm)[0] && usher::operation_name(usher::operation::setup)[0], "messages");
+  tell(usher::status_message(usher::status::limit)[0] && usher::origin_name(usher::origin::ssm)[0] &&
+           usher::operation_name(usher::operation::setup)[0],
+      "messages");
   tell(std::string(usher::event_name(usher::event_type::license)) == "LICENSE", "event_name");
   tell(usher::api() && usher::api()->struct_size >= sizeof(usher_api) && !usher::api(99), "api");
   std::error_code code = usher::status::limit;
-  tell(code.category() == usher::category() && code.value() == USHER_E_LIMIT && !code.message().empty(), "statuses are error codes: %s", code.message().c_str());
+  tell(code.category() == usher::category() && code.value() == USHER_E_LIMIT && !code.message().empty(),
+      "statuses are error codes: %s", code.message().c_str());
   usher::error_detail limit(usher::status::limit);
   limit.origin = usher::origin::ssm;
   limit.service_code = 1007;
   tell(usher::explain(limit).known == 1, "explain");
   const std::vector<uint8_t> bytes{1, 2, 3};
-  tell(usher::bytes_view(bytes).size() == 3 && usher::bytes_view("abc").text() == "abc" && usher::bytes_view().empty(), "bytes_view");
-  tell(usher::detail::ms32(-5ms) == 1 && usher::detail::ms32(24h * 365) == USHER_OFF - 1 && usher::detail::ms32(usher::off) == USHER_OFF, "times are cut");
+  tell(usher::bytes_view(bytes).size() == 3 && usher::bytes_view("abc").text() == "abc" && usher::bytes_view().empty(),
+      "bytes_view");
+  tell(usher::detail::ms32(-5ms) == 1 && usher::detail::ms32(24h * 365) == USHER_OFF - 1 &&
+           usher::detail::ms32(usher::off) == USHER_OFF,
+      "times are cut");
 }
 
 void story() {
@@ -52,32 +58,42 @@ void story() {
     auto licence = playback.get_license(widevine);
     tell(licence.data().size() == 36 && licence.data().text().substr(0, 4) == "WVL1", "the licence's bytes");
     const auto info = licence.info();
-    tell(info.period == 1s && info.renewal == usher::renew_type::heartbeat && !info.error, "how the session is kept alive");
+    tell(info.period == 1s && info.renewal == usher::renew_type::heartbeat && !info.error,
+        "how the session is kept alive");
     auto moved = std::move(licence);
-    tell(!licence.handle() && licence.data().empty() && moved.data().size() == 36, "a response moves"); // NOLINT: looked at after the move on purpose
+    tell(!licence.handle() && licence.data().empty() && moved.data().size() == 36,
+        "a response moves"); // NOLINT: looked at after the move on purpose
     tell(playback.get_certificate(5s).data().size() > 100, "a certificate");
     playback.request_license(widevine, [&, w](usher::playback_ref of, const usher::response_info &got, uint64_t tag) {
       licences += of == playback && got.data.size() == 36 && tag == 7;
     });
-    playback.request_certificate([&, w](usher::playback_ref, const usher::response_info &got, uint64_t) { certificates += !got.data.empty(); });
+    playback.request_certificate(
+        [&, w](usher::playback_ref, const usher::response_info &got, uint64_t) { certificates += !got.data.empty(); });
     tell(until([&] { return licences == 1 && certificates == 1; }), "asked for with functions: both come");
     context.settle(5s);
     const auto pending = context.pending();
     tell(pending.transfers == 0 && pending.next_timer && *pending.next_timer <= 1s, "pending: the next beat");
-    throws(usher::status::state, [&] { context.advance(1ms); }, "advance on the system clock");
-    throws(usher::status::state, [&] { context.jump(1ms); }, "jump on the system clock");
-    throws(usher::status::state, [&] { return context.pump(); }, "pump in threaded mode");
-    throws(usher::status::state, [&] { return context.pump_fd(); }, "pump_fd in threaded mode");
+    throws(
+        usher::status::state, [&] { context.advance(1ms); }, "advance on the system clock");
+    throws(
+        usher::status::state, [&] { context.jump(1ms); }, "jump on the system clock");
+    throws(
+        usher::status::state, [&] { return context.pump(); }, "pump in threaded mode");
+    throws(
+        usher::status::state, [&] { return context.pump_fd(); }, "pump_fd in threaded mode");
     playback.close();
     playback.wait_closed(5s);
     tell(held() == 0, "closed: none is held");
     player.stop();
     context.clear_delegate();
-    throws(usher::status::no_delegate, [&] { return player.play({}); }, "play without a delegate");
+    throws(
+        usher::status::no_delegate, [&] { return player.play({}); }, "play without a delegate");
     context.remove_observer(id);
-    throws(usher::status::invalid_argument, [&] { context.remove_observer(id); }, "an observer removed twice");
+    throws(
+        usher::status::invalid_argument, [&] { context.remove_observer(id); }, "an observer removed twice");
     tell(context.close() == 0, "closed: nothing stays open");
-    throws(usher::status::closed, [&] { return context.new_player(); }, "a player of a closed context");
+    throws(
+        usher::status::closed, [&] { return context.new_player(); }, "a player of a closed context");
   }
   tell(events >= 4 && tagged && lines > 0, "events and log lines came: %d, %d", events.load(), lines.load());
   tell(alive == 1, "every captured object is gone: %d left", alive.load() - 1);
@@ -92,7 +108,8 @@ void ownership() {
   {
     usher::context first, context = std::move(first);
     tell(!first && context, "a context moves"); // NOLINT
-    throws(usher::status::invalid_handle, [&] { return first.new_player(); }, "a moved-from context is none");
+    throws(
+        usher::status::invalid_handle, [&] { return first.new_player(); }, "a moved-from context is none");
     delegate = context.new_ssp_delegate(server());
     player = context.new_player();
     auto item = item_of(delegate);
@@ -103,21 +120,53 @@ void ownership() {
     playback.wait_session();
     tell(held() == 1, "after a zap one session is held");
   } // the context goes first
-  throws(usher::status::invalid_handle, [&] { playback.close(); }, "a playback of a freed context");
-  throws(usher::status::invalid_handle, [&] { return player.play({}); }, "a player of a freed context");
-  throws(usher::status::invalid_handle, [&] { delegate.set_token_callback([w](usher::token_request) {}); }, "a delegate of a freed context");
+  throws(
+      usher::status::invalid_handle, [&] { playback.close(); }, "a playback of a freed context");
+  throws(
+      usher::status::invalid_handle, [&] { return player.play({}); }, "a player of a freed context");
+  throws(
+      usher::status::invalid_handle, [&] { delegate.set_token_callback([w](usher::token_request) {}); },
+      "a delegate of a freed context");
   tell(alive == 1, "what failing calls were given is gone too: %d left", alive.load() - 1);
-  throws(usher::status::invalid_handle, [w] { usher::playback_ref().request_license(widevine, [w](usher::playback_ref, const usher::response_info &, uint64_t) {}); }, "no playback");
-  throws(usher::status::invalid_argument, [] { usher::context c; return c.add_observer(nullptr); }, "an observer that is none");
-  throws(usher::status::invalid_argument, [] { usher::context_options o; o.proxy = std::string("a\0b", 3); return usher::context(o); }, "a NUL inside a text");
-  throws(usher::status::invalid_argument, [] { usher::context c; auto s = server(); s.extra_headers = std::string("A: b\0", 5); return c.new_ssp_delegate(s); }, "in headers");
+  throws(
+      usher::status::invalid_handle,
+      [w] {
+        usher::playback_ref().request_license(
+            widevine, [w](usher::playback_ref, const usher::response_info &, uint64_t) {});
+      },
+      "no playback");
+  throws(
+      usher::status::invalid_argument,
+      [] {
+        usher::context c;
+        return c.add_observer(nullptr);
+      },
+      "an observer that is none");
+  throws(
+      usher::status::invalid_argument,
+      [] {
+        usher::context_options o;
+        o.proxy = std::string("a\0b", 3);
+        return usher::context(o);
+      },
+      "a NUL inside a text");
+  throws(
+      usher::status::invalid_argument,
+      [] {
+        usher::context c;
+        auto s = server();
+        s.extra_headers = std::string("A: b\0", 5);
+        return c.new_ssp_delegate(s);
+      },
+      "in headers");
   {
     usher::context c;
     auto d = c.new_ssp_delegate(server());
     auto p = c.new_player();
     auto item = item_of(d);
     item.content_token = std::string("a\0b", 3);
-    throws(usher::status::invalid_argument, [&] { return p.play(item); }, "in a token");
+    throws(
+        usher::status::invalid_argument, [&] { return p.play(item); }, "in a token");
     usher_player *raw = p.release();
     tell(!p && usher_player_free(raw) == USHER_OK, "a released handle is its new owner's");
     usher::context adopted = usher::context::adopt(c.release());
@@ -138,9 +187,11 @@ void errors() {
     tell(false, "a licence server that answers 503 throws");
   } catch (const usher::error &e) {
     const auto &d = e.detail();
-    tell(d.status == usher::status::http && d.http_status == 503 && d.origin == usher::origin::license && d.operation == usher::operation::license, "the error in full: %s",
-         e.what());
-    tell(e.code() == usher::status::http && e.status() == usher::status::http && std::string(e.what()) == d.message, "and as a std::system_error");
+    tell(d.status == usher::status::http && d.http_status == 503 && d.origin == usher::origin::license &&
+             d.operation == usher::operation::license,
+        "the error in full: %s", e.what());
+    tell(e.code() == usher::status::http && e.status() == usher::status::http && std::string(e.what()) == d.message,
+        "and as a std::system_error");
     usher::error copy = e;
     tell(copy.detail().http_status == 503, "which can be copied");
   }
@@ -176,18 +227,24 @@ void answer_later() {
       threads.emplace_back([question = std::move(request)]() mutable {
         if (question.key_system() != usher::key_system::fairplay) tell(false, "the key system is told");
         auto empty = usher::attempt([&] { return question.answer(usher::bytes_view()); });
-        if (empty.status() != usher::status::invalid_argument || !question) tell(false, "a payload of no bytes leaves the question open");
+        if (empty.status() != usher::status::invalid_argument || !question)
+          tell(false, "a payload of no bytes leaves the question open");
         if (!question.answer("fresh")) tell(false, "the payload is taken");
       });
     };
-    item.renewed = [&, w](usher::playback_ref, const usher::response_info &info, uint64_t) { renewed += info.data.size() == 36; };
+    item.renewed = [&, w](usher::playback_ref, const usher::response_info &info, uint64_t) {
+      renewed += info.data.size() == 36;
+    };
     auto player = context.new_player();
     auto playback = player.play(item);
     until(asked);
     {
       std::lock_guard<std::mutex> hold(lock);
-      throws(usher::status::invalid_argument, [&] { return kept->answer("two\nlines"); }, "a token of two lines");
-      throws(usher::status::invalid_argument, [&] { return kept->answer(std::string_view("a\0b", 3)); }, "a token with a NUL");
+      throws(
+          usher::status::invalid_argument, [&] { return kept->answer("two\nlines"); }, "a token of two lines");
+      throws(
+          usher::status::invalid_argument, [&] { return kept->answer(std::string_view("a\0b", 3)); },
+          "a token with a NUL");
       tell(static_cast<bool>(*kept) && kept->playback() == playback, "the question stays open");
       tell(kept->answer(content_token()) && !*kept, "the token, later");
       tell(!kept->answer(content_token()), "a second answer is too late");
@@ -196,7 +253,8 @@ void answer_later() {
     tell(until([&] { return renewed == 1; }, 8000), "the payload, from a thread of its own: renewed");
     kept.reset();
     auto second = context.new_player().play(item); // the player is gone at once
-    throws(usher::status::closed, [&] { second.wait_session(5s); }, "a player freed at once stops its playback");
+    throws(
+        usher::status::closed, [&] { second.wait_session(5s); }, "a player freed at once stops its playback");
     second.wait_closed(5s);
     context.settle(5s);
     drop();
@@ -204,7 +262,8 @@ void answer_later() {
     auto third = screen.play(item);
     until(asked);
     drop();
-    throws(usher::status::no_token, [&] { third.wait_session(5s); }, "a question destroyed unanswered says: none");
+    throws(
+        usher::status::no_token, [&] { third.wait_session(5s); }, "a question destroyed unanswered says: none");
     auto fourth = screen.play(item);
     until(asked);
     usher_completion id = kept->release();
@@ -227,11 +286,14 @@ void exceptions_in_callbacks() {
     item.delegate = &delegate;
     auto player = context.new_player();
     auto playback = player.play(item);
-    throws(usher::status::no_token, [&] { playback.wait_session(5s); }, "a token callback that throws answers: none");
+    throws(
+        usher::status::no_token, [&] { playback.wait_session(5s); }, "a token callback that throws answers: none");
     until([&] { return context.pending().callbacks == 0; });
-    tell(context.take_exception() != nullptr && context.take_exception() == nullptr, "the first exception is kept, and handed out once");
+    tell(context.take_exception() != nullptr && context.take_exception() == nullptr,
+        "the first exception is kept, and handed out once");
     playback = player.play(item_of(delegate));
-    playback.request_license(widevine, [w](usher::playback_ref, const usher::response_info &, uint64_t) { throw std::logic_error("licence"); });
+    playback.request_license(widevine,
+        [w](usher::playback_ref, const usher::response_info &, uint64_t) { throw std::logic_error("licence"); });
     until([&] { return context.pending().callbacks == 0 && requests("license") > 0; });
   }
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
@@ -257,13 +319,12 @@ void pumped() {
     for (int tries = 0; tries < 2500 * patience() && !thrown; tries++) {
       try {
         context.pump();
-      } catch (const std::runtime_error &e) {
-        thrown = std::string(e.what()) == "thrown in a pump";
-      }
+      } catch (const std::runtime_error &e) { thrown = std::string(e.what()) == "thrown in a pump"; }
       std::this_thread::sleep_for(2ms);
     }
     tell(thrown && events > 0, "pump() throws what a callback threw");
-    throws(usher::status::would_deadlock, [&] { return context.close(); }, "close on the pumping thread");
+    throws(
+        usher::status::would_deadlock, [&] { return context.close(); }, "close on the pumping thread");
   }
   auto own = std::make_unique<usher::context>([] {
     usher::context_options options;
@@ -285,7 +346,8 @@ void virtual_time() {
   usher::context context(options);
   context.advance(1min, 1s);
   context.jump(1h);
-  tell(context.pending().now == 61min && !context.pending().next_timer, "time is moved by hand: %lld min", static_cast<long long>(context.pending().now / 1min));
+  tell(context.pending().now == 61min && !context.pending().next_timer, "time is moved by hand: %lld min",
+      static_cast<long long>(context.pending().now / 1min));
 }
 
 } // namespace

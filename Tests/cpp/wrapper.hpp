@@ -48,14 +48,16 @@ MAY_BE_UNUSED usher::ssp_options server(const char *url = license_url()) {
   options.certificate_url = certificate_url();
   return options;
 }
-MAY_BE_UNUSED usher::playback_options item_of(const usher::delegate &delegate, uint64_t tag = 0, const char *token = content_token()) {
+MAY_BE_UNUSED usher::playback_options item_of(
+    const usher::delegate &delegate, uint64_t tag = 0, const char *token = content_token()) {
   usher::playback_options item;
   item.delegate = &delegate;
   item.content_token = token;
   item.tag = tag;
   return item;
 }
-MAY_BE_UNUSED const usher::license_request widevine{usher::key_system::widevine, "challenge"}, fairplay{usher::key_system::fairplay, "SPC", usher::license_type::request, 0ms, "skd://one"};
+MAY_BE_UNUSED const usher::license_request widevine{usher::key_system::widevine, "challenge"},
+    fairplay{usher::key_system::fairplay, "SPC", usher::license_type::request, 0ms, "skd://one"};
 
 } // namespace
 

@@ -43,17 +43,26 @@ def headers() -> str:
 def quotes() -> None:
     for language, file in QUOTED.items():
         text = (ROOT / file).read_text(encoding="utf-8")
-        claim(f"README quotes {file} exactly", [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"])
+        claim(
+            f"README quotes {file} exactly",
+            [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"],
+        )
     stories = "".join(text_of(path) for path in (ROOT / "bindings" / "python" / "tests" / "stories").glob("test_*.py"))
     page = ROOT / "docs" / "testing.md"
-    claim("docs/testing.md quotes a story that is there", [block.split("(")[0] for block in blocks(page, "python") if block not in stories])
+    claim(
+        "docs/testing.md quotes a story that is there",
+        [block.split("(")[0] for block in blocks(page, "python") if block not in stories],
+    )
 
 
 def links() -> None:
     for page in PAGES:
         targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text_of(page))
         local = [target for target in targets if "://" not in target]
-        claim(f"{page.relative_to(ROOT)}: its {len(local)} links lead somewhere", [target for target in local if not (page.parent / target).exists()])
+        claim(
+            f"{page.relative_to(ROOT)}: its {len(local)} links lead somewhere",
+            [target for target in local if not (page.parent / target).exists()],
+        )
 
 
 def paths() -> None:
@@ -62,34 +71,53 @@ def paths() -> None:
     for page in PAGES:
         named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", text_of(page)))
         ours = {name for name in named if name.split("/")[0] in tops}
-        claim(f"{page.relative_to(ROOT)}: the {len(ours)} paths it names are there", sorted(name for name in ours if not (ROOT / name).exists()))
+        claim(
+            f"{page.relative_to(ROOT)}: the {len(ours)} paths it names are there",
+            sorted(name for name in ours if not (ROOT / name).exists()),
+        )
 
 
 def names() -> None:
     """A usher_... or USHER_... that is not in a header, a script or the bindings was renamed, or never was."""
-    folders = [ROOT / name for name in ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")]
+    folders = [
+        ROOT / name for name in ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
+    ]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     texts = [headers(), *map(text_of, [*sources, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift"])]
     known = {name for text in texts for name in re.findall(r"\b(?:usher|USHER)_\w+", text)}
     for page in PAGES:
-        said = set(re.findall(r"\b(?:usher|USHER)_\w*[A-Za-z0-9]\b", re.sub(r"\b(?:usher|USHER)_\w*_\*", "", text_of(page))))
+        said = set(
+            re.findall(r"\b(?:usher|USHER)_\w*[A-Za-z0-9]\b", re.sub(r"\b(?:usher|USHER)_\w*_\*", "", text_of(page)))
+        )
         claim(f"{page.relative_to(ROOT)}: the {len(said)} usher_ names it says exist", sorted(said - known))
 
 
 def ledger() -> None:
     """docs/api-changes.md names every function, structure and callback type of the headers."""
     text = headers()
-    public = set(re.findall(r"^USHER_API [^(]*?\b(usher_\w+)\(", text, re.M)) | set(re.findall(r"^\} (usher_\w+);", text, re.M))
+    public = set(re.findall(r"^USHER_API [^(]*?\b(usher_\w+)\(", text, re.M)) | set(
+        re.findall(r"^\} (usher_\w+);", text, re.M)
+    )
     public |= set(re.findall(r"\(\*(usher_\w+_fn)\)", text))
     page = (ROOT / "docs" / "api-changes.md").read_text(encoding="utf-8")
-    claim(f"docs/api-changes.md has the {len(public)} names of the headers", sorted(public - set(re.findall(r"usher_\w+", page))))
+    claim(
+        f"docs/api-changes.md has the {len(public)} names of the headers",
+        sorted(public - set(re.findall(r"usher_\w+", page))),
+    )
     text = "\n".join(map(text_of, sorted((ROOT / "include" / "usher" / "hpp").glob("*.hpp"))))
     text = re.sub(r"^namespace (detail|words) \{.*?^\} // namespace \1$", "", text, flags=re.M | re.S)
-    public = set(re.findall(r"^(?:class|struct|enum class|using|namespace) (?:\[\[nodiscard\]\] )?(\w+)(?: [={:]| final)", text, re.M))
+    public = set(
+        re.findall(
+            r"^(?:class|struct|enum class|using|namespace) (?:\[\[nodiscard\]\] )?(\w+)(?: [={:]| final)", text, re.M
+        )
+    )
     public |= set(re.findall(r"^(?:inline (?:constexpr )?[\w:&*<> ]+?[ &*]|auto )(\w+)[({]", text, re.M))
     entry = next((line for line in page.split("\n- ") if line.startswith("`usher.hpp`")), "")
     said = set(re.findall(r"`(\w+)`", entry))
-    claim(f"docs/api-changes.md has the {len(public - {'usher', 'std'})} names of usher.hpp", sorted(public - said - {"usher", "std"}))
+    claim(
+        f"docs/api-changes.md has the {len(public - {'usher', 'std'})} names of usher.hpp",
+        sorted(public - said - {"usher", "std"}),
+    )
     claim("docs/api-changes.md says nothing of usher.hpp that is not in it", sorted(said - public - {"usher"}))
 
 
@@ -109,7 +137,10 @@ def options() -> None:
             compared += 1
             if bracket != default:
                 wrong.append(f"{field}: the header says {default}, the page {bracket}")
-    claim(f"docs/protocol.md has the header's defaults, where it says one of the {compared}", wrong if compared else ["none was compared"])
+    claim(
+        f"docs/protocol.md has the header's defaults, where it says one of the {compared}",
+        wrong if compared else ["none was compared"],
+    )
 
 
 def references() -> None:
@@ -117,12 +148,23 @@ def references() -> None:
     headings = {page.name: re.findall(r"^#+ (.*)$", text_of(page), re.M) for page in PAGES}
     explained = text_of(ROOT / "docs" / "conformance.md").partition("\n## ")[0]
     folders = [ROOT / name for name in ("bindings/python", "Sources", "Tests", "include", "examples", "scripts")]
-    code = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".swift", ".c", ".h", ".hpp", ".cpp")]
+    code = [
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".swift", ".c", ".h", ".hpp", ".cpp")
+    ]
     found, wrong = 0, []
     for path in sorted(set(code) - {Path(__file__).resolve()}):
         text = text_of(path)
-        cited = {f"{page}: {heading}": heading in headings.get(page, []) for page, heading in re.findall(r"([\w-]+\.md): ([A-Z][^;)\"]*)", text)}
-        cited |= {name: name in explained for name in re.findall(r"\b(?:SSM v1|SSM V2|multi-instance|customer SSM|loader) page\b", text)}
+        cited = {
+            f"{page}: {heading}": heading in headings.get(page, [])
+            for page, heading in re.findall(r"([\w-]+\.md): ([A-Z][^;)\"]*)", text)
+        }
+        cited |= {
+            name: name in explained
+            for name in re.findall(r"\b(?:SSM v1|SSM V2|multi-instance|customer SSM|loader) page\b", text)
+        }
         cited |= dict.fromkeys(re.findall(r"\b[Pp]rotocol §?\d[\d.]*|\(S\d\b[^)]*\)|§ ?\d[\d.]*", text), False)
         found += len(cited)
         wrong += [f"{path.relative_to(ROOT)}: {name}" for name, leads in cited.items() if not leads]
@@ -131,7 +173,11 @@ def references() -> None:
 
 def no_machine() -> None:
     """Nothing names a folder of one machine."""
-    pages = [*PAGES, *(ROOT / name for name in ("Makefile", "CMakeLists.txt", "Package.swift", ".ci/run")), *(ROOT / "scripts").glob("*")]
+    pages = [
+        *PAGES,
+        *(ROOT / name for name in ("Makefile", "CMakeLists.txt", "Package.swift", ".ci/run")),
+        *(ROOT / "scripts").glob("*"),
+    ]
     found = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in pages

@@ -87,7 +87,9 @@ def swift(path: Path) -> File:
 def python(path: Path) -> File:
     """test_ functions of the module; parameters are not told apart."""
     module = ".".join(path.relative_to(PYTHON.parent).with_suffix("").parts)
-    found = File(path, {"headend": "head-end", "faults": "faults", "security": "security"}.get(path.parent.name, "Python"))
+    found = File(
+        path, {"headend": "head-end", "faults": "faults", "security": "security"}.get(path.parent.name, "Python")
+    )
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
             found.tests[node.name] = [f"{module}.{node.name}"]
@@ -203,8 +205,15 @@ class Ran:
                 self.outcomes.setdefault(test, set()).add(outcome)
 
     def outcome(self, test: str, by_beginning: bool) -> str:
-        found = {outcome for name, all_of in self.outcomes.items() if name == test or (by_beginning and name.startswith(test)) for outcome in all_of}
-        return "failed" if "failed" in found else "passed" if "passed" in found else "skipped" if found else "did not run"
+        found = {
+            outcome
+            for name, all_of in self.outcomes.items()
+            if name == test or (by_beginning and name.startswith(test))
+            for outcome in all_of
+        }
+        return (
+            "failed" if "failed" in found else "passed" if "passed" in found else "skipped" if found else "did not run"
+        )
 
 
 def results(folder: Path) -> dict[str, list[Ran]]:
@@ -245,7 +254,9 @@ def tests_of(table: Table, files: dict[str, list[File]]) -> set[tuple[str, str, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("results", nargs="?", type=Path, metavar="FOLDER", help="with the results of the tests: build/test")
+    parser.add_argument(
+        "results", nargs="?", type=Path, metavar="FOLDER", help="with the results of the tests: build/test"
+    )
     folder: Path | None = parser.parse_args().results
     files = there()
     ran = results(folder) if folder else {kind: [] for kind in RESULTS}
@@ -258,10 +269,18 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def check(page: list[Table], files: dict[str, list[File]], ran: dict[str, list[Ran]], unseen: dict[str, set[str]]) -> None:
+def check(
+    page: list[Table], files: dict[str, list[File]], ran: dict[str, list[Ran]], unseen: dict[str, set[str]]
+) -> None:
     groups = [table for table in page if table.title != NOT_SHOWN]
-    claim(f'the last section is "{NOT_SHOWN}"', [] if page and page[-1].title == NOT_SHOWN and len(groups) == len(page) - 1 else ["it is not"])
-    claim("what is not shown names no test", [f"{file}::{name}" for table in page if table.title == NOT_SHOWN for file, name in table.named])
+    claim(
+        f'the last section is "{NOT_SHOWN}"',
+        [] if page and page[-1].title == NOT_SHOWN and len(groups) == len(page) - 1 else ["it is not"],
+    )
+    claim(
+        "what is not shown names no test",
+        [f"{file}::{name}" for table in page if table.title == NOT_SHOWN for file, name in table.named],
+    )
     said = [statement for table in page for statement in table.statements]
     claim(f"the {len(said)} statements are told once", sorted({text for text in said if said.count(text) > 1}))
     for table in groups:

@@ -75,7 +75,9 @@ class Backend:
 
     def kill(self) -> None:
         with self.lock:
-            self.sessions.update(dict.fromkeys((name for name, state in self.sessions.items() if state == "held"), "killed"))
+            self.sessions.update(
+                dict.fromkeys((name for name, state in self.sessions.items() if state == "held"), "killed")
+            )
 
     def answer(self, what: str, session: str, body: bytes) -> tuple[int, dict[str, Any]]:
         with self.lock:

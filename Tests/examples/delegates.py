@@ -26,8 +26,17 @@ class Stage:
         folder = examples.folder / "delegates"
         self.media = demo.make_media(folder, "--seconds", str(SECONDS))
         preview = self.media["preview"]
-        more = ["--limit", "2", "--period", str(PERIOD_S), "--key", f"{preview['kid']}:{preview['key']}:{preview['content_id']}"]
-        self.headend = demo.HeadEnd(examples.python, folder, examples.stage.environment, self.media["kid"], self.media["key"], *more)
+        more = [
+            "--limit",
+            "2",
+            "--period",
+            str(PERIOD_S),
+            "--key",
+            f"{preview['kid']}:{preview['key']}:{preview['content_id']}",
+        ]
+        self.headend = demo.HeadEnd(
+            examples.python, folder, examples.stage.environment, self.media["kid"], self.media["key"], *more
+        )
         examples.stage.processes.append(self.headend.process)
         self.clip, self.preview = (str(folder / item["encrypted"]) for item in (self.media, preview))
         self.clip_hash, self.preview_hash = (self.clear_hash(folder / item["clear"]) for item in (self.media, preview))
@@ -35,17 +44,29 @@ class Stage:
     def clear_hash(self, file: Path) -> str:
         """What the pictures of a clear file come to."""
         output = self.examples.run(f"clear-{file.stem}", [self.examples.stage.player, "--clear", str(file)])[1]
-        return next((line.split()[1] for line in output.splitlines() if line.split()[:1] == ["sha256"]), f"no hash of {file.name}: {output}")
+        return next(
+            (line.split()[1] for line in output.splitlines() if line.split()[:1] == ["sha256"]),
+            f"no hash of {file.name}: {output}",
+        )
 
     def token(self, content_id: str, **more: Any) -> str:
         return str(self.headend.ask("token", {"account": ACCOUNT, "content_id": content_id, **more})["token"])
 
     def kid(self, who: str, item: dict[str, Any]) -> str:
-        return str(item["kid"]) if who.endswith(".py") else base64.urlsafe_b64encode(bytes.fromhex(item["kid"])).decode().rstrip("=")
+        return (
+            str(item["kid"])
+            if who.endswith(".py")
+            else base64.urlsafe_b64encode(bytes.fromhex(item["kid"])).decode().rstrip("=")
+        )
 
-    def play(self, who: str, *arguments: str, code_wanted: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    def play(
+        self, who: str, *arguments: str, code_wanted: int = 0
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
         """Plays to the end. What came to the head-end, the sessions it made, and what the program said."""
-        seen = {entry["number"] for entry in self.headend.journal()}, {session["id"] for session in self.headend.sessions()}
+        seen = (
+            {entry["number"] for entry in self.headend.journal()},
+            {session["id"] for session in self.headend.sessions()},
+        )
         code, output = self.examples.run(who, [*program(self.examples, who), *arguments], {"PYTHONUNBUFFERED": "1"})
         self.examples.claim(code == code_wanted, f"{who} ends with {code_wanted}", f"exit code {code}\n{output}")
         journal = [entry for entry in self.headend.journal() if entry["number"] not in seen[0]]
@@ -53,7 +74,11 @@ class Stage:
         return journal, table, output
 
     def claim_picture(self, who: str, output: str) -> None:
-        self.examples.claim(f"{FRAMES} frames, sha256 {self.clip_hash}" in output.splitlines(), f"{who} saw the pictures of the clear clip", output)
+        self.examples.claim(
+            f"{FRAMES} frames, sha256 {self.clip_hash}" in output.splitlines(),
+            f"{who} saw the pictures of the clear clip",
+            output,
+        )
 
 
 def program(examples: Examples, who: str) -> list[str]:
@@ -78,7 +103,11 @@ def tell(examples: Examples) -> None:
     for language in ("c", "py"):
         for story in (default, common, ssp, ssp_v2, multi_instance, customer):
             story(stage, f"{story.__name__}.{language}")
-    examples.claim(not stage.headend.ask("sessions?state=active")["active"], "delegates: no session is held afterwards", stage.headend.sessions())
+    examples.claim(
+        not stage.headend.ask("sessions?state=active")["active"],
+        "delegates: no session is held afterwards",
+        stage.headend.sessions(),
+    )
     violations = stage.headend.ask("violations")["violations"]
     examples.claim(not violations, "delegates: the head-end noticed no mistake", violations)
 
@@ -87,18 +116,28 @@ def default(stage: Stage, who: str) -> None:
     token = stage.token("clip", session_control=False)
     journal, table, output = stage.play(who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media))
     stage.claim_picture(who, output)
-    stage.examples.claim(steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table))
+    stage.examples.claim(
+        steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table)
+    )
     sent = [header(entry, "nv-authorizations") for entry in journal]
     stage.examples.claim(sent == [token], f"{who}: the header that was set arrived", sent)
 
 
 def common(stage: Stage, who: str) -> None:
     token = stage.token("clip", session_control=False)
-    journal, table, output = stage.play(who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media), "living-room")
+    journal, table, output = stage.play(
+        who, stage.clip, stage.headend.license_url, token, stage.kid(who, stage.media), "living-room"
+    )
     stage.claim_picture(who, output)
-    stage.examples.claim(steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table))
+    stage.examples.claim(
+        steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table)
+    )
     sent = [(header(entry, "nv-authorizations"), header(entry, "X-Device"), entry["query"]) for entry in journal]
-    stage.examples.claim(sent == [(token, "living-room", [["device", "living-room"]])], f"{who}: the hooks' headers and URL arrived", sent)
+    stage.examples.claim(
+        sent == [(token, "living-room", [["device", "living-room"]])],
+        f"{who}: the hooks' headers and URL arrived",
+        sent,
+    )
 
 
 def ssp(stage: Stage, who: str) -> None:
@@ -115,13 +154,24 @@ def ssp_v2(stage: Stage, who: str) -> None:
     kept_alive(stage, who, journal, table, ["license", "heartbeat", "teardown"], "license")
 
 
-def kept_alive(stage: Stage, who: str, journal: list[dict[str, Any]], table: list[dict[str, Any]], wanted: list[str], created_by: str) -> None:
+def kept_alive(
+    stage: Stage,
+    who: str,
+    journal: list[dict[str, Any]],
+    table: list[dict[str, Any]],
+    wanted: list[str],
+    created_by: str,
+) -> None:
     claim, routes = stage.examples.claim, [entry["route"] for entry in journal]
     beats = routes.count("heartbeat")
     claim(steps(journal) == wanted and beats >= 2, f"{who}: {', '.join(wanted)} arrived, in this order", routes)
     claim({entry["status"] for entry in journal} == {200}, f"{who}: each of them was granted", journal)
     found = [(session["state"], session["created_by"], session["licenses"], session["beats"]) for session in table]
-    claim(found == [("torn_down", created_by, 1, beats)], f"{who}: the session table has one: licensed once, kept alive, torn down", table)
+    claim(
+        found == [("torn_down", created_by, 1, beats)],
+        f"{who}: the session table has one: licensed once, kept alive, torn down",
+        table,
+    )
 
 
 def multi_instance(stage: Stage, who: str) -> None:
@@ -157,16 +207,26 @@ def customer(stage: Stage, who: str) -> None:
             wanted = ["start", *[how] * (len(whats) - 2), "stop"]
             claim(whats == wanted and len(whats) >= 4, f"{who}: the back end saw start, {how} each period, stop", whats)
             claim(backend.sessions == {"session-1": "stopped"}, f"{who}: one session, given back", backend.sessions)
-            claim({status for _, _, status in backend.journal} == {200}, f"{who}: each of them was granted", backend.journal)
+            claim(
+                {status for _, _, status in backend.journal} == {200},
+                f"{who}: each of them was granted",
+                backend.journal,
+            )
     with Backend(keys, renewals=False, limit=0) as backend:
         output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media), code_wanted=1)[2]
         refused = ("as many streams as it may" in output or "1007" in output) and backend.whats() == ["start"]
         claim(refused, f"{who}: refused at the limit, it says so", (output, backend.journal))
     with Backend(keys, False, PERIOD_S) as backend:
-        process = stage.examples.start(f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.kid(who, stage.media)])
+        process = stage.examples.start(
+            f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.kid(who, stage.media)]
+        )
         demo.wait_until(lambda: "alive" in backend.whats(), 30, "a first heartbeat")
         backend.kill()
         code = process.wait(30)
         frames = [line.split()[0] for line in process.output.splitlines() if " frames, sha256 " in line]
         stopped = code == 1 and len(frames) == 1 and int(frames[0]) < FRAMES
-        claim(stopped and not backend.held(), f"{who}: its session ended by the back end, it stops", f"{code}\n{process.output}")
+        claim(
+            stopped and not backend.held(),
+            f"{who}: its session ended by the back end, it stops",
+            f"{code}\n{process.output}",
+        )

@@ -19,7 +19,9 @@ def tell(examples: Examples) -> None:
     folder.mkdir()
     contents = json.loads((MEDIA / "media.json").read_text())["contents"]
     own = ["--media", str(MEDIA / "media.json")]
-    headend = demo.HeadEnd(examples.python, folder, examples.stage.environment, examples.kid, examples.media["key"], *own)
+    headend = demo.HeadEnd(
+        examples.python, folder, examples.stage.environment, examples.kid, examples.media["key"], *own
+    )
     examples.stage.processes.append(headend.process)
     for who in ("resource_loader.c", "resource_loader.py"):
         for content in contents:
@@ -40,19 +42,31 @@ def command(examples: Examples, headend: demo.HeadEnd, who: str, playlist: str, 
 
 def played(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[str, Any], name: str) -> None:
     seen = len(headend.journal())
-    code, output = examples.run(f"{who}-{name}", command(examples, headend, who, content[name]), {"PYTHONUNBUFFERED": "1"})
+    code, output = examples.run(
+        f"{who}-{name}", command(examples, headend, who, content[name]), {"PYTHONUNBUFFERED": "1"}
+    )
     wanted = f"{content['frames']} frames, sha256 {content['frames_sha256']}"
     shown = code == 0 and wanted in output.splitlines()
     examples.claim(shown, f"{who} decoded the pictures of {content[name]} as recorded", f"{wanted}\n{code}\n{output}")
     journal = headend.journal()[seen:]
     routes = ["certificate", "ckc"] + ["ckc"] * (name == "rotating")
-    examples.claim([entry["route"] for entry in journal] == routes, f"{who}: certificate and keys of {content[name]} were asked for once", journal)
+    examples.claim(
+        [entry["route"] for entry in journal] == routes,
+        f"{who}: certificate and keys of {content[name]} were asked for once",
+        journal,
+    )
     examples.claim({entry["status"] for entry in journal} == {200}, f"{who}: each of them was granted", journal)
 
 
 def refused(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[str, Any]) -> None:
-    headend.ask("faults", {"route": "ckc", "fault": {"kind": "error", "code": 4000, "message": "not granted", "status": 403}})
-    code, output = examples.run(f"{who}-refused", command(examples, headend, who, content["video"]), {"PYTHONUNBUFFERED": "1"})
+    headend.ask(
+        "faults", {"route": "ckc", "fault": {"kind": "error", "code": 4000, "message": "not granted", "status": 403}}
+    )
+    code, output = examples.run(
+        f"{who}-refused", command(examples, headend, who, content["video"]), {"PYTHONUNBUFFERED": "1"}
+    )
     shown = [line for line in output.splitlines() if " frames, sha256 " in line and not line.startswith("0 ")]
     told = code == 1 and "not granted" in output
-    examples.claim(told and not shown, f"{who}: refused by the key server, it tells why and shows nothing", f"{code}\n{output}")
+    examples.claim(
+        told and not shown, f"{who}: refused by the key server, it tells why and shows nothing", f"{code}\n{output}"
+    )

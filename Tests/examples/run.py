@@ -33,8 +33,15 @@ class Examples:
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.failed = 0
-        self.python, self.build, self.build_cpp, self.folder = str(arguments.python), Path(arguments.build), Path(arguments.build_cpp), folder
-        self.stage = demo.Stage(argparse.Namespace(player=self.build / "usher-player", library=arguments.library), folder)
+        self.python, self.build, self.build_cpp, self.folder = (
+            str(arguments.python),
+            Path(arguments.build),
+            Path(arguments.build_cpp),
+            folder,
+        )
+        self.stage = demo.Stage(
+            argparse.Namespace(player=self.build / "usher-player", library=arguments.library), folder
+        )
         self.media = demo.make_media(folder)
         self.clip, self.kid = str(folder / self.media["encrypted"]), str(self.media["kid"])
         self.headend = demo.HeadEnd(self.python, folder, self.stage.environment, self.kid, self.media["key"])
@@ -64,7 +71,11 @@ class Examples:
         """What reached the head-end since the last time this was asked, a run of heartbeats told once."""
         routes = [entry["route"] for entry in self.headend.journal()][self.seen :]
         self.seen += len(routes)
-        return [route for index, route in enumerate(routes) if index == 0 or route != "heartbeat" or routes[index - 1] != "heartbeat"]
+        return [
+            route
+            for index, route in enumerate(routes)
+            if index == 0 or route != "heartbeat" or routes[index - 1] != "heartbeat"
+        ]
 
     def active(self) -> list[dict[str, Any]]:
         return [session for session in self.headend.sessions() if session["state"] == "active"]
@@ -77,14 +88,34 @@ class Examples:
         return base64.urlsafe_b64encode(bytes.fromhex(self.kid)).decode().rstrip("=")
 
     def c_minimal(self) -> list[str]:
-        return [str(self.build / "usher-minimal"), self.headend.license_url, self.headend.ssm_url, self.headend.token(), self.kid_base64url]
+        return [
+            str(self.build / "usher-minimal"),
+            self.headend.license_url,
+            self.headend.ssm_url,
+            self.headend.token(),
+            self.kid_base64url,
+        ]
 
     def python_minimal(self, token: str | None = None) -> list[str]:
         script = str(ROOT / "examples" / "python" / "minimal.py")
-        return [self.python, script, self.headend.license_url, self.headend.ssm_url, token or self.headend.token(), self.kid]
+        return [
+            self.python,
+            script,
+            self.headend.license_url,
+            self.headend.ssm_url,
+            token or self.headend.token(),
+            self.kid,
+        ]
 
     def player(self, summary: str, *more: str) -> list[str]:
-        where = ["--license-url", self.headend.license_url, "--ssm-url", self.headend.ssm_url, "--summary-json", str(self.folder / summary)]
+        where = [
+            "--license-url",
+            self.headend.license_url,
+            "--ssm-url",
+            self.headend.ssm_url,
+            "--summary-json",
+            str(self.folder / summary),
+        ]
         return [self.stage.player, *where, *more, self.clip]
 
     # ---- stories -----------------------------------------------------------------------------------------------------
@@ -93,7 +124,11 @@ class Examples:
         code, output = self.run("minimal-c", self.c_minimal())
         self.claim(code == 0 and "a licence of " in output, "minimal.c gets a licence", f"exit code {code}\n{output}")
         routes = self.new_routes()
-        self.claim(routes == ["setup", "license", "teardown"], "minimal.c: set-up, licence, teardown arrived, in this order", routes)
+        self.claim(
+            routes == ["setup", "license", "teardown"],
+            "minimal.c: set-up, licence, teardown arrived, in this order",
+            routes,
+        )
         for event in ("SESSION_STARTED", "LICENSE", "SESSION_ENDED", "PLAYBACK_CLOSED"):
             self.claim(event in output, f"minimal.c tells {event}", output)
         self.nothing_held("minimal.c")
@@ -101,7 +136,11 @@ class Examples:
     def minimal_cpp(self) -> None:
         command = [str(self.build_cpp / "usher-minimal"), *self.c_minimal()[1:]]
         code, output = self.run("minimal-cpp", command)
-        self.claim(code == 0 and "a licence of " in output and "KEPT_ALIVE" in output, "minimal.cpp gets a licence", f"exit code {code}\n{output}")
+        self.claim(
+            code == 0 and "a licence of " in output and "KEPT_ALIVE" in output,
+            "minimal.cpp gets a licence",
+            f"exit code {code}\n{output}",
+        )
         routes = self.new_routes()
         wanted = ["setup", "license", "heartbeat", "teardown"]
         self.claim(routes == wanted, "minimal.cpp: set-up, licence, heartbeats, teardown, in this order", routes)
@@ -112,7 +151,9 @@ class Examples:
         self.claim(code == 0 and "a licence of " in output, "minimal.py gets a licence", f"exit code {code}\n{output}")
         routes = self.new_routes()
         self.claim(
-            routes == ["setup", "license", "heartbeat", "teardown"], "minimal.py: set-up, licence, heartbeats, teardown, in this order", routes
+            routes == ["setup", "license", "heartbeat", "teardown"],
+            "minimal.py: set-up, licence, heartbeats, teardown, in this order",
+            routes,
         )
         self.claim("KEPT_ALIVE" in output, "minimal.py tells KEPT_ALIVE", output)
         self.nothing_held("minimal.py")
@@ -123,10 +164,16 @@ class Examples:
         demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
         code, output = self.run("refused-c", self.c_minimal())
         self.claim(
-            code == 1 and "USHER_E_LIMIT" in output, "minimal.c is refused while another screen plays, and says why", f"exit code {code}\n{output}"
+            code == 1 and "USHER_E_LIMIT" in output,
+            "minimal.c is refused while another screen plays, and says why",
+            f"exit code {code}\n{output}",
         )
         code, output = self.run("refused-python", self.python_minimal())
-        self.claim(code == 1 and "Too many" in output, "minimal.py is refused while another screen plays, in words", f"exit code {code}\n{output}")
+        self.claim(
+            code == 1 and "Too many" in output,
+            "minimal.py is refused while another screen plays, in words",
+            f"exit code {code}\n{output}",
+        )
         code = holder.wait(AT_MOST_S)
         self.claim(code == 0, "the screen that played was not disturbed", f"exit code {code}\n{holder.output}")
         self.nothing_held("after the refusals")
@@ -134,9 +181,17 @@ class Examples:
 
     def usage(self) -> None:
         code, output = self.run("usage-c", [str(self.build / "usher-minimal")])
-        self.claim(code == 2 and "usage:" in output, "minimal.c without arguments tells its usage", f"exit code {code}\n{output}")
+        self.claim(
+            code == 2 and "usage:" in output,
+            "minimal.c without arguments tells its usage",
+            f"exit code {code}\n{output}",
+        )
         code, output = self.run("usage-python", [self.python, str(ROOT / "examples" / "python" / "minimal.py")])
-        self.claim(code == 1 and "Usage:" in output, "minimal.py without arguments tells its usage", f"exit code {code}\n{output}")
+        self.claim(
+            code == 1 and "Usage:" in output,
+            "minimal.py without arguments tells its usage",
+            f"exit code {code}\n{output}",
+        )
         code, output = self.run("usage-player", [self.stage.player, "--help"])
         self.claim(code == 0 and "Exit code:" in output, "usher-player --help", f"exit code {code}\n{output}")
 
@@ -145,29 +200,52 @@ class Examples:
         nowhere = ["http://127.0.0.1:9/licenses", "http://127.0.0.1:9/ssm"]
         command = self.c_minimal()
         code, output = self.run("nowhere-c", [command[0], *nowhere, *command[3:]])
-        self.claim(code == 1 and "SETUP_ERROR" in output, "minimal.c where nobody answers tells SETUP_ERROR", f"exit code {code}\n{output}")
+        self.claim(
+            code == 1 and "SETUP_ERROR" in output,
+            "minimal.c where nobody answers tells SETUP_ERROR",
+            f"exit code {code}\n{output}",
+        )
 
     def the_player(self) -> None:
-        code, output = self.run("player", self.player("player.json", "--speed", "8"), {"USHER_TOKEN": self.headend.token()})
-        self.claim(code == 0 and "300 frames" in output, "usher-player plays the whole clip", f"exit code {code}\n{output}")
+        code, output = self.run(
+            "player", self.player("player.json", "--speed", "8"), {"USHER_TOKEN": self.headend.token()}
+        )
+        self.claim(
+            code == 0 and "300 frames" in output, "usher-player plays the whole clip", f"exit code {code}\n{output}"
+        )
         routes = self.new_routes()
         self.claim(
-            routes == ["setup", "license", "heartbeat", "teardown"], "usher-player: set-up, licence, heartbeats, teardown, in this order", routes
+            routes == ["setup", "license", "heartbeat", "teardown"],
+            "usher-player: set-up, licence, heartbeats, teardown, in this order",
+            routes,
         )
         code, clear = self.run("player-clear", [self.stage.player, "--clear", str(self.folder / self.media["clear"])])
-        hashes = [[line.split()[1] for line in text.splitlines() if line.split()[:1] == ["sha256"]] for text in (output, clear)]
-        self.claim(hashes[0] == hashes[1] and len(hashes[0]) == 2, "usher-player decoded exactly the clear clip, picture and sound", hashes)
+        hashes = [
+            [line.split()[1] for line in text.splitlines() if line.split()[:1] == ["sha256"]]
+            for text in (output, clear)
+        ]
+        self.claim(
+            hashes[0] == hashes[1] and len(hashes[0]) == 2,
+            "usher-player decoded exactly the clear clip, picture and sound",
+            hashes,
+        )
         self.nothing_held("usher-player")
 
     def the_player_interrupted(self) -> None:
-        process = self.start("interrupted", self.player("interrupted.json", "--realtime"), {"USHER_TOKEN": self.headend.token()})
+        process = self.start(
+            "interrupted", self.player("interrupted.json", "--realtime"), {"USHER_TOKEN": self.headend.token()}
+        )
         demo.wait_until(self.active, AT_MOST_S, "the session of the player that will be interrupted")
         time.sleep(0.3)  # let it show frames
         process.interrupt()
         code = process.wait(AT_MOST_S)
         self.claim(code == 1, "usher-player ends after Ctrl-C", f"exit code {code}\n{process.output}")
         routes = self.new_routes()
-        self.claim(routes[0] == "setup" and routes[-1] == "teardown", "usher-player tears its session down after Ctrl-C", routes)
+        self.claim(
+            routes[0] == "setup" and routes[-1] == "teardown",
+            "usher-player tears its session down after Ctrl-C",
+            routes,
+        )
         self.nothing_held("usher-player after Ctrl-C")
 
     def answer_later(self) -> None:
@@ -204,7 +282,9 @@ class Examples:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--build", default=ROOT / "build" / "examples", help="where the C examples were built")
-    parser.add_argument("--build-cpp", default=ROOT / "build" / "examples-cpp", help="where the C++ examples were built")
+    parser.add_argument(
+        "--build-cpp", default=ROOT / "build" / "examples-cpp", help="where the C++ examples were built"
+    )
     parser.add_argument("--library", default=ROOT / "build" / "shipped" / "libusher.so")
     parser.add_argument("--python", default=os.environ.get("USHER_PYTHON", sys.executable))
     arguments = parser.parse_args()

@@ -37,31 +37,37 @@ static void begin(unsigned choices) {
   usher_context *context = NULL;
   usher_delegate *delegate = NULL;
   char url[128], keys[128];
-  make_url(url, sizeof url, server_port, "good", "sessions"), make_url(keys, sizeof keys, server_port, "good", "license");
+  make_url(url, sizeof url, server_port, "good", "sessions"),
+      make_url(keys, sizeof keys, server_port, "good", "license");
   options.clock = !is_strict && (choices & 2) ? USHER_CLOCK_MANUAL : USHER_CLOCK_SYSTEM;
   options.callbacks = choices & 4 ? USHER_CALLBACKS_PUMPED : USHER_CALLBACKS_THREADED;
   MUST(usher_context_new(&options, &context) == USHER_OK, "a context is made\n");
   ssp.license_url = ssp.certificate_url = keys, ssp.ssm_url = url;
   ssp.token_timeout_ms = ssp.payload_timeout_ms = ssp.hook_timeout_ms = ssp.token_wait_ms = 30;
   v2.ssp = &ssp, v2.teardown_on_close = 1;
-  own.license = on_license, own.heartbeat = own.teardown = on_call, own.user_data = watch(at_usher_customer_delegate_new, 0), own.destroy = on_destroy;
+  own.license = on_license, own.heartbeat = own.teardown = on_call,
+  own.user_data = watch(at_usher_customer_delegate_new, 0), own.destroy = on_destroy;
   own.license_timeout_ms = own.teardown_timeout_ms = own.payload_timeout_ms = 30;
   if ((choices & 24) == 8) usher_ssp_v2_delegate_new(context, &v2, &delegate);
   if ((choices & 24) == 16) usher_customer_delegate_new(context, &own, &delegate);
   else on_destroy(own.user_data);
   if ((choices & 24) == 24) {
     plain.license_url = plain.certificate_url = keys, plain.hook_timeout_ms = 30;
-    hooks.content_id = hooks.certificate = hooks.http_headers = hooks.license_url = hooks.license_body = hooks.license = on_hook;
+    hooks.content_id = hooks.certificate = hooks.http_headers = hooks.license_url = hooks.license_body = hooks.license =
+        on_hook;
     usher_common_delegate_new(context, &plain, &hooks, watch(at_usher_common_delegate_new, 0), on_destroy, &delegate);
   }
   if (!delegate) usher_multi_instance_delegate_new(context, &ssp, NULL, &delegate);
   usher_delegate_set_stream_token(delegate, (const uint8_t *)"one", 3, "token");
-  if (choices & 32) usher_delegate_set_token_callback(delegate, on_token, watch(at_usher_delegate_set_token_callback, 0), on_destroy);
+  if (choices & 32)
+    usher_delegate_set_token_callback(delegate, on_token, watch(at_usher_delegate_set_token_callback, 0), on_destroy);
   usher_context_set_delegate(context, delegate);
-  loader.license_url = keys, loader.spc = on_spc, loader.spc_timeout_ms = 30, loader.user_data = watch(at_usher_context_add_loader, 0), loader.destroy = on_destroy;
+  loader.license_url = keys, loader.spc = on_spc, loader.spc_timeout_ms = 30,
+  loader.user_data = watch(at_usher_context_add_loader, 0), loader.destroy = on_destroy;
   usher_context_add_loader(context, &loader, (usher_loader **)(uintptr_t)&handles[LOADERS][0]);
   usher_player_new(context, (usher_player **)(uintptr_t)&handles[PLAYERS][0]);
-  item.content_token = choices & 64 ? NULL : "token", item.payload = on_payload, item.user_data = watch(at_usher_player_play, 0), item.destroy = on_destroy;
+  item.content_token = choices & 64 ? NULL : "token", item.payload = on_payload,
+  item.user_data = watch(at_usher_player_play, 0), item.destroy = on_destroy;
   usher_player_play((usher_player *)handles[PLAYERS][0], &item, (usher_playback **)(uintptr_t)&handles[PLAYBACKS][0]);
   handles[CONTEXTS][0] = context, handles[DELEGATES][0] = delegate;
 }
@@ -75,9 +81,11 @@ static void end_all(void) {
     struct watch *w = &watches[index];
     /* Of a context that was freed in a callback the rest happens in the background. */
     for (tries = 0; tries < 80000 && !get(&w->destroyed) && !w->may_be_lost; tries++) nap();
-    MUST(get(&w->destroyed) == 1 || (w->may_be_lost && get(&w->destroyed) == 0), "%s: its user_data was destroyed %d times\n", names[w->function], get(&w->destroyed));
+    MUST(get(&w->destroyed) == 1 || (w->may_be_lost && get(&w->destroyed) == 0),
+        "%s: its user_data was destroyed %d times\n", names[w->function], get(&w->destroyed));
     MUST(get(&w->late) == 0, "%s: its user_data was used after its destroy\n", names[w->function]);
-    MUST(!w->is_once || get(&w->calls) == get(&w->is_accepted), "%s: accepted %d times, completed %d times\n", names[w->function], get(&w->is_accepted), get(&w->calls));
+    MUST(!w->is_once || get(&w->calls) == get(&w->is_accepted), "%s: accepted %d times, completed %d times\n",
+        names[w->function], get(&w->is_accepted), get(&w->calls));
   }
   if (is_strict) MUST(sessions_held() == 0, "%u sessions are held\n", sessions_held());
   for (index = 0; index < KINDS; index++)
@@ -119,9 +127,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   callback_program = programs[2];
   watch_count = threads_ended = 0;
   begin(bytes[0]);
-  for (index = 0; index < 2; index++) MUST(pthread_create(&threads[index], NULL, run_program, &programs[index]) == 0, "no thread\n");
+  for (index = 0; index < 2; index++)
+    MUST(pthread_create(&threads[index], NULL, run_program, &programs[index]) == 0, "no thread\n");
   while (get(&threads_ended) < 2) { /* who waits on a manual clock needs it moved */
-    for (index = 0; index < SLOTS; index++) usher_context_advance((usher_context *)look(CONTEXTS, (unsigned)index), 20, 0);
+    for (index = 0; index < SLOTS; index++)
+      usher_context_advance((usher_context *)look(CONTEXTS, (unsigned)index), 20, 0);
     nap();
   }
   for (index = 0; index < 2; index++) pthread_join(threads[index], NULL);

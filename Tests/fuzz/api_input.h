@@ -14,8 +14,8 @@
 #include "api_server.h"
 
 /* What must hold whatever is called. */
-#define MUST(claim, ...)                                                            \
-  do {                                                                              \
+#define MUST(claim, ...) \
+  do { \
     if (!(claim)) fprintf(stderr, "MUST: "), fprintf(stderr, __VA_ARGS__), abort(); \
   } while (0)
 
@@ -38,7 +38,8 @@ static const char *const names[] = {
 static int calls[FUNCTION_COUNT], went_well[FUNCTION_COUNT];
 static int32_t noted(int function, int32_t status) {
   add(&calls[function]);
-  MUST(status <= 0 && strcmp(usher_status_message(status), "an unknown status") != 0, "%s answers %d\n", names[function], (int)status);
+  MUST(status <= 0 && strcmp(usher_status_message(status), "an unknown status") != 0, "%s answers %d\n",
+      names[function], (int)status);
   if (status == USHER_OK) add(&went_well[function]);
   return status;
 }
@@ -49,8 +50,8 @@ static int32_t noted(int function, int32_t status) {
 struct program {
   const uint8_t *bytes;
   size_t size;
-  size_t *at;         /* shared by all callbacks */
-  void *passed[64];   /* freed when the step is over: who still reads it is seen */
+  size_t *at; /* shared by all callbacks */
+  void *passed[64]; /* freed when the step is over: who still reads it is seen */
   unsigned passed_count;
   int is_callback;
 };
@@ -82,7 +83,8 @@ static const uint8_t *some_bytes(struct program *p, size_t *size) {
   return seldom(p) ? NULL : (const uint8_t *)pass(p, bytes, count);
 }
 static const char *some_text(struct program *p) {
-  static const char *const texts[] = {"", "token", "a,b", "x\r\ny: z", "content-1", "skd://content-1", "X-A: b\nX-C: d", "{\"a\":1}", "a.b.0", "v1", "127.0.0.1:*"};
+  static const char *const texts[] = {"", "token", "a,b", "x\r\ny: z", "content-1", "skd://content-1", "X-A: b\nX-C: d",
+      "{\"a\":1}", "a.b.0", "v1", "127.0.0.1:*"};
   static char enormous[70001];
   uint8_t choice = byte(p);
   char own[32];
@@ -114,7 +116,8 @@ static const void *sized(struct program *p, const void *options, size_t size, in
   memcpy(copy, options, size);
   *is_good = 1;
   if (choice == 255) return *is_good = 0, NULL;
-  if (choice >= 248) told = choice == 254 ? size - 1 : choice == 253 ? size + 8 : sizes[choice % 5], *is_good = told == size + 8;
+  if (choice >= 248)
+    told = choice == 254 ? size - 1 : choice == 253 ? size + 8 : sizes[choice % 5], *is_good = told == size + 8;
   if (choice == 247) told = size + 9, copy[size + 8] = 1, *is_good = 0;
   memcpy(copy, &told, sizeof told);
   return pass(p, copy, told < sizeof copy && told > sizeof told ? told : sizeof told);
@@ -125,10 +128,13 @@ static const void *sized(struct program *p, const void *options, size_t size, in
 #define SLOTS 4
 enum kind { CONTEXTS, DELEGATES, PLAYERS, PLAYBACKS, RESPONSES, LOADERS, KINDS };
 static void *volatile handles[KINDS][SLOTS];
-static void *look(enum kind kind, unsigned slot) { return __atomic_load_n(&handles[kind][slot % SLOTS], __ATOMIC_RELAXED); }
+static void *look(enum kind kind, unsigned slot) {
+  return __atomic_load_n(&handles[kind][slot % SLOTS], __ATOMIC_RELAXED);
+}
 /* What a function gave, or NULL where it answered otherwise; a response may also tell of an error. Responses belong to no context: the one before is freed. */
 static void put(struct program *p, enum kind kind, int32_t status, void *handle) {
-  MUST(kind == RESPONSES ? handle || status : (handle != NULL) == (status == USHER_OK), "a handle %p of kind %d with status %d\n", handle, (int)kind, (int)status);
+  MUST(kind == RESPONSES ? handle || status : (handle != NULL) == (status == USHER_OK),
+      "a handle %p of kind %d with status %d\n", handle, (int)kind, (int)status);
   if (handle) handle = __atomic_exchange_n(&handles[kind][below(p, SLOTS)], handle, __ATOMIC_RELAXED);
   if (kind == RESPONSES) usher_response_free((usher_response *)handle);
 }
@@ -138,7 +144,7 @@ static void *pick(struct program *p, enum kind kind) {
   if (choice == 250) return NULL;
   if (choice == 251) return (void *)(uintptr_t)(byte(p) * 0x0101010101010101u);
   if (choice == 252) return (void *)((uintptr_t)look(kind, 0) + byte(p)); /* a neighbour */
-  return look((enum kind)(choice % KINDS), choice);                       /* of another kind, perhaps */
+  return look((enum kind)(choice % KINDS), choice); /* of another kind, perhaps */
 }
 
 /* ---- user_data that know what was done with them -------------------------------------------------------------------------- */

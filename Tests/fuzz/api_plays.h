@@ -22,7 +22,8 @@ static void play(struct program *p) {
   options.content_token = below(p, 4) ? (const char *)pass(p, "token", 6) : some_text(p);
   if (below(p, 2)) options.content_id = some_bytes(p, &options.content_id_size);
   options.payload = below(p, 2) ? on_payload : NULL, options.renewed = below(p, 2) ? on_answer : NULL;
-  options.clear = seldom(p) ? (int32_t)below(p, 3) : 0, options.tag = byte(p), options.user_data = w, options.destroy = on_destroy;
+  options.clear = seldom(p) ? (int32_t)below(p, 3) : 0, options.tag = byte(p), options.user_data = w,
+  options.destroy = on_destroy;
   passed = sized(p, &options, sizeof options, &is_good);
   w->may_be_lost = !is_good;
   TAKEN(PLAYBACKS, CALL(usher_player_play, (PLAYER, (const usher_playback_options *)passed, TO_OUT)));
@@ -40,13 +41,15 @@ static void resume(struct program *p) { CALL(usher_playback_resume, (PLAYBACK));
 static void session_state(struct program *p) {
   int32_t state = -1;
   int32_t status = CALL(usher_playback_session_state, (PLAYBACK, seldom(p) ? NULL : &state));
-  MUST(status != USHER_OK || (state >= USHER_SESSION_NONE && state <= USHER_SESSION_ENDED), "a session's state is %d\n", (int)state);
+  MUST(status != USHER_OK || (state >= USHER_SESSION_NONE && state <= USHER_SESSION_ENDED), "a session's state is %d\n",
+      (int)state);
 }
 
 /* ---- licences ------------------------------------------------------------------------------------------------------------- */
 
 static const void *license_request(struct program *p) {
-  static const char *const systems[] = {USHER_KEY_SYSTEM_FAIRPLAY, USHER_KEY_SYSTEM_WIDEVINE, USHER_KEY_SYSTEM_PLAYREADY, USHER_KEY_SYSTEM_CLEARKEY};
+  static const char *const systems[] = {
+      USHER_KEY_SYSTEM_FAIRPLAY, USHER_KEY_SYSTEM_WIDEVINE, USHER_KEY_SYSTEM_PLAYREADY, USHER_KEY_SYSTEM_CLEARKEY};
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
   int is_good;
   request.key_system = seldom(p) ? some_text(p) : systems[below(p, 4)];
@@ -59,7 +62,8 @@ static const void *license_request(struct program *p) {
 static void request_license(struct program *p) {
   struct watch *w = watch(at_usher_playback_request_license, 1);
   const void *request = license_request(p);
-  answered(w, CALL(usher_playback_request_license, (PLAYBACK, (const usher_license_request *)request, seldom(p) ? NULL : on_answer, w, on_destroy)));
+  answered(w, CALL(usher_playback_request_license,
+                  (PLAYBACK, (const usher_license_request *)request, seldom(p) ? NULL : on_answer, w, on_destroy)));
 }
 static void get_license(struct program *p) {
   const void *request = license_request(p);
@@ -78,7 +82,8 @@ static void request_content_id(struct program *p) {
   struct watch *w = watch(at_usher_playback_request_content_id, 1);
   size_t size;
   const uint8_t *url = some_bytes(p, &size);
-  answered(w, CALL(usher_playback_request_content_id, (PLAYBACK, url, size, seldom(p) ? NULL : on_answer, w, on_destroy)));
+  answered(
+      w, CALL(usher_playback_request_content_id, (PLAYBACK, url, size, seldom(p) ? NULL : on_answer, w, on_destroy)));
 }
 static void get_content_id(struct program *p) {
   size_t size;
@@ -89,7 +94,8 @@ static void get_content_id(struct program *p) {
 static void get_response(struct program *p) {
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   int is_good;
-  CALL(usher_response_get, (RESPONSE, (usher_response_info *)(uintptr_t)sized(p, &info, sizeof info, &is_good))); /* others may free what it points to */
+  CALL(usher_response_get, (RESPONSE, (usher_response_info *)(uintptr_t)sized(
+                                          p, &info, sizeof info, &is_good))); /* others may free what it points to */
 }
 static void free_response(struct program *p) { CALL(usher_response_free, (RESPONSE)); }
 
@@ -101,14 +107,22 @@ static void add_loader(struct program *p) {
   const void *passed;
   int is_good;
   OUT(usher_loader);
-  options.scheme = seldom(p) ? some_text(p) : NULL, options.route = (int32_t)below(p, 3), options.content_id_rule = (int32_t)below(p, 8);
-  options.license_url = some_url(p, "license"), options.entitlement_url = some_url(p, "entitlement"), options.certificate_url = some_url(p, "certificate");
-  options.allowed_hosts = below(p, 2) ? "127.0.0.1:*" : some_text(p), options.derived_scheme = below(p, 2) ? "http" : NULL;
-  if (seldom(p)) options.certificate = some_bytes(p, &options.certificate_size), options.certificate_file = some_text(p);
-  options.request_format = (int32_t)below(p, 5), options.spc_urlencode = (int32_t)below(p, 4), options.response_format = (int32_t)below(p, 6);
-  if (seldom(p)) options.extra_headers = some_text(p), options.spc_field = some_text(p), options.content_id_field = some_text(p), options.response_path = some_text(p);
+  options.scheme = seldom(p) ? some_text(p) : NULL, options.route = (int32_t)below(p, 3),
+  options.content_id_rule = (int32_t)below(p, 8);
+  options.license_url = some_url(p, "license"), options.entitlement_url = some_url(p, "entitlement"),
+  options.certificate_url = some_url(p, "certificate");
+  options.allowed_hosts = below(p, 2) ? "127.0.0.1:*" : some_text(p),
+  options.derived_scheme = below(p, 2) ? "http" : NULL;
+  if (seldom(p))
+    options.certificate = some_bytes(p, &options.certificate_size), options.certificate_file = some_text(p);
+  options.request_format = (int32_t)below(p, 5), options.spc_urlencode = (int32_t)below(p, 4),
+  options.response_format = (int32_t)below(p, 6);
+  if (seldom(p))
+    options.extra_headers = some_text(p), options.spc_field = some_text(p), options.content_id_field = some_text(p),
+    options.response_path = some_text(p);
   if (seldom(p)) options.device_binding = (int32_t)below(p, 2), options.customer_cookie = some_text(p);
-  options.spc = seldom(p) ? NULL : on_spc, options.spc_timeout_ms = some_ms(p), options.user_data = w, options.destroy = on_destroy;
+  options.spc = seldom(p) ? NULL : on_spc, options.spc_timeout_ms = some_ms(p), options.user_data = w,
+  options.destroy = on_destroy;
   passed = sized(p, &options, sizeof options, &is_good);
   w->may_be_lost = !is_good;
   TAKEN(LOADERS, CALL(usher_context_add_loader, (CONTEXT, (const usher_loader_options *)passed, TO_OUT)));
@@ -118,7 +132,8 @@ static const uint8_t *asset_url(struct program *p, size_t *size) {
   char url[128];
   if (seldom(p)) return some_bytes(p, size);
   if (below(p, 2)) return *size = 15, (const uint8_t *)pass(p, "skd://content-1", 15);
-  make_url(url, sizeof url, server_port, "good", "license"), memcpy(url, "skd", 3), memmove(url + 3, url + 4, strlen(url + 3));
+  make_url(url, sizeof url, server_port, "good", "license"), memcpy(url, "skd", 3),
+      memmove(url + 3, url + 4, strlen(url + 3));
   return (const uint8_t *)pass(p, url, *size = strlen(url));
 }
 static void load_resource(struct program *p) {
@@ -126,10 +141,13 @@ static void load_resource(struct program *p) {
   size_t size;
   const uint8_t *url = asset_url(p, &size);
   uint64_t id = 0;
-  answered(w, CALL(usher_playback_load_resource, (PLAYBACK, url, size, some_ms(p), seldom(p) ? NULL : on_answer, w, on_destroy, seldom(p) ? NULL : &id)));
+  answered(w, CALL(usher_playback_load_resource, (PLAYBACK, url, size, some_ms(p), seldom(p) ? NULL : on_answer, w,
+                                                     on_destroy, seldom(p) ? NULL : &id)));
   __atomic_store_n(&loads[below(p, SLOTS)], id, __ATOMIC_RELAXED);
 }
-static void cancel_load(struct program *p) { CALL(usher_playback_cancel_load, (PLAYBACK, __atomic_load_n(&loads[below(p, SLOTS)], __ATOMIC_RELAXED))); }
+static void cancel_load(struct program *p) {
+  CALL(usher_playback_cancel_load, (PLAYBACK, __atomic_load_n(&loads[below(p, SLOTS)], __ATOMIC_RELAXED)));
+}
 static void get_resource(struct program *p) {
   size_t size;
   const uint8_t *url = asset_url(p, &size);
@@ -144,7 +162,8 @@ static void read_contents(struct program *p) {
   const uint8_t *bytes = some_bytes(p, &size);
   usher_protection_fn fn = seldom(p) ? NULL : on_protection;
   CALL(usher_read_pssh, (bytes, size, fn, &sum, &count)), CALL(usher_read_tenc, (bytes, size, fn, &sum, &count));
-  CALL(usher_read_hls_keys, (bytes, size, fn, &sum, &count)), CALL(usher_read_dash_protection, (bytes, size, fn, &sum, &count));
+  CALL(usher_read_hls_keys, (bytes, size, fn, &sum, &count)),
+      CALL(usher_read_dash_protection, (bytes, size, fn, &sum, &count));
 }
 static void write_contents(struct program *p) {
   size_t size, room = below(p, 80), told = room;
@@ -159,12 +178,14 @@ static void say_words(struct program *p) {
   usher_legacy_codes codes;
   usher_error error;
   memset(&error, 0, sizeof error);
-  error.status = -(int32_t)byte(p), error.origin = (int32_t)below(p, 8) - 1, error.operation = (int32_t)below(p, 12) - 1, error.service_code = byte(p) * 20;
+  error.status = -(int32_t)byte(p), error.origin = (int32_t)below(p, 8) - 1,
+  error.operation = (int32_t)below(p, 12) - 1, error.service_code = byte(p) * 20;
   CALL(usher_error_explain, (error.origin, error.status, error.service_code, seldom(p) ? NULL : &words));
   CALL(usher_error_legacy_codes, (seldom(p) ? NULL : &error, seldom(p) ? NULL : &codes));
 #define SAYS(name, argument) noted(at_##name, name(argument)[0] ? USHER_OK : 1)
   noted(at_usher_version, usher_version()[0] ? USHER_OK : 1);
-  SAYS(usher_status_name, error.status), SAYS(usher_status_message, error.status), SAYS(usher_origin_name, error.origin);
+  SAYS(usher_status_name, error.status), SAYS(usher_status_message, error.status),
+      SAYS(usher_origin_name, error.origin);
   SAYS(usher_operation_name, error.operation), SAYS(usher_event_name, error.operation);
   noted(at_usher_get_api, usher_get_api(below(p, 2)) ? USHER_OK : USHER_E_INVALID_ARGUMENT);
 }
@@ -172,13 +193,72 @@ static void say_words(struct program *p) {
 /* ---- which step ----------------------------------------------------------------------------------------------------------- */
 
 static void (*const steps[])(struct program *) = {
-  make_context, free_context, close_context, pump, pump, pump_fd, observe, unobserve, suspend_all, resume_all, change_network, advance, jump, settle,
-  look_at_pending, make_ssp, make_ssp, make_ssp_v2, make_multi_instance, make_default, make_common, make_customer, set_delegate, set_header,
-  set_token_callback, set_hooks, free_delegate, set_stream_token, get_stream_token, remove_stream_token, clear_stream_tokens, count_stream_tokens,
-  answer_something, answer_something, make_player, play, play, play, stop_player, free_player, close_playback, free_playback, wait_session, wait_closed,
-  set_content_token, suspend, resume, session_state, request_license, request_license, get_license, request_certificate, get_certificate,
-  request_content_id, get_content_id, get_response, free_response, add_loader, free_loader, load_resource, load_resource, cancel_load, get_resource,
-  read_contents, write_contents, say_words,
+    make_context,
+    free_context,
+    close_context,
+    pump,
+    pump,
+    pump_fd,
+    observe,
+    unobserve,
+    suspend_all,
+    resume_all,
+    change_network,
+    advance,
+    jump,
+    settle,
+    look_at_pending,
+    make_ssp,
+    make_ssp,
+    make_ssp_v2,
+    make_multi_instance,
+    make_default,
+    make_common,
+    make_customer,
+    set_delegate,
+    set_header,
+    set_token_callback,
+    set_hooks,
+    free_delegate,
+    set_stream_token,
+    get_stream_token,
+    remove_stream_token,
+    clear_stream_tokens,
+    count_stream_tokens,
+    answer_something,
+    answer_something,
+    make_player,
+    play,
+    play,
+    play,
+    stop_player,
+    free_player,
+    close_playback,
+    free_playback,
+    wait_session,
+    wait_closed,
+    set_content_token,
+    suspend,
+    resume,
+    session_state,
+    request_license,
+    request_license,
+    get_license,
+    request_certificate,
+    get_certificate,
+    request_content_id,
+    get_content_id,
+    get_response,
+    free_response,
+    add_loader,
+    free_loader,
+    load_resource,
+    load_resource,
+    cancel_load,
+    get_resource,
+    read_contents,
+    write_contents,
+    say_words,
 };
 static void take_step(struct program *p) { steps[below(p, sizeof steps / sizeof *steps)](p); }
 

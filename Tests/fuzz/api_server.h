@@ -49,7 +49,8 @@ static void make_url(char *url, size_t room, int port, const char *kind, const c
 }
 
 static size_t json_reply(char *reply, size_t room, const char *body) {
-  return (size_t)snprintf(reply, room, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+  return (size_t)snprintf(reply, room,
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
 }
 
 static int is_of_now(const char *request) {
@@ -67,7 +68,8 @@ static size_t answer_request(const char *request, char *reply, size_t room) {
   if (strstr(request, "/drop/") || !is_of_now(request)) {
     size = 0;
   } else if (strstr(request, "/garbage/")) {
-    head = snprintf(reply, room, "HTTP/1.1 %d X\r\nX-Token: t\r\nContent-Length: %zu\r\n\r\n", garbage_size && garbage[0] & 1 ? 403 : 200, garbage_size);
+    head = snprintf(reply, room, "HTTP/1.1 %d X\r\nX-Token: t\r\nContent-Length: %zu\r\n\r\n",
+        garbage_size && garbage[0] & 1 ? 403 : 200, garbage_size);
     memcpy(reply + head, garbage, garbage_size);
     size = (size_t)head + garbage_size;
   } else if (strstr(request, "setup") && session_count + 1 < SESSIONS) {
@@ -76,10 +78,8 @@ static size_t answer_request(const char *request, char *reply, size_t room) {
     size = json_reply(reply, room, body);
   } else if (strstr(request, "heartbeat")) {
     number = session_in(request);
-    if (number)
-      snprintf(body, sizeof body, "{\"sessionToken\":\"token-S%u.2\"}", number);
-    else
-      snprintf(body, sizeof body, "{\"errorCode\":1006,\"message\":\"no such session\"}");
+    if (number) snprintf(body, sizeof body, "{\"sessionToken\":\"token-S%u.2\"}", number);
+    else snprintf(body, sizeof body, "{\"errorCode\":1006,\"message\":\"no such session\"}");
     size = json_reply(reply, room, body);
   } else if (strstr(request, "teardown")) {
     sessions[session_in(request)] = 0;
@@ -87,7 +87,8 @@ static size_t answer_request(const char *request, char *reply, size_t room) {
   } else if (strstr(request, "/certificate")) {
     size = json_reply(reply, room, "0\003\001\002\003");
   } else { /* good for every key system but PlayReady */
-    size = json_reply(reply, room, "{\"CkcMessage\":\"AAAAAQIDBAUG\",\"license\":[\"CAISAQ==\"],\"keys\":[{\"k\":\"AA\"}],\"sessionDrmEnforced\":false,\"heartbeat\":0.3}");
+    size = json_reply(reply, room,
+        "{\"CkcMessage\":\"AAAAAQIDBAUG\",\"license\":[\"CAISAQ==\"],\"keys\":[{\"k\":\"AA\"}],\"sessionDrmEnforced\":false,\"heartbeat\":0.3}");
   }
   pthread_mutex_unlock(&server_lock);
   return size;
@@ -122,11 +123,13 @@ static void *run_server(void *argument) {
   struct pollfd polled[CONNECTIONS + 1];
   for (index = 0; index < CONNECTIONS; index++) connections[index].fd = -1;
   for (;;) {
-    for (index = 0; index < CONNECTIONS; index++) polled[index].fd = connections[index].fd, polled[index].events = POLLIN;
+    for (index = 0; index < CONNECTIONS; index++)
+      polled[index].fd = connections[index].fd, polled[index].events = POLLIN;
     polled[CONNECTIONS].fd = listener, polled[CONNECTIONS].events = POLLIN;
     if (poll(polled, CONNECTIONS + 1, -1) < 0) continue;
     for (index = 0; index < CONNECTIONS; index++)
-      if (polled[index].fd >= 0 && polled[index].revents && !serve(&connections[index])) close(connections[index].fd), connections[index].fd = -1;
+      if (polled[index].fd >= 0 && polled[index].revents && !serve(&connections[index]))
+        close(connections[index].fd), connections[index].fd = -1;
     if (!polled[CONNECTIONS].revents || (fd = accept(listener, NULL, NULL)) < 0) continue;
     for (index = 0; index < CONNECTIONS && connections[index].fd >= 0; index++) continue;
     if (index == CONNECTIONS) close(connections[--index].fd); /* they do not last from input to input */
@@ -143,7 +146,8 @@ static void start_server(void) {
   memset(&address, 0, sizeof address);
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) || listen(listener, 64) || getsockname(listener, (struct sockaddr *)&address, &size) ||
+  if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) || listen(listener, 64) ||
+      getsockname(listener, (struct sockaddr *)&address, &size) ||
       pthread_create(&thread, NULL, run_server, (void *)(intptr_t)listener)) {
     perror("api: no server on loopback");
     exit(1);

@@ -14,15 +14,15 @@
 #define RESPONSE ((usher_response *)pick(p, RESPONSES))
 #define LOADER ((usher_loader *)pick(p, LOADERS))
 /* Declares `out`, which a function must set where it is given. */
-#define OUT(type)                          \
-  type *out = (type *)(uintptr_t)16;       \
+#define OUT(type) \
+  type *out = (type *)(uintptr_t)16; \
   int is_given = !seldom(p)
 #define TO_OUT (is_given ? &out : NULL)
-#define TAKEN(kind, call)                                              \
-  do {                                                                 \
-    int32_t taken_ = (call);                                           \
+#define TAKEN(kind, call) \
+  do { \
+    int32_t taken_ = (call); \
     MUST(!is_given || (uintptr_t)out != 16, "out is not set: %s\n", #call); \
-    if (is_given) put(p, kind, taken_, (void *)out);                   \
+    if (is_given) put(p, kind, taken_, (void *)out); \
   } while (0)
 
 /* Inputs that say so have neither short times nor sessions left on purpose, and no clock that jumps: then none may be held in the end. */
@@ -46,18 +46,19 @@ static void answer(struct program *p, usher_completion id, enum answer how) {
   int is_good;
   OUT(usher_response);
   switch (how) {
-    case TOKEN: CALL(usher_complete_token, (id, some_text(p))); break;
-    case PAYLOAD: bytes = some_bytes(p, &size), CALL(usher_complete_payload, (id, bytes, size)); break;
-    case BYTES: bytes = some_bytes(p, &size), CALL(usher_complete_hook, (id, bytes, size)); break;
-    case HEADERS: CALL(usher_complete_headers, (id, some_text(p))); break;
-    case BUILTIN: CALL(usher_complete_builtin, (id)); break;
-    case DONE: CALL(usher_complete_call, (id, -(int32_t)below(p, 40))); break;
-    case LICENSE:
-      license.license = some_bytes(p, &license.license_size), license.heartbeat_s = (double)byte(p) / 16 - 1, license.renew_type = (int32_t)below(p, 4);
-      license.service_code = below(p, 2) ? 1007 : 0, license.message = some_text(p);
-      CALL(usher_complete_license, (id, (const usher_customer_license *)sized(p, &license, sizeof license, &is_good)));
-      break;
-    default: TAKEN(RESPONSES, CALL(usher_hook_builtin, (id, TO_OUT)));
+  case TOKEN: CALL(usher_complete_token, (id, some_text(p))); break;
+  case PAYLOAD: bytes = some_bytes(p, &size), CALL(usher_complete_payload, (id, bytes, size)); break;
+  case BYTES: bytes = some_bytes(p, &size), CALL(usher_complete_hook, (id, bytes, size)); break;
+  case HEADERS: CALL(usher_complete_headers, (id, some_text(p))); break;
+  case BUILTIN: CALL(usher_complete_builtin, (id)); break;
+  case DONE: CALL(usher_complete_call, (id, -(int32_t)below(p, 40))); break;
+  case LICENSE:
+    license.license = some_bytes(p, &license.license_size), license.heartbeat_s = (double)byte(p) / 16 - 1,
+    license.renew_type = (int32_t)below(p, 4);
+    license.service_code = below(p, 2) ? 1007 : 0, license.message = some_text(p);
+    CALL(usher_complete_license, (id, (const usher_customer_license *)sized(p, &license, sizeof license, &is_good)));
+    break;
+  default: TAKEN(RESPONSES, CALL(usher_hook_builtin, (id, TO_OUT)));
   }
 }
 /* Answered as it should be, in another way, or kept for whoever comes first. */
@@ -77,14 +78,16 @@ static void on_log(int32_t level, const char *line, void *user_data) {
   called(user_data);
 }
 static void on_event(const usher_event *event, void *user_data) {
-  MUST(usher_event_name(event->type)[0] && event->error.message, "an event of type %d has a name and a message\n", (int)event->type);
+  MUST(usher_event_name(event->type)[0] && event->error.message, "an event of type %d has a name and a message\n",
+      (int)event->type);
   in_callback(user_data, 0, LOOK);
 }
 static void on_answer(usher_playback *playback, const usher_response_info *info, uint64_t tag, void *user_data) {
   size_t index, sum = 0;
   (void)playback, (void)tag;
   for (index = 0; index < info->data_size; index++) sum += info->data[index];
-  MUST((info->error.status == USHER_OK) == (info->data != NULL) || sum > ~(size_t)0 / 2, "data, or the reason why not\n");
+  MUST((info->error.status == USHER_OK) == (info->data != NULL) || sum > ~(size_t)0 / 2,
+      "data, or the reason why not\n");
   in_callback(user_data, 0, LOOK);
 }
 static void on_token(usher_completion id, usher_playback *playback, uint64_t tag, void *user_data) {
@@ -93,14 +96,19 @@ static void on_token(usher_completion id, usher_playback *playback, uint64_t tag
 static void on_call(usher_completion id, usher_playback *playback, uint64_t tag, void *user_data) {
   (void)playback, (void)tag, in_callback(user_data, id, DONE);
 }
-static void on_payload(usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   MUST(strlen(key_system) == 36, "a key system is a UUID\n");
   in_callback(user_data, id, PAYLOAD);
 }
 static void on_hook(const usher_hook_call *call, void *user_data) { in_callback(user_data, call->completion, BYTES); }
-static void on_license(const usher_customer_request *request, void *user_data) { in_callback(user_data, request->completion, LICENSE); }
-static void on_spc(const usher_spc_request *request, void *user_data) { in_callback(user_data, request->completion, PAYLOAD); }
+static void on_license(const usher_customer_request *request, void *user_data) {
+  in_callback(user_data, request->completion, LICENSE);
+}
+static void on_spc(const usher_spc_request *request, void *user_data) {
+  in_callback(user_data, request->completion, PAYLOAD);
+}
 static void on_protection(const usher_protection *protection, void *user_data) {
   size_t index;
   for (index = 0; index < protection->key_id_count * 16; index++) *(size_t *)user_data += protection->key_ids[index];
@@ -122,13 +130,17 @@ static void make_context(struct program *p) {
   options.requests_per_origin_max = below(p, 3);
   options.proxy = seldom(p) ? some_text(p) : NULL;
   options.user_agent = seldom(p) ? some_text(p) : NULL;
-  if (!is_strict) options.http_timeout_ms = options.connect_timeout_ms = 200 + some_ms(p), options.max_response_bytes = below(p, 2) ? 100 : 0;
-  options.log_level = (int32_t)below(p, 6), options.log = on_log, options.log_user_data = w, options.log_destroy = on_destroy;
+  if (!is_strict)
+    options.http_timeout_ms = options.connect_timeout_ms = 200 + some_ms(p),
+    options.max_response_bytes = below(p, 2) ? 100 : 0;
+  options.log_level = (int32_t)below(p, 6), options.log = on_log, options.log_user_data = w,
+  options.log_destroy = on_destroy;
   passed = sized(p, &options, sizeof options, &is_good);
   w->may_be_lost = !is_good;
   if (CALL(usher_context_new, ((const usher_context_options *)passed, &made)) != USHER_OK) {
     MUST(!made, "no context and a handle\n");
-  } else if (!__atomic_compare_exchange_n(&handles[CONTEXTS][slot], &none, (void *)made, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  } else if (!__atomic_compare_exchange_n(
+                 &handles[CONTEXTS][slot], &none, (void *)made, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     CALL(usher_context_free, (made));
   }
 }
@@ -156,7 +168,9 @@ static void observe(struct program *p) {
   CALL(usher_context_add_observer, (CONTEXT, seldom(p) ? NULL : on_event, w, on_destroy, seldom(p) ? NULL : &id));
   __atomic_store_n(&observers[below(p, SLOTS)], id, __ATOMIC_RELAXED);
 }
-static void unobserve(struct program *p) { CALL(usher_context_remove_observer, (CONTEXT, __atomic_load_n(&observers[below(p, SLOTS)], __ATOMIC_RELAXED))); }
+static void unobserve(struct program *p) {
+  CALL(usher_context_remove_observer, (CONTEXT, __atomic_load_n(&observers[below(p, SLOTS)], __ATOMIC_RELAXED)));
+}
 static void suspend_all(struct program *p) { CALL(usher_context_suspend, (CONTEXT)); }
 static void resume_all(struct program *p) { CALL(usher_context_resume, (CONTEXT)); }
 static void change_network(struct program *p) { CALL(usher_context_network_changed, (CONTEXT)); }
@@ -177,22 +191,32 @@ static usher_ssp_options ssp_options(struct program *p) {
   options.ssm_url = some_url(p, "sessions");
   options.certificate_url = some_url(p, "certificate");
   options.token_timeout_ms = options.payload_timeout_ms = options.hook_timeout_ms = options.token_wait_ms = some_ms(p);
-  options.keep_alive = (int32_t)below(p, 3), options.resetup_on_extra_license = (int32_t)below(p, 3), options.wire_format = (int32_t)below(p, 2);
+  options.keep_alive = (int32_t)below(p, 3), options.resetup_on_extra_license = (int32_t)below(p, 3),
+  options.wire_format = (int32_t)below(p, 2);
   options.heartbeat_start = (int32_t)below(p, 2), options.suspend = (int32_t)below(p, 2);
   if (is_strict) return options;
   options.sync_setup_teardown = seldom(p);
-  options.setup_timeout_ms = options.teardown_timeout_ms = options.period_min_ms = options.keep_alive_timeout_ms = some_ms(p);
-  if (seldom(p)) options.setup_url = some_url(p, "setup"), options.heartbeat_url = some_url(p, "heartbeat"), options.teardown_url = some_url(p, "teardown");
-  if (seldom(p)) options.token_header = some_text(p), options.extra_headers = some_text(p), options.setup_body = some_text(p);
-  if (seldom(p)) options.ssm_append_version = (int32_t)below(p, 5), options.ssm_api_version = some_text(p), options.jitter_permille = byte(p) * 4u;
-  if (seldom(p)) options.retry_permille = byte(p) * 8u, options.teardown_retries = byte(p), options.lenient_numbers = (int32_t)below(p, 3);
+  options.setup_timeout_ms = options.teardown_timeout_ms = options.period_min_ms = options.keep_alive_timeout_ms =
+      some_ms(p);
+  if (seldom(p))
+    options.setup_url = some_url(p, "setup"), options.heartbeat_url = some_url(p, "heartbeat"),
+    options.teardown_url = some_url(p, "teardown");
+  if (seldom(p))
+    options.token_header = some_text(p), options.extra_headers = some_text(p), options.setup_body = some_text(p);
+  if (seldom(p))
+    options.ssm_append_version = (int32_t)below(p, 5), options.ssm_api_version = some_text(p),
+    options.jitter_permille = byte(p) * 4u;
+  if (seldom(p))
+    options.retry_permille = byte(p) * 8u, options.teardown_retries = byte(p),
+    options.lenient_numbers = (int32_t)below(p, 3);
   return options;
 }
 static void make_ssp(struct program *p) {
   usher_ssp_options options = ssp_options(p);
   int is_good;
   OUT(usher_delegate);
-  TAKEN(DELEGATES, CALL(usher_ssp_delegate_new, (CONTEXT, (const usher_ssp_options *)sized(p, &options, sizeof options, &is_good), TO_OUT)));
+  TAKEN(DELEGATES, CALL(usher_ssp_delegate_new,
+                       (CONTEXT, (const usher_ssp_options *)sized(p, &options, sizeof options, &is_good), TO_OUT)));
 }
 static void make_ssp_v2(struct program *p) {
   usher_ssp_options ssp = ssp_options(p);
@@ -200,9 +224,13 @@ static void make_ssp_v2(struct program *p) {
   int is_good;
   OUT(usher_delegate);
   options.ssp = (const usher_ssp_options *)sized(p, &ssp, sizeof ssp, &is_good);
-  options.teardown_on_close = (int32_t)below(p, 2), options.leave_on_zap = (int32_t)below(p, 2), options.period_default_ms = some_ms(p);
-  if (seldom(p)) options.token_field = some_text(p), options.period_field = some_text(p), options.enforced_field = some_text(p), options.token_reply_header = "X-Token";
-  TAKEN(DELEGATES, CALL(usher_ssp_v2_delegate_new, (CONTEXT, (const usher_ssp_v2_options *)sized(p, &options, sizeof options, &is_good), TO_OUT)));
+  options.teardown_on_close = (int32_t)below(p, 2), options.leave_on_zap = (int32_t)below(p, 2),
+  options.period_default_ms = some_ms(p);
+  if (seldom(p))
+    options.token_field = some_text(p), options.period_field = some_text(p), options.enforced_field = some_text(p),
+    options.token_reply_header = "X-Token";
+  TAKEN(DELEGATES, CALL(usher_ssp_v2_delegate_new,
+                       (CONTEXT, (const usher_ssp_v2_options *)sized(p, &options, sizeof options, &is_good), TO_OUT)));
 }
 static void make_multi_instance(struct program *p) {
   usher_ssp_options options = ssp_options(p);
@@ -212,7 +240,9 @@ static void make_multi_instance(struct program *p) {
   OUT(usher_delegate);
   map.tokens_max = below(p, 4), map.time_to_live_ms = byte(p);
   passed = below(p, 2) ? (const usher_token_map_options *)sized(p, &map, sizeof map, &is_good) : NULL;
-  TAKEN(DELEGATES, CALL(usher_multi_instance_delegate_new, (CONTEXT, (const usher_ssp_options *)sized(p, &options, sizeof options, &is_good), passed, TO_OUT)));
+  TAKEN(DELEGATES,
+      CALL(usher_multi_instance_delegate_new,
+          (CONTEXT, (const usher_ssp_options *)sized(p, &options, sizeof options, &is_good), passed, TO_OUT)));
 }
 static usher_default_options default_options(struct program *p) {
   usher_default_options options = USHER_DEFAULT_OPTIONS_INIT;
@@ -237,7 +267,8 @@ static void make_default(struct program *p) {
   usher_default_options options = default_options(p);
   int is_good;
   OUT(usher_delegate);
-  TAKEN(DELEGATES, CALL(usher_default_delegate_new, (CONTEXT, (const usher_default_options *)sized(p, &options, sizeof options, &is_good), TO_OUT)));
+  TAKEN(DELEGATES, CALL(usher_default_delegate_new,
+                       (CONTEXT, (const usher_default_options *)sized(p, &options, sizeof options, &is_good), TO_OUT)));
 }
 static void make_common(struct program *p) {
   usher_default_options options = default_options(p);
@@ -246,8 +277,11 @@ static void make_common(struct program *p) {
   const void *passed_options, *passed_hooks;
   int is_good, is_good_too;
   OUT(usher_delegate);
-  passed_options = sized(p, &options, sizeof options, &is_good), passed_hooks = sized(p, &hooks, sizeof hooks, &is_good_too);
-  TAKEN(DELEGATES, CALL(usher_common_delegate_new, (CONTEXT, (const usher_default_options *)passed_options, (const usher_delegate_hooks *)passed_hooks, w, on_destroy, TO_OUT)));
+  passed_options = sized(p, &options, sizeof options, &is_good),
+  passed_hooks = sized(p, &hooks, sizeof hooks, &is_good_too);
+  TAKEN(DELEGATES,
+      CALL(usher_common_delegate_new, (CONTEXT, (const usher_default_options *)passed_options,
+                                          (const usher_delegate_hooks *)passed_hooks, w, on_destroy, TO_OUT)));
 }
 static void make_customer(struct program *p) {
   usher_customer_options options = USHER_CUSTOMER_OPTIONS_INIT;
@@ -256,15 +290,19 @@ static void make_customer(struct program *p) {
   int is_good;
   OUT(usher_delegate);
   options.certificate = some_bytes(p, &options.certificate_size);
-  options.license = seldom(p) ? NULL : on_license, options.heartbeat = below(p, 2) ? on_call : NULL, options.teardown = below(p, 2) ? on_call : NULL;
-  options.license_timeout_ms = options.heartbeat_timeout_ms = options.teardown_timeout_ms = options.payload_timeout_ms = some_ms(p);
+  options.license = seldom(p) ? NULL : on_license, options.heartbeat = below(p, 2) ? on_call : NULL,
+  options.teardown = below(p, 2) ? on_call : NULL;
+  options.license_timeout_ms = options.heartbeat_timeout_ms = options.teardown_timeout_ms = options.payload_timeout_ms =
+      some_ms(p);
   options.user_data = w, options.destroy = on_destroy;
   passed = sized(p, &options, sizeof options, &is_good);
   w->may_be_lost = !is_good;
   TAKEN(DELEGATES, CALL(usher_customer_delegate_new, (CONTEXT, (const usher_customer_options *)passed, TO_OUT)));
 }
 static void set_delegate(struct program *p) { CALL(usher_context_set_delegate, (CONTEXT, DELEGATE)); }
-static void set_header(struct program *p) { CALL(usher_delegate_set_http_header, (DELEGATE, some_text(p), some_text(p))); }
+static void set_header(struct program *p) {
+  CALL(usher_delegate_set_http_header, (DELEGATE, some_text(p), some_text(p)));
+}
 static void set_token_callback(struct program *p) {
   struct watch *w = watch(at_usher_delegate_set_token_callback, 0);
   CALL(usher_delegate_set_token_callback, (DELEGATE, below(p, 4) ? on_token : NULL, w, on_destroy));
@@ -273,7 +311,8 @@ static void set_hooks(struct program *p) {
   usher_delegate_hooks hooks = some_hooks(p);
   struct watch *w = watch(at_usher_delegate_set_hooks, 0);
   int is_good;
-  CALL(usher_delegate_set_hooks, (DELEGATE, (const usher_delegate_hooks *)sized(p, &hooks, sizeof hooks, &is_good), w, on_destroy));
+  CALL(usher_delegate_set_hooks,
+      (DELEGATE, (const usher_delegate_hooks *)sized(p, &hooks, sizeof hooks, &is_good), w, on_destroy));
 }
 static void free_delegate(struct program *p) { CALL(usher_delegate_free, (DELEGATE)); }
 static void set_stream_token(struct program *p) {

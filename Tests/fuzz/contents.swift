@@ -11,7 +11,9 @@ func readAsset(_ bytes: Bytes) {
     must(read.iv.map { $0.count == 16 } ?? true, "an IV has 16 bytes")
   }
   for variant in ContentIdentifier.allCases {
-    if let id = try? variant.bytes(of: bytes) { must(!id.isEmpty && id.count <= bytes.count, "a content identifier is some of its URL") }
+    if let id = try? variant.bytes(of: bytes) {
+      must(!id.isEmpty && id.count <= bytes.count, "a content identifier is some of its URL")
+    }
   }
   if let id = UUIDBytes(text: bytes) { must(UUIDBytes(text: id.text) == id, "an id that is written is read again") }
 }
@@ -21,17 +23,25 @@ func readPSSH(_ bytes: Bytes) {
   must(boxes.count <= PSSH.most, "no more boxes than allowed")
   for box in boxes + PSSH.all(inBase64: bytes) {
     must(box.box.count <= bytes.count && box.data.count + 28 <= box.box.count, "a box is some of its bytes")
-    must(box.listedKeyIDs.count <= [UUIDBytes].mostKeyIDs && box.keyIDs.count <= 2 * [UUIDBytes].mostKeyIDs, "no more key ids than allowed")
+    must(
+      box.listedKeyIDs.count <= [UUIDBytes].mostKeyIDs && box.keyIDs.count <= 2 * [UUIDBytes].mostKeyIDs,
+      "no more key ids than allowed")
     must((box.contentIdentifier?.count ?? 0) <= box.data.count, "a content identifier is some of its data")
     must(reading(box.box) { PSSH.all(in: $0) } == [box], "a box alone is the same box")
     let again = PSSH.make(box.systemID, keyIDs: box.listedKeyIDs, data: box.data)
     let read = again.flatMap { made in reading(made) { PSSH.all(in: $0) }.first }
-    must(read?.data == box.data && read?.listedKeyIDs == box.listedKeyIDs && read?.systemID == box.systemID, "a box that is written is read again")
+    must(
+      read?.data == box.data && read?.listedKeyIDs == box.listedKeyIDs && read?.systemID == box.systemID,
+      "a box that is written is read again")
   }
   let widevine = WidevineData(bytes)
-  must(widevine.contentID.count <= bytes.count && widevine.keyIDs.count <= [UUIDBytes].mostKeyIDs, "no more of Widevine's than allowed")
+  must(
+    widevine.contentID.count <= bytes.count && widevine.keyIDs.count <= [UUIDBytes].mostKeyIDs,
+    "no more of Widevine's than allowed")
   if let header = PlayReadyHeader(bytes) {
-    must(header.keyIDs.count <= [UUIDBytes].mostKeyIDs && header.licenseURL.count <= header.xml.count, "no more of PlayReady's than allowed")
+    must(
+      header.keyIDs.count <= [UUIDBytes].mostKeyIDs && header.licenseURL.count <= header.xml.count,
+      "no more of PlayReady's than allowed")
   }
 }
 
@@ -39,7 +49,9 @@ func readTrackEncryption(_ bytes: Bytes) {
   let tracks = TrackEncryption.all(in: bytes)
   must(tracks.count <= TrackEncryption.most, "no more tracks than allowed")
   for track in tracks {
-    must([0, 8, 16].contains(track.ivSize) && [0, 8, 16].contains(track.constantIV.count), "an IV has 8 or 16 bytes, or is none")
+    must(
+      [0, 8, 16].contains(track.ivSize) && [0, 8, 16].contains(track.constantIV.count),
+      "an IV has 8 or 16 bytes, or is none")
     must(track.cryptBlocks < 16 && track.skipBlocks < 16, "a pattern is of four bits each")
   }
 }
@@ -61,7 +73,9 @@ func readPlaylist(_ bytes: Bytes) {
   must(found.count == keys.count, "a rewritten playlist has as many keys")
   for (before, after) in zip(keys, found) {
     must(after.uri == (before.assetURL() == nil ? before.uri : other), "every asset's URI is replaced, and no other")
-    must(after.method == before.method && after.keyFormat == before.keyFormat && after.iv == before.iv && after.keyID == before.keyID, "and nothing else")
+    must(
+      after.method == before.method && after.keyFormat == before.keyFormat && after.iv == before.iv
+        && after.keyID == before.keyID, "and nothing else")
   }
 }
 
@@ -69,8 +83,12 @@ func readManifest(_ bytes: Bytes) {
   let elements = (try? ContentProtection.all(in: bytes)) ?? []
   must(elements.count <= ContentProtection.most, "no more elements than allowed")
   for element in elements {
-    must(element.licenseURL.count <= bytes.count && element.schemeID.count <= bytes.count && element.value.count <= bytes.count, "a text does not grow")
-    must(element.pssh.count <= PSSH.most && element.defaultKeyIDs.count <= [UUIDBytes].mostKeyIDs, "no more of an element than allowed")
+    must(
+      element.licenseURL.count <= bytes.count && element.schemeID.count <= bytes.count
+        && element.value.count <= bytes.count, "a text does not grow")
+    must(
+      element.pssh.count <= PSSH.most && element.defaultKeyIDs.count <= [UUIDBytes].mostKeyIDs,
+      "no more of an element than allowed")
     _ = (element.keySystem, element.keyIDs)
   }
 }

@@ -46,7 +46,9 @@ func readLicence(_ bytes: Bytes) {
       sink.add(keySystem == .fairPlay ? "\"}" : "\"]}")
     }
     let whole = HTTPOutcome.response(HTTPResponse(status: 200, body: again))
-    guard case .success(let second) = ReplyDecoder.license(whole, keySystem: keySystem, isRaw: false) else { return must(false, "a licence that is written is read") }
+    guard case .success(let second) = ReplyDecoder.license(whole, keySystem: keySystem, isRaw: false) else {
+      return must(false, "a licence that is written is read")
+    }
     must(second.data.isEqual(to: reply.data), "a licence that is written is read again")
   }
 }
@@ -94,15 +96,20 @@ private func readAgain(_ fields: SessionFields) {
     token.withBytes { sink.addJSON($0) }
     sink.add(",\"heartbeat\":60}")
   }
-  guard case .success(let again) = ReplyDecoder.ssm(.response(HTTPResponse(status: 200, body: text)), .setup) else { return must(false, "a session that is written is read") }
-  must(again.token?.isEqual(to: token) ?? false && again.period == .number(60), "a session that is written is read again")
+  guard case .success(let again) = ReplyDecoder.ssm(.response(HTTPResponse(status: 200, body: text)), .setup) else {
+    return must(false, "a session that is written is read")
+  }
+  must(
+    again.token?.isEqual(to: token) ?? false && again.period == .number(60), "a session that is written is read again")
 }
 
 func readCustomData(_ bytes: Bytes) {
   guard let text = CustomData.text(in: bytes) else { return }
   must(text.count <= bytes.count, "a text is some of its XML")
   var xml = Array("<a:CustomData>".utf8)
-  text.withBytes { for byte in $0 { xml += byte == 0x3C ? Array("&lt;".utf8) : byte == 0x26 ? Array("&amp;".utf8) : [byte] } }
+  text.withBytes {
+    for byte in $0 { xml += byte == 0x3C ? Array("&lt;".utf8) : byte == 0x26 ? Array("&amp;".utf8) : [byte] }
+  }
   xml += Array("</a:CustomData>".utf8)
   must(reading(xml) { CustomData.text(in: $0) }?.isEqual(to: text) ?? false, "a text that is written is read again")
 }
@@ -130,7 +137,9 @@ func readCertificate(_ bytes: Bytes) {
   let response = response(choice, body)
   if let failure = ReplyDecoder.notACertificate(response) { return check(failure, response) }
   let certificate = ReplyDecoder.certificate(response.body)
-  must(certificate.count > 0 && certificate.count <= body.count, "a certificate is not empty, and no longer than its reply")
+  must(
+    certificate.count > 0 && certificate.count <= body.count, "a certificate is not empty, and no longer than its reply"
+  )
   must(body.first != 0x30 || certificate.isEqual(to: response.body), "DER is taken as it is")
 }
 
@@ -140,7 +149,9 @@ func readEntitlement(_ bytes: Bytes) {
   else { return must(false, "the request is one") }
   do {
     let url = try asked.tokenURL(in: bytes, hiding: [sent])
-    must(url.count > 0 && url.count <= TokenURL.mostBytes && url.withBytes { $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } }, "a token URL can be one")
+    must(
+      url.count > 0 && url.count <= TokenURL.mostBytes && url.withBytes { $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } },
+      "a token URL can be one")
   } catch {
     if case .denied(_, let message) = error { shown(message) }
   }

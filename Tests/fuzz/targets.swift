@@ -4,10 +4,12 @@ import Glibc
 typealias Bytes = UnsafeBufferPointer<UInt8>
 
 let targets: [(name: StaticString, read: (Bytes) -> Void)] = [
-  ("asset", readAsset), ("pssh", readPSSH), ("tenc", readTrackEncryption), ("hls", readPlaylist), ("dash", readManifest),
+  ("asset", readAsset), ("pssh", readPSSH), ("tenc", readTrackEncryption), ("hls", readPlaylist),
+  ("dash", readManifest),
   ("url", readURL), ("text", readText), ("spc-request", writeRequests), ("token-map", useTokenMap),
-  ("ssm", readSSMReply), ("licence", readLicence), ("custom-data", readCustomData), ("ckc", readCKC), ("certificate", readCertificate),
-  ("entitlement", readEntitlement), ("expressplay", readExpressPlayError),
+  ("ssm", readSSMReply), ("licence", readLicence), ("custom-data", readCustomData), ("ckc", readCKC),
+  ("certificate", readCertificate),
+  ("entitlement", readEntitlement), ("expressplay", readExpressPlayError)
 ]
 
 private let chosen: (Bytes) -> Void = {

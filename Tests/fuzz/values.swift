@@ -1,5 +1,6 @@
 // URLs, headers, messages, requests to key servers, the token map.
 import Glibc
+
 @testable import UsherCore
 @testable import UsherEngine
 
@@ -11,28 +12,42 @@ func readURL(_ bytes: Bytes) {
   list = AllowList()
   let pattern: StaticString = "*.example.com:*"
   _ = pattern.withUTF8Buffer { list.add($0) }
-  if let target = try? list.check(bytes) { must(target.host.suffix(12) == Array(".example.com".utf8)[...], "only hosts of the list are allowed") }
+  if let target = try? list.check(bytes) {
+    must(target.host.suffix(12) == Array(".example.com".utf8)[...], "only hosts of the list are allowed")
+  }
   agree(bytes)
   if let inner = TokenURL.url(in: bytes) {
-    must(inner.count <= TokenURL.mostBytes + 8 && !inner.contains(0x23), "a token URL is some of its skd: URL, without a fragment")
+    must(
+      inner.count <= TokenURL.mostBytes + 8 && !inner.contains(0x23),
+      "a token URL is some of its skd: URL, without a fragment")
     reading(inner, agree)
   }
-  if let value = TokenURL.queryValue("cid", in: bytes) { must(value.count < bytes.count, "a value is some of its query") }
+  if let value = TokenURL.queryValue("cid", in: bytes) {
+    must(value.count < bytes.count, "a value is some of its query")
+  }
   guard let url = URLText(Array(bytes)), Endpoint.checked(url, insecure: true) != nil else { return }
   must(url.bytes.count <= bytes.count, "a URL does not grow")
-  for rule in [URLText.VersionRule.auto, .always, .never] { must(URLText(url.versioned(Array("v1".utf8), rule).bytes) != nil, "what is made of a URL is one") }
+  for rule in [URLText.VersionRule.auto, .always, .never] {
+    must(URLText(url.versioned(Array("v1".utf8), rule).bytes) != nil, "what is made of a URL is one")
+  }
   let once = url.versioned(Array("v1".utf8), .auto)
   must(once.versioned(Array("v1".utf8), .auto) == once, "a version is added once")
   must(url.joining("x").adding("a=b").bytes.count <= bytes.count + 6, "nothing but the path and the pair is added")
 }
 
 private func agree(_ url: Bytes) {
-  guard let target = try? AllowList.target(of: url), let text = URLText(Array(url)), let asked = Endpoint.checked(text, insecure: true)?.origin else { return }
+  guard let target = try? AllowList.target(of: url), let text = URLText(Array(url)),
+    let asked = Endpoint.checked(text, insecure: true)?.origin
+  else { return }
   must(asked.first == (target.isHTTPS ? 0x73 : 0x70), "the allow-list and libcurl read the same scheme")
-  must(asked.suffix(2) == [UInt8(target.port >> 8), UInt8(target.port & 255)], "the allow-list and libcurl read the same port")
+  must(
+    asked.suffix(2) == [UInt8(target.port >> 8), UInt8(target.port & 255)],
+    "the allow-list and libcurl read the same port")
   var host = Array(asked.dropFirst().dropLast(3))
   if host.last == 0x2E { host.removeLast() }
-  must(host == target.host || (address(host) != nil && address(host) == address(target.host)), "the allow-list and libcurl read the same host")
+  must(
+    host == target.host || (address(host) != nil && address(host) == address(target.host)),
+    "the allow-list and libcurl read the same host")
 }
 
 /// Of an IPv6 literal, which libcurl writes in its own way.
@@ -45,7 +60,9 @@ private func address(_ host: [UInt8]) -> [UInt8]? {
 
 /// What may stand in a header, and what of a server's message may be shown. The first byte says how much of the rest is the token that was sent.
 func readText(_ bytes: Bytes) {
-  must(isHeaderSafe(bytes) == (!bytes.isEmpty && bytes.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }), "no line ends inside a header")
+  must(
+    isHeaderSafe(bytes) == (!bytes.isEmpty && bytes.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }),
+    "no line ends inside a header")
   let coded = PercentCoding.decode(bytes)
   must(coded.count <= bytes.count, "a decoded text does not grow")
   if let decoded = Base64.decode(bytes) {
@@ -57,7 +74,8 @@ func readText(_ bytes: Bytes) {
   let secret = Array(rest.prefix(size))
   let message = sanitised(Bytes(rebasing: rest.dropFirst(size)), hiding: [Secret(secret)])
   shown(message)
-  let isToken = secret.count > 8 && secret.allSatisfy { isDigit($0) || (lowercased($0) >= 0x61 && lowercased($0) <= 0x7A) }
+  let isToken =
+    secret.count > 8 && secret.allSatisfy { isDigit($0) || (lowercased($0) >= 0x61 && lowercased($0) <= 0x7A) }
   let found = Array(message.utf8).withUnsafeBufferPointer { firstIndex(of: secret, in: $0) }
   must(!isToken || found == nil, "the token that was sent is not shown")
 }
@@ -69,7 +87,9 @@ func shown(_ message: String) {
   must(bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }, "a message is one line")
   var run = 0
   for byte in bytes {
-    let isLetter = isDigit(byte) || (lowercased(byte) >= 0x61 && lowercased(byte) <= 0x7A) || [0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F].contains(byte)
+    let isLetter =
+      isDigit(byte) || (lowercased(byte) >= 0x61 && lowercased(byte) <= 0x7A)
+      || [0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F].contains(byte)
     run = isLetter ? run + 1 : 0
     must(run <= 40, "nothing that looks like a token is shown")
   }
@@ -86,14 +106,19 @@ func writeRequests(_ bytes: Bytes) {
       guard let body = try? format.body(rest) else { continue }
       must(body.count <= 9 * rest.count + 200, "a request is not much longer than what is in it")
       guard encoding == .json else { continue }
-      let payload = body.withBytes { text in JSONDocument.parse(text)?.root.member("spc")?.withString { Base64.decode($0) } ?? nil }
+      let payload = body.withBytes { text in
+        JSONDocument.parse(text)?.root.member("spc")?.withString { Base64.decode($0) } ?? nil
+      }
       must(payload?.isEqual(to: Secret(rest)) ?? false, "JSON that is written is JSON, and has the payload")
     }
   }
   guard let id = UUIDBytes(random: [UInt8](repeating: 9, count: 16)),
-    let asked = try? SEESRequest(messageID: id, kind: .deviceBound, contentID: Array(rest), cookie: Array(rest.prefix(5)))
+    let asked = try? SEESRequest(
+      messageID: id, kind: .deviceBound, contentID: Array(rest), cookie: Array(rest.prefix(5)))
   else { return }
-  let content = asked.body.withBytes { text in JSONDocument.parse(text)?.root.member("contentID")?.withString { Array($0) } ?? nil }
+  let content = asked.body.withBytes { text in
+    JSONDocument.parse(text)?.root.member("contentID")?.withString { Array($0) } ?? nil
+  }
   must(content == Array(rest), "an entitlement request is JSON, and has the content id")
 }
 

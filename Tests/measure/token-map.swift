@@ -27,7 +27,9 @@ func measure(entries: Int, keyBytes: Int) {
   var seed: UInt64 = 0
   withUnsafeMutableBytes(of: &seed) { up_random($0.baseAddress, 8) }
   let map = TokenMap(bound: entries, seed: seed)
-  let keys = (0..<2 * entries).map { _ in (0..<keyBytes).map { _ in UInt8(truncatingIfNeeded: generator.next()) % 94 + 33 } }
+  let keys = (0..<2 * entries).map { _ in
+    (0..<keyBytes).map { _ in UInt8(truncatingIfNeeded: generator.next()) % 94 + 33 }
+  }
   let rounds = 100_000
   let order = (0..<rounds).map { _ in Int(generator.next() % UInt64(entries)) }
   // One after the other, as they are asked for: what is measured is the map, not the way to the keys.
@@ -36,11 +38,15 @@ func measure(entries: Int, keyBytes: Int) {
   func each(_ all: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> Void) -> Double {
     all.withUnsafeBufferPointer { bytes in
       let start = cpuTime()
-      for round in 0..<rounds { body(UnsafeBufferPointer(rebasing: bytes[(round * keyBytes)..<((round + 1) * keyBytes)])) }
+      for round in 0..<rounds {
+        body(UnsafeBufferPointer(rebasing: bytes[(round * keyBytes)..<((round + 1) * keyBytes)]))
+      }
       return Double(cpuTime() - start) / Double(rounds)
     }
   }
-  for index in 0..<entries { keys[index].withUnsafeBufferPointer { _ = map.set($0, Secret([UInt8](repeating: 0x74, count: 650)), now: 0) } }
+  for index in 0..<entries {
+    keys[index].withUnsafeBufferPointer { _ = map.set($0, Secret([UInt8](repeating: 0x74, count: 650)), now: 0) }
+  }
   var (hits, misses): ([Double], [Double]) = ([], [])
   var found = 0
   for _ in 0..<15 {
@@ -50,7 +56,9 @@ func measure(entries: Int, keyBytes: Int) {
   let token = Secret([UInt8](repeating: 0x74, count: 650))
   let replacing = each(known) { _ = map.set($0, token, now: 0) }
   let pruning = each(unknown) { _ = map.set($0, token, now: 0) }
-  guard found == 15 * rounds, map.count(now: 0) == entries else { return print("WRONG: found \(found), \(map.count(now: 0)) entries") }
+  guard found == 15 * rounds, map.count(now: 0) == entries else {
+    return print("WRONG: found \(found), \(map.count(now: 0)) entries")
+  }
   let best = Int((hits.min() ?? 0) + 0.5)
   print(
     "\(entries) entries, ids of \(keyBytes) bytes: look-up \(median(hits)) ns (at best \(best)), of an unknown id \(median(misses)) ns; "

@@ -8,14 +8,14 @@
 int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
   if (options.in_flight > 1) bench_fail("--in-flight", "this one sends one after another");
-  bench_body body = { NULL, 0, 0 };
+  bench_body body = {NULL, 0, 0};
   curl_global_init(CURL_GLOBAL_DEFAULT);
   CURL *easy = request_handle(&options, &body);
   char **tokens = calloc((size_t)options.sessions, sizeof *tokens);
   if (!tokens) bench_fail("calloc", "no memory");
   for (int i = 0; i < options.sessions; i++) tokens[i] = request_setup(easy, &options, &body);
   request_route(easy, &options, "heartbeat");
-  bench_clock spent = { 0, 0 };
+  bench_clock spent = {0, 0};
   int64_t due = bench_now().wall_ns;
   for (int round = -options.warm_up; round < options.rounds; round++) {
     const bench_clock start = bench_now();

@@ -38,7 +38,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *k
     curl_multi_assign(me->multi, fd, NULL);
     return 0;
   }
-  struct epoll_event event = { 0 };
+  struct epoll_event event = {0};
   event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
   event.data.fd = fd;
   epoll_ctl(me->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
@@ -83,8 +83,9 @@ static void one_round(loop *me, slot *slots, int in_flight) {
     int64_t wait = me->due_ms < 0 ? 10000 : me->due_ms - now_ms();
     const int count = epoll_wait(me->epoll, ready, 64, wait < 0 ? 0 : (int)wait);
     for (int i = 0; i < count; i++) {
-      const int flags = (ready[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) | (ready[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0)
-        | (ready[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+      const int flags = (ready[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+                        (ready[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                        (ready[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
       curl_multi_socket_action(me->multi, ready[i].data.fd, flags, &left);
     }
     if (me->due_ms >= 0 && me->due_ms <= now_ms()) {
@@ -97,16 +98,18 @@ static void one_round(loop *me, slot *slots, int in_flight) {
 
 int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
-  const int in_flight = options.in_flight && options.in_flight < options.sessions ? options.in_flight : options.sessions;
+  const int in_flight =
+      options.in_flight && options.in_flight < options.sessions ? options.in_flight : options.sessions;
   curl_global_init(CURL_GLOBAL_DEFAULT);
-  loop me = { curl_multi_init(), epoll_create1(EPOLL_CLOEXEC), -1, calloc((size_t)options.sessions, sizeof(char *)), 0, 0, options.sessions };
+  loop me = {curl_multi_init(), epoll_create1(EPOLL_CLOEXEC), -1, calloc((size_t)options.sessions, sizeof(char *)), 0,
+      0, options.sessions};
   slot *slots = calloc((size_t)in_flight, sizeof *slots);
   if (!me.multi || me.epoll < 0 || !me.tokens || !slots) bench_fail("the loop", "cannot be made");
   curl_multi_setopt(me.multi, CURLMOPT_SOCKETFUNCTION, on_socket);
   curl_multi_setopt(me.multi, CURLMOPT_SOCKETDATA, &me);
   curl_multi_setopt(me.multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(me.multi, CURLMOPT_TIMERDATA, &me);
-  bench_body body = { NULL, 0, 0 };
+  bench_body body = {NULL, 0, 0};
   CURL *first = request_handle(&options, &body);
   for (int i = 0; i < options.sessions; i++) me.tokens[i] = request_setup(first, &options, &body);
   curl_easy_cleanup(first);
@@ -115,7 +118,7 @@ int main(int argc, char **argv) {
     curl_easy_setopt(slots[i].easy, CURLOPT_PRIVATE, &slots[i]);
     request_route(slots[i].easy, &options, "heartbeat");
   }
-  bench_clock spent = { 0, 0 };
+  bench_clock spent = {0, 0};
   for (int round = -options.warm_up; round < options.rounds; round++) {
     const bench_clock start = bench_now();
     one_round(&me, slots, in_flight);

@@ -33,11 +33,12 @@ int main(int argc, char **argv) {
   if (options.variant == 2) context.callbacks = USHER_CALLBACKS_PUMPED;
   host_open(&me, &options, context, ssp);
   host_play(&me, options.sessions);
-  if (options.variant) host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
+  if (options.variant)
+    host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
   usher_pending pending = USHER_PENDING_INIT;
   host_check(usher_context_pending(me.context, &pending), "usher_context_pending");
   const uint64_t period = pending.next_timer_ms;
-  bench_clock spent = { 0, 0 };
+  bench_clock spent = {0, 0};
   for (int round = -options.warm_up; round < options.rounds; round++) {
     const bench_clock start = bench_now();
     one_round(&me, options.variant, period);

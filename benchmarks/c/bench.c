@@ -7,13 +7,22 @@
 #include <time.h>
 
 bench_options bench_read(int argc, char **argv) {
-  bench_options options = { NULL, NULL, 1, 0, 1, 1, 0, 0, 0, 0 };
-  struct { const char *name; int *number; const char **text; } known[] = {
-    { "--base", NULL, &options.base },           { "--ca", NULL, &options.ca },
-    { "--sessions", &options.sessions, NULL },   { "--in-flight", &options.in_flight, NULL },
-    { "--rounds", &options.rounds, NULL },       { "--warm-up", &options.warm_up, NULL },
-    { "--variant", &options.variant, NULL },     { "--seconds", &options.seconds, NULL },
-    { "--spread", &options.spread, NULL },       { "--pace", &options.pace, NULL },
+  bench_options options = {NULL, NULL, 1, 0, 1, 1, 0, 0, 0, 0};
+  struct {
+    const char *name;
+    int *number;
+    const char **text;
+  } known[] = {
+      {"--base", NULL, &options.base},
+      {"--ca", NULL, &options.ca},
+      {"--sessions", &options.sessions, NULL},
+      {"--in-flight", &options.in_flight, NULL},
+      {"--rounds", &options.rounds, NULL},
+      {"--warm-up", &options.warm_up, NULL},
+      {"--variant", &options.variant, NULL},
+      {"--seconds", &options.seconds, NULL},
+      {"--spread", &options.spread, NULL},
+      {"--pace", &options.pace, NULL},
   };
   const size_t count = sizeof known / sizeof *known;
   for (int i = 1; i < argc; i += 2) {
@@ -24,7 +33,9 @@ bench_options bench_read(int argc, char **argv) {
     else *known[k].number = atoi(argv[i + 1]);
   }
   if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
-    fprintf(stderr, "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N] [--spread N] [--pace N] [--variant N]\n", argv[0]);
+    fprintf(stderr,
+        "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N] [--spread N] [--pace N] [--variant N]\n",
+        argv[0]);
     exit(2);
   }
   return options;
@@ -37,13 +48,13 @@ static int64_t read_clock(clockid_t which) {
 }
 
 bench_clock bench_now(void) {
-  bench_clock now = { read_clock(CLOCK_PROCESS_CPUTIME_ID), read_clock(CLOCK_MONOTONIC) };
+  bench_clock now = {read_clock(CLOCK_PROCESS_CPUTIME_ID), read_clock(CLOCK_MONOTONIC)};
   return now;
 }
 
 void bench_sleep_until(int64_t wall_ns) {
-  const struct timespec time = { wall_ns / 1000000000, wall_ns % 1000000000 };
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) { }
+  const struct timespec time = {wall_ns / 1000000000, wall_ns % 1000000000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0) {}
 }
 
 void bench_add(bench_clock *sum, bench_clock start) {
@@ -53,7 +64,8 @@ void bench_add(bench_clock *sum, bench_clock start) {
 }
 
 void bench_print(bench_clock spent, int64_t operations) {
-  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 "}\n", operations, spent.cpu_ns, spent.wall_ns);
+  printf("{\"operations\": %" PRId64 ", \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 "}\n", operations, spent.cpu_ns,
+      spent.wall_ns);
 }
 
 void bench_fail(const char *what, const char *why) {

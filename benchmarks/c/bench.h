@@ -10,16 +10,16 @@
 
 /** What a program is to do. Each understands all of it, or ends with a message. */
 typedef struct bench_options {
-  const char *base;  /* URL up to and with "/v1" */
-  const char *ca;    /* PEM file of the authority to trust, or NULL */
-  int sessions;      /* how many are kept alive; all due at once, round after round */
-  int in_flight;     /* most requests under way at once; 0: as many as there are sessions (ours: the library's default) */
-  int rounds;        /* measured */
-  int warm_up;       /* rounds before */
-  int variant;       /* of the program's own */
-  int seconds;       /* measured, where a program runs on the real clock */
-  int pace;          /* most beats per second, evenly; 0: as fast as it goes */
-  int spread;        /* seconds over which set-ups are spread there */
+  const char *base; /* URL up to and with "/v1" */
+  const char *ca; /* PEM file of the authority to trust, or NULL */
+  int sessions; /* how many are kept alive; all due at once, round after round */
+  int in_flight; /* most requests under way at once; 0: as many as there are sessions (ours: the library's default) */
+  int rounds; /* measured */
+  int warm_up; /* rounds before */
+  int variant; /* of the program's own */
+  int seconds; /* measured, where a program runs on the real clock */
+  int pace; /* most beats per second, evenly; 0: as fast as it goes */
+  int spread; /* seconds over which set-ups are spread there */
 } bench_options;
 
 /** Reads `--base URL --sessions N ...`; ends the program with 2 on a mistake. */

@@ -28,10 +28,13 @@ int main(int argc, char **argv) {
   context.callbacks = USHER_CALLBACKS_PUMPED;
   host_open(&me, &options, context, ssp);
   host_play(&me, options.sessions);
-  bench_clock version = { 0, 0 }, state = { 0, 0 }, stale = { 0, 0 }, callback = { 0, 0 };
+  bench_clock version = {0, 0}, state = {0, 0}, stale = {0, 0}, callback = {0, 0};
   usher_playback *freed = NULL;
-  host_check(usher_player_play(me.players[0], &(usher_playback_options){ .struct_size = sizeof(usher_playback_options), .content_token = "content.token" }, &freed),
-             "usher_player_play");
+  host_check(
+      usher_player_play(me.players[0],
+          &(usher_playback_options){.struct_size = sizeof(usher_playback_options), .content_token = "content.token"},
+          &freed),
+      "usher_player_play");
   host_check(usher_context_settle(me.context, 0, UINT32_MAX, 10000), "usher_context_settle");
   host_check(usher_playback_free(freed), "usher_playback_free");
 

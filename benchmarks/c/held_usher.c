@@ -26,7 +26,8 @@ static void on_event(const usher_event *event, void *user_data) {
   case USHER_EVENT_SETUP_ERROR:
   case USHER_EVENT_HEARTBEAT_ERROR:
   case USHER_EVENT_SESSION_DOUBTFUL:
-    if (atomic_fetch_add(&errors, 1) == 0) fprintf(stderr, "%s: %s\n", usher_event_name(event->type), event->error.message ? event->error.message : "");
+    if (atomic_fetch_add(&errors, 1) == 0)
+      fprintf(stderr, "%s: %s\n", usher_event_name(event->type), event->error.message ? event->error.message : "");
     break;
   default: break;
   }
@@ -65,7 +66,8 @@ int main(int argc, char **argv) {
   const usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   host me;
   host_open(&me, &options, context, ssp);
-  if (options.variant == 0) host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
+  if (options.variant == 0)
+    host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
   host_start(&me); /* the first brings what is there once */
   host_check(usher_context_settle(me.context, 0, 0, 10000), "usher_context_settle");
   const int64_t allocated_before = allocated();
@@ -76,16 +78,17 @@ int main(int argc, char **argv) {
   const long before = atomic_load(&beats);
   const bench_clock start = bench_now();
   bench_sleep_until(start.wall_ns + (int64_t)options.seconds * 1000000000);
-  bench_clock spent = { 0, 0 };
+  bench_clock spent = {0, 0};
   bench_add(&spent, start);
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until); /* what the server's log has later is of closing */
   const int active = host_active(&me);
-  const int64_t operations = options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;
-  printf("{\"operations\": %" PRId64 ", \"sessions\": %d, \"active\": %d, \"errors\": %ld, \"allocated\": %" PRId64 ", \"resident_kb\": %ld, \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64
-         ", \"until\": %.3f, \"late_ms\": {",
-         operations, options.sessions, active, atomic_load(&errors), allocated_held, resident_held, spent.cpu_ns, spent.wall_ns,
-         (double)until.tv_sec + (double)until.tv_nsec / 1e9);
+  const int64_t operations =
+      options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;
+  printf("{\"operations\": %" PRId64 ", \"sessions\": %d, \"active\": %d, \"errors\": %ld, \"allocated\": %" PRId64
+         ", \"resident_kb\": %ld, \"cpu_ns\": %" PRId64 ", \"wall_ns\": %" PRId64 ", \"until\": %.3f, \"late_ms\": {",
+      operations, options.sessions, active, atomic_load(&errors), allocated_held, resident_held, spent.cpu_ns,
+      spent.wall_ns, (double)until.tv_sec + (double)until.tv_nsec / 1e9);
   const char *comma = "";
   for (int ms = 0; ms <= most_late_ms; ms++) {
     const long found = atomic_load(&late[ms]);

@@ -36,7 +36,8 @@ void host_start(host *me) {
 static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
   if (event->error.status == USHER_OK) return;
-  fprintf(stderr, "%s: %s: %s\n", usher_event_name(event->type), usher_status_name(event->error.status), event->error.message ? event->error.message : "");
+  fprintf(stderr, "%s: %s: %s\n", usher_event_name(event->type), usher_status_name(event->error.status),
+      event->error.message ? event->error.message : "");
 }
 
 void host_play(host *me, int count) {
@@ -62,7 +63,8 @@ int host_active(const host *me) {
 }
 
 void host_close(host *me) {
-  for (int i = 0; i < me->count; i++) host_check(usher_playback_close(me->playbacks[i], USHER_CLOSE_LEAVE), "usher_playback_close");
+  for (int i = 0; i < me->count; i++)
+    host_check(usher_playback_close(me->playbacks[i], USHER_CLOSE_LEAVE), "usher_playback_close");
   host_check(usher_context_free(me->context), "usher_context_free");
   free(me->players);
   free(me->playbacks);

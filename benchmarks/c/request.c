@@ -23,7 +23,8 @@ CURL *request_handle(const bench_options *options, bench_body *body) {
 
 struct curl_slist *request_headers(const char *token) {
   char line[8192];
-  if (snprintf(line, sizeof line, "nv-authorizations: %s", token) >= (int)sizeof line) bench_fail("the token", "too long");
+  if (snprintf(line, sizeof line, "nv-authorizations: %s", token) >= (int)sizeof line)
+    bench_fail("the token", "too long");
   struct curl_slist *list = curl_slist_append(NULL, line);
   list = curl_slist_append(list, "Content-Type: application/json; charset=utf-8");
   return curl_slist_append(list, "Accept: application/json");
@@ -31,14 +32,16 @@ struct curl_slist *request_headers(const char *token) {
 
 void request_route(CURL *easy, const bench_options *options, const char *route) {
   char url[1024];
-  if (snprintf(url, sizeof url, "%s/sessions/%s", options->base, route) >= (int)sizeof url) bench_fail("the URL", "too long");
+  if (snprintf(url, sizeof url, "%s/sessions/%s", options->base, route) >= (int)sizeof url)
+    bench_fail("the URL", "too long");
   curl_easy_setopt(easy, CURLOPT_URL, url);
 }
 
 char *request_token(const bench_body *body) {
   struct json_tokener *tokener = json_tokener_new();
   struct json_object *reply = json_tokener_parse_ex(tokener, body->bytes, (int)body->count), *token = NULL;
-  if (!reply || !json_object_object_get_ex(reply, "sessionToken", &token) || !json_object_is_type(token, json_type_string)) {
+  if (!reply || !json_object_object_get_ex(reply, "sessionToken", &token) ||
+      !json_object_is_type(token, json_type_string)) {
     bench_fail("the reply", "no sessionToken in it");
   }
   char *copy = strdup(json_object_get_string(token));

@@ -52,8 +52,8 @@ static void tear_down(CURL *easy, const bench_options *options, bench_body *body
 
 int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
-  bench_body body = { NULL, 0, 0 };
-  bench_clock spent = { 0, 0 };
+  bench_body body = {NULL, 0, 0};
+  bench_clock spent = {0, 0};
   curl_global_init(CURL_GLOBAL_DEFAULT);
   CURL *easy = request_handle(&options, &body);
   char *token = set_up_and_license(easy, &options, &body);

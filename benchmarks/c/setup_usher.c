@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
   host me;
   usher_player *player = NULL;
-  bench_clock spent = { 0, 0 };
+  bench_clock spent = {0, 0};
   open_host(&me, &options, &player);
   usher_playback *playback = play_and_license(player);
   for (int round = -options.warm_up; round < options.rounds; round++) {

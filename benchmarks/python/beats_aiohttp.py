@@ -16,7 +16,11 @@ async def main() -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=options.in_flight, ssl=tls)) as session:
 
         async def post(route: str, token: str) -> str:
-            headers = {"nv-authorizations": token, "Content-Type": "application/json; charset=utf-8", "Accept": "application/json"}
+            headers = {
+                "nv-authorizations": token,
+                "Content-Type": "application/json; charset=utf-8",
+                "Accept": "application/json",
+            }
             async with session.post(f"{options.base}/sessions/{route}", data=b"{}", headers=headers) as reply:
                 reply.raise_for_status()
                 found: str = (await reply.json())["sessionToken"]

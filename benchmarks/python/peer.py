@@ -29,7 +29,9 @@ def read() -> Options:
     parser.add_argument("--warm-up", type=int, default=1)
     parser.add_argument("--pace", type=int, default=0, help="beats per second; 0: as fast as it goes")
     told = parser.parse_args()
-    return Options(told.base, told.ca, told.sessions, told.in_flight or told.sessions, told.rounds, told.warm_up, told.pace)
+    return Options(
+        told.base, told.ca, told.sessions, told.in_flight or told.sessions, told.rounds, told.warm_up, told.pace
+    )
 
 
 class Stopwatch:

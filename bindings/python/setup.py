@@ -29,7 +29,9 @@ def built_library(folder: Path) -> Path:
     if prebuilt:
         return Path(prebuilt)
     if not SCRIPT.is_file():
-        raise SetupError("usher builds its library from a checkout, and this is none: install a wheel, or set USHER_PREBUILT to a libusher.so")
+        raise SetupError(
+            "usher builds its library from a checkout, and this is none: install a wheel, or set USHER_PREBUILT to a libusher.so"
+        )
     try:
         subprocess.run([str(SCRIPT), "shipped", str(folder)], check=True)
     except subprocess.CalledProcessError:

@@ -10,24 +10,33 @@
 #include <unistd.h>
 #include <usher/usher.h>
 
-struct question { usher_completion id; const char *token, *payload; };
+struct question {
+  usher_completion id;
+  const char *token, *payload;
+};
 static int questions[2]; /* a pipe: how they get to the other thread */
 
 static void *answer(void *unused) {
   for (struct question q; read(questions[0], &q, sizeof q) == sizeof q;) {
-    av_usleep(50000); /* here: ask the operator's back end, or the CDM. Answered too late, or closed meanwhile: USHER_E_INVALID_COMPLETION, no harm */
-    int32_t status = q.token ? usher_complete_token(q.id, q.token) : usher_complete_payload(q.id, (const uint8_t *)q.payload, strlen(q.payload));
+    /* Here: ask the operator's back end, or the CDM. An answer that comes too late, or after the close, gets
+     * USHER_E_INVALID_COMPLETION and does nothing. */
+    av_usleep(50000);
+    int32_t status = q.token ? usher_complete_token(q.id, q.token)
+                             : usher_complete_payload(q.id, (const uint8_t *)q.payload, strlen(q.payload));
     printf("%s: answered later, %s\n", q.token ? "token" : "payload", usher_status_name(status));
   }
   return unused;
 }
 static void on_token(usher_completion id, usher_playback *playback, uint64_t tag, void *token) {
   (void)playback, (void)tag;
-  if (write(questions[1], &(struct question){id, token, NULL}, sizeof(struct question)) < 0) usher_complete_token(id, NULL); /* there is none */
+  if (write(questions[1], &(struct question){id, token, NULL}, sizeof(struct question)) < 0)
+    usher_complete_token(id, NULL); /* there is none */
 }
-static void on_payload(usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, void *challenge) {
+static void on_payload(
+    usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, void *challenge) {
   (void)playback, (void)key_system, (void)tag;
-  if (write(questions[1], &(struct question){id, NULL, challenge}, sizeof(struct question)) < 0) usher_complete_payload(id, NULL, 0);
+  if (write(questions[1], &(struct question){id, NULL, challenge}, sizeof(struct question)) < 0)
+    usher_complete_payload(id, NULL, 0);
 }
 
 int main(int argc, char **argv) {
@@ -42,9 +51,12 @@ int main(int argc, char **argv) {
   char challenge[128];
   snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[5]);
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
-  usher_playback_options item = {.struct_size = sizeof item, .payload = on_payload, .user_data = challenge}; /* no token: the delegate's callback is asked */
-  usher_license_request request = {
-      .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
+  /* No token here: the library asks the delegate's token callback. */
+  usher_playback_options item = {.struct_size = sizeof item, .payload = on_payload, .user_data = challenge};
+  usher_license_request request = USHER_LICENSE_REQUEST_INIT;
+  request.key_system = USHER_KEY_SYSTEM_CLEARKEY;
+  request.payload = (const uint8_t *)challenge;
+  request.payload_size = strlen(challenge);
   if (pipe(questions) != 0 || pthread_create(&other, NULL, answer, NULL) != 0) return perror(argv[0]), 1;
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_ssp_delegate_new(context, &ssp, &delegate);
@@ -52,9 +64,11 @@ int main(int argc, char **argv) {
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
   if (!status) status = usher_player_play(player, &item, &playback);
-  if (!status) status = usher_playback_get_license(playback, &request, &response); /* waits for the token, the session and the licence */
+  /* Waits for the token, the session and the licence. */
+  if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) status = usher_response_get(response, &licence);
-  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : clip_play(argv[1], licence.data, licence.data_size, playback);
+  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
+                      : clip_play(argv[1], licence.data, licence.data_size, playback);
   usher_context_free(context); /* with all that is in it, once the session is torn down */
   return close(questions[1]), pthread_join(other, NULL), failed != 0;
 }

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct backend_reply { json_object *json; int status; };
+struct backend_reply {
+  json_object *json;
+  int status;
+};
 
 static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
   const size_t have = strlen(text), room = 65535 - have; /* more is cut, and then no JSON */
@@ -18,7 +21,8 @@ static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
 }
 
 /* Asks and waits. `status` 0: nobody answered. */
-static struct backend_reply backend_ask(const char *backend, const char *what, const char *session, const void *body, size_t size) {
+static struct backend_reply backend_ask(
+    const char *backend, const char *what, const char *session, const void *body, size_t size) {
   char url[1024];
   char *text = calloc(1, 65536);
   long status = 0;

@@ -26,7 +26,8 @@ static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
   char text[25] = "";
   uint8_t bytes[16];
   if (json_pointer_get(root, "/keys/0/k", &key) == 0) snprintf(text, sizeof text, "%s", json_object_get_string(key));
-  for (char *at = text; (at = strpbrk(at, "-_"));) *at = *at == '-' ? '+' : '/'; /* base64url, as W3C Clear Key writes it */
+  for (char *at = text; (at = strpbrk(at, "-_"));)
+    *at = *at == '-' ? '+' : '/'; /* base64url, as W3C Clear Key writes it */
   int decoded = av_base64_decode(bytes, text, sizeof bytes);
   for (int i = 0; i < decoded; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
   json_object_put(root);
@@ -43,7 +44,9 @@ static inline AVStream *clip_open(const char *file, const char *key, AVFormatCon
   av_dict_free(&options);
   if (number == 0) number = av_find_best_stream(*clip, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
   *decoder = number < 0 ? NULL : avcodec_alloc_context3(codec);
-  if (!*decoder || avcodec_parameters_to_context(*decoder, (*clip)->streams[number]->codecpar) < 0 || avcodec_open2(*decoder, codec, NULL) < 0) return NULL;
+  if (!*decoder || avcodec_parameters_to_context(*decoder, (*clip)->streams[number]->codecpar) < 0 ||
+      avcodec_open2(*decoder, codec, NULL) < 0)
+    return NULL;
   return (*clip)->streams[number];
 }
 
@@ -51,10 +54,12 @@ static inline AVStream *clip_open(const char *file, const char *key, AVFormatCon
 static inline void clip_show(const AVFrame *frame, const AVStream *stream, int64_t start, struct AVSHA *seen) {
   const enum AVPixelFormat format = (enum AVPixelFormat)frame->format;
   const int size = av_image_get_buffer_size(format, frame->width, frame->height, 1);
-  const int64_t due = start + (int64_t)((double)frame->best_effort_timestamp * av_q2d(stream->time_base) * 1e6) - av_gettime_relative();
+  const int64_t due =
+      start + (int64_t)((double)frame->best_effort_timestamp * av_q2d(stream->time_base) * 1e6) - av_gettime_relative();
   uint8_t *pixels = (uint8_t *)av_malloc((size_t)size);
   if (due > 0) av_usleep((unsigned)due);
-  av_image_copy_to_buffer(pixels, size, (const uint8_t *const *)frame->data, frame->linesize, format, frame->width, frame->height, 1);
+  av_image_copy_to_buffer(
+      pixels, size, (const uint8_t *const *)frame->data, frame->linesize, format, frame->width, frame->height, 1);
   av_sha_update(seen, pixels, (size_t)size);
   av_free(pixels);
 }

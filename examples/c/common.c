@@ -8,7 +8,9 @@
 #include "clip.h" /* decodes: your player */
 #include <usher/usher.h>
 
-struct mine { const char *token, *device; };
+struct mine {
+  const char *token, *device;
+};
 
 static void on_headers(const usher_hook_call *call, void *user_data) { /* generateHTTPHeaders(assetID) */
   const struct mine *mine = user_data;
@@ -16,14 +18,16 @@ static void on_headers(const usher_hook_call *call, void *user_data) { /* genera
   snprintf(lines, sizeof lines, "nv-authorizations: %s\nX-Device: %s", mine->token, mine->device);
   usher_complete_headers(call->completion, lines);
 }
-static void on_license_url(const usher_hook_call *call, void *user_data) { /* getLicenseRequestUrl(), with what the superclass says */
+static void on_license_url(
+    const usher_hook_call *call, void *user_data) { /* getLicenseRequestUrl(), with what the superclass says */
   const struct mine *mine = user_data;
   usher_response *builtin = NULL;
   usher_response_info url = USHER_RESPONSE_INFO_INIT;
   char text[4096] = "";
   if (!usher_hook_builtin(call->completion, &builtin) && !usher_response_get(builtin, &url))
     snprintf(text, sizeof text, "%.*s?device=%s", (int)url.data_size, (const char *)url.data, mine->device);
-  usher_complete_hook(call->completion, text[0] ? (const uint8_t *)text : NULL, strlen(text)); /* NULL: there is none, and the request fails */
+  usher_complete_hook(call->completion, text[0] ? (const uint8_t *)text : NULL,
+      strlen(text)); /* NULL: there is none, and the request fails */
   usher_response_free(builtin);
 }
 
@@ -39,10 +43,14 @@ int main(int argc, char **argv) {
   snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
   struct mine mine = {.token = argv[3], .device = argv[5]};
   usher_default_options options = {.struct_size = sizeof options, .license_url = argv[2]};
-  usher_delegate_hooks hooks = {.struct_size = sizeof hooks, .http_headers = on_headers, .license_url = on_license_url}; /* the others: built in */
+  usher_delegate_hooks hooks = {.struct_size = sizeof hooks,
+      .http_headers = on_headers,
+      .license_url = on_license_url}; /* the others: built in */
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
-  usher_license_request request = {
-      .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
+  usher_license_request request = {.struct_size = sizeof request,
+      .key_system = USHER_KEY_SYSTEM_CLEARKEY,
+      .payload = (const uint8_t *)challenge,
+      .payload_size = strlen(challenge)};
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_common_delegate_new(context, &options, &hooks, &mine, NULL, &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);
@@ -50,7 +58,8 @@ int main(int argc, char **argv) {
   if (!status) status = usher_player_play(player, &item, &playback);
   if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) status = usher_response_get(response, &licence);
-  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : clip_play(argv[1], licence.data, licence.data_size, playback);
+  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
+                      : clip_play(argv[1], licence.data, licence.data_size, playback);
   usher_context_free(context); /* with all that is in it; then nothing asks `mine` any more */
   return failed != 0;
 }

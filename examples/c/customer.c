@@ -8,7 +8,8 @@
 #include "clip.h" /* decodes: your player */
 #include <dlfcn.h>
 
-static void on_payload(usher_completion id, usher_playback *p, const char *key_system, uint64_t tag, void *challenge) { /* what the CDM says to renew */
+static void on_payload(usher_completion id, usher_playback *p, const char *key_system, uint64_t tag,
+    void *challenge) { /* what the CDM says to renew */
   (void)p, (void)key_system, (void)tag, usher_complete_payload(id, challenge, strlen(challenge));
 }
 
@@ -27,7 +28,8 @@ int main(int argc, char **argv) {
   char challenge[128];
   size_t size = (size_t)snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
   usher_playback_options item = {sizeof item, .payload = on_payload, .user_data = challenge};
-  usher_license_request request = {sizeof request, USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = size};
+  usher_license_request request = {
+      sizeof request, USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = size};
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = portal_delegate_new(context, argv[3], &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);
@@ -35,7 +37,8 @@ int main(int argc, char **argv) {
   if (!status) status = usher_player_play(player, &item, &playback);
   if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) status = usher_response_get(response, &licence);
-  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : clip_play(argv[2], licence.data, licence.data_size, playback);
+  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
+                      : clip_play(argv[2], licence.data, licence.data_size, playback);
   usher_context_free(context); /* once the teardown callback has answered; nothing of the plug-in is called any more */
   dlclose(plug_in);
   return failed != 0;

@@ -20,18 +20,23 @@ int main(int argc, char **argv) {
   snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", argv[4]);
   usher_default_options options = {.struct_size = sizeof options, .license_url = argv[2]};
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
-  usher_license_request request = {
-      .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
+  usher_license_request request = {.struct_size = sizeof request,
+      .key_system = USHER_KEY_SYSTEM_CLEARKEY,
+      .payload = (const uint8_t *)challenge,
+      .payload_size = strlen(challenge)};
 
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_default_delegate_new(context, &options, &delegate);
-  if (!status) status = usher_delegate_set_http_header(delegate, "nv-authorizations", argv[3]); /* of all licence requests to come */
+  if (!status)
+    status =
+        usher_delegate_set_http_header(delegate, "nv-authorizations", argv[3]); /* of all licence requests to come */
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
   if (!status) status = usher_player_play(player, &item, &playback);
   if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) status = usher_response_get(response, &licence);
-  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : clip_play(argv[1], licence.data, licence.data_size, playback);
+  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
+                      : clip_play(argv[1], licence.data, licence.data_size, playback);
   usher_context_free(context); /* with all that is in it */
   return failed != 0;
 }

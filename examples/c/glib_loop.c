@@ -41,12 +41,16 @@ int main(int argc, char **argv) {
   usher_context_options options = {.struct_size = sizeof options, .callbacks = USHER_CALLBACKS_PUMPED};
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[1], .ssm_url = argv[2]};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[3]};
-  usher_license_request request = {
-      .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
+  usher_license_request request = {.struct_size = sizeof request,
+      .key_system = USHER_KEY_SYSTEM_CLEARKEY,
+      .payload = (const uint8_t *)challenge,
+      .payload_size = strlen(challenge)};
   int fd = -1;
-  if (usher_context_new(&options, &context) || usher_context_pump_fd(context, &fd) || usher_context_add_observer(context, on_event, loop, NULL, NULL) ||
-      usher_ssp_delegate_new(context, &ssp, &delegate) || usher_context_set_delegate(context, delegate) || usher_player_new(context, &player) ||
-      usher_player_play(player, &item, &playback) || usher_playback_request_license(playback, &request, on_license, NULL, NULL))
+  if (usher_context_new(&options, &context) || usher_context_pump_fd(context, &fd) ||
+      usher_context_add_observer(context, on_event, loop, NULL, NULL) ||
+      usher_ssp_delegate_new(context, &ssp, &delegate) || usher_context_set_delegate(context, delegate) ||
+      usher_player_new(context, &player) || usher_player_play(player, &item, &playback) ||
+      usher_playback_request_license(playback, &request, on_license, NULL, NULL))
     return fprintf(stderr, "libusher refused an argument\n"), 1;
   guint source = g_unix_fd_add(fd, G_IO_IN, pump, context);
   g_timeout_add(1500, stop, playback); /* the viewer has seen enough */

@@ -12,7 +12,8 @@
 
 static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
-  printf("%6.3f s  %s %s\n", (double)event->time_ms / 1000, usher_event_name(event->type), event->error.status ? event->error.message : "");
+  printf("%6.3f s  %s %s\n", (double)event->time_ms / 1000, usher_event_name(event->type),
+      event->error.status ? event->error.message : "");
 }
 
 int main(int argc, char **argv) {
@@ -40,8 +41,10 @@ int main(int argc, char **argv) {
   if (!status) status = usher_ssp_delegate_new(context, &ssp, &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
-  if (!status) status = usher_player_play(player, &item, &playback);            /* the session is set up in the background */
-  if (!status) status = usher_playback_get_license(playback, &request, &response); /* waits for it, then for the licence */
+  /* Returns at once; the library sets the session up in the background. */
+  if (!status) status = usher_player_play(player, &item, &playback);
+  /* Waits for the session, then for the licence. */
+  if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) {
     usher_response_info licence = USHER_RESPONSE_INFO_INIT;
     usher_response_get(response, &licence);
@@ -52,6 +55,6 @@ int main(int argc, char **argv) {
   }
   usher_response_free(response);
   usher_context_close(context, 0, NULL); /* closes the playback and waits until its session is torn down */
-  usher_context_free(context);           /* and frees what belongs to it */
+  usher_context_free(context); /* and frees what belongs to it */
   return status != USHER_OK;
 }

@@ -9,7 +9,12 @@
 #include <pthread.h>
 #include <usher/usher.h>
 
-struct stream { usher_player *player; char **argv; pthread_t thread; int failed; };
+struct stream {
+  usher_player *player;
+  char **argv;
+  pthread_t thread;
+  int failed;
+};
 
 static void *play(void *user_data) {
   struct stream *stream = user_data;
@@ -19,13 +24,18 @@ static void *play(void *user_data) {
   usher_response_info licence = USHER_RESPONSE_INFO_INIT;
   char challenge[128];
   snprintf(challenge, sizeof challenge, "{\"kids\":[\"%.64s\"],\"type\":\"temporary\"}", key_id);
-  usher_playback_options item = {.struct_size = sizeof item, .content_id = (const uint8_t *)content_id, .content_id_size = strlen(content_id)};
-  usher_license_request request = {
-      .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
-  int32_t status = usher_player_play(stream->player, &item, &playback); /* its token: the delegate's, by the content id */
+  usher_playback_options item = {
+      .struct_size = sizeof item, .content_id = (const uint8_t *)content_id, .content_id_size = strlen(content_id)};
+  usher_license_request request = {.struct_size = sizeof request,
+      .key_system = USHER_KEY_SYSTEM_CLEARKEY,
+      .payload = (const uint8_t *)challenge,
+      .payload_size = strlen(challenge)};
+  int32_t status =
+      usher_player_play(stream->player, &item, &playback); /* its token: the delegate's, by the content id */
   if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) status = usher_response_get(response, &licence);
-  stream->failed = status ? fprintf(stderr, "%s: %s\n", content_id, usher_status_message(status)) : clip_play(clip, licence.data, licence.data_size, playback);
+  stream->failed = status ? fprintf(stderr, "%s: %s\n", content_id, usher_status_message(status))
+                          : clip_play(clip, licence.data, licence.data_size, playback);
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   usher_response_free(response);
   usher_playback_free(playback);
@@ -33,7 +43,10 @@ static void *play(void *user_data) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 11) return fprintf(stderr, "usage: %s LICENSE_URL SSM_URL  CLIP CONTENT_ID CONTENT_TOKEN KEY_ID  PREVIEW ...\n", argv[0]), 2;
+  if (argc != 11)
+    return fprintf(
+               stderr, "usage: %s LICENSE_URL SSM_URL  CLIP CONTENT_ID CONTENT_TOKEN KEY_ID  PREVIEW ...\n", argv[0]),
+           2;
   usher_context *context = NULL;
   usher_delegate *delegate = NULL;
   struct stream streams[2] = {{.argv = argv + 3}, {.argv = argv + 7}};
@@ -43,7 +56,8 @@ int main(int argc, char **argv) {
   if (!status) status = usher_context_set_delegate(context, delegate);
   for (int i = 0; i < 2 && !status; i++) {
     const char *content_id = streams[i].argv[1];
-    status = usher_delegate_set_stream_token(delegate, (const uint8_t *)content_id, strlen(content_id), streams[i].argv[2]);
+    status =
+        usher_delegate_set_stream_token(delegate, (const uint8_t *)content_id, strlen(content_id), streams[i].argv[2]);
     if (!status) status = usher_player_new(context, &streams[i].player);
   }
   if (status) return fprintf(stderr, "%s\n", usher_status_message(status)), 1;

@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   item.content_token = argv[3];
   usher_license_request request = USHER_LICENSE_REQUEST_INIT;
-  request.key_system = USHER_KEY_SYSTEM_CLEARKEY, request.payload = (const uint8_t *)challenge, request.payload_size = strlen(challenge);
+  request.key_system = USHER_KEY_SYSTEM_CLEARKEY, request.payload = (const uint8_t *)challenge,
+  request.payload_size = strlen(challenge);
 
   struct pollfd due = {-1, POLLIN, 0};
   int32_t status = usher_context_new(&options, &context);
@@ -52,8 +53,9 @@ int main(int argc, char **argv) {
   if (!status) status = usher_player_play(player, &item, &playback);
   if (!status) status = usher_playback_request_license(playback, &request, on_license, NULL, NULL);
   while (!status && !closed) {
-    if (poll(&due, 1, 40) == 1) usher_context_pump(context, NULL);                              /* callbacks */
-    else if (--frames_left == 0 || must_stop) usher_playback_close(playback, USHER_CLOSE_DEFAULT); /* else: 40 ms are over, show a frame */
+    if (poll(&due, 1, 40) == 1) usher_context_pump(context, NULL); /* callbacks */
+    else if (--frames_left == 0 || must_stop)
+      usher_playback_close(playback, USHER_CLOSE_DEFAULT); /* else: 40 ms are over, show a frame */
   }
   usher_context_free(context);
   return status || failed;

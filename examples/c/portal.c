@@ -7,7 +7,9 @@
 #include "backend.h" /* talks to the operator's servers: your app */
 #include <usher/usher.h>
 
-struct portal { char backend[512], session[64]; }; /* the session: of one playback at a time */
+struct portal {
+  char backend[512], session[64];
+}; /* the session: of one playback at a time */
 
 static void on_license(const usher_customer_request *request, void *user_data) { /* OTVCustomerSSMCallback.license */
   struct portal *mine = user_data;
@@ -15,26 +17,41 @@ static void on_license(const usher_customer_request *request, void *user_data) {
   struct backend_reply reply = backend_ask(mine->backend, what, mine->session, request->payload, request->payload_size);
   const char *licence = backend_text(&reply, "licence"), *session = backend_text(&reply, "session");
   if (session) snprintf(mine->session, sizeof mine->session, "%s", session);
-  usher_customer_license answer = {.struct_size = sizeof answer, .license = (const uint8_t *)licence, .license_size = licence ? strlen(licence) : 0,
-      .heartbeat_s = backend_number(&reply, "period"), .renew_type = backend_number(&reply, "renewals") ? USHER_RENEW_ENFORCED : USHER_RENEW_HEARTBEAT,
-      .http_status = reply.status, .service_code = (int64_t)backend_number(&reply, "code"), .message = backend_text(&reply, "message")};
+  usher_customer_license answer = {.struct_size = sizeof answer,
+      .license = (const uint8_t *)licence,
+      .license_size = licence ? strlen(licence) : 0,
+      .heartbeat_s = backend_number(&reply, "period"),
+      .renew_type = backend_number(&reply, "renewals") ? USHER_RENEW_ENFORCED : USHER_RENEW_HEARTBEAT,
+      .http_status = reply.status,
+      .service_code = (int64_t)backend_number(&reply, "code"),
+      .message = backend_text(&reply, "message")};
   usher_complete_license(request->completion, &answer); /* now; later, from any thread, would do as well */
   json_object_put(reply.json);
 }
 static void call(usher_completion completion, const char *what, struct portal *mine) {
   struct backend_reply reply = backend_ask(mine->backend, what, mine->session, NULL, 0);
-  usher_complete_call(completion, reply.status == 200 ? USHER_OK : reply.status == 403 ? USHER_E_SESSION : USHER_E_TRANSPORT); /* 403: it was ended */
+  usher_complete_call(completion, reply.status == 200   ? USHER_OK
+                                  : reply.status == 403 ? USHER_E_SESSION
+                                                        : USHER_E_TRANSPORT); /* 403: it was ended */
   json_object_put(reply.json);
 }
-static void on_heartbeat(usher_completion id, usher_playback *p, uint64_t tag, void *mine) { (void)p, (void)tag, call(id, "alive", mine); }
-static void on_teardown(usher_completion id, usher_playback *p, uint64_t tag, void *mine) { (void)p, (void)tag, call(id, "stop", mine); }
+static void on_heartbeat(usher_completion id, usher_playback *p, uint64_t tag, void *mine) {
+  (void)p, (void)tag, call(id, "alive", mine);
+}
+static void on_teardown(usher_completion id, usher_playback *p, uint64_t tag, void *mine) {
+  (void)p, (void)tag, call(id, "stop", mine);
+}
 
 /* The plug-in's one function. The delegate's callbacks use `mine` until the last call, which is free(). */
 int32_t portal_delegate_new(usher_context *context, const char *backend, usher_delegate **out) {
   struct portal *mine = calloc(1, sizeof *mine);
   if (!mine) return USHER_E_SYSTEM;
   snprintf(mine->backend, sizeof mine->backend, "%s", backend);
-  usher_customer_options options = {
-      .struct_size = sizeof options, .license = on_license, .heartbeat = on_heartbeat, .teardown = on_teardown, .user_data = mine, .destroy = free};
+  usher_customer_options options = {.struct_size = sizeof options,
+      .license = on_license,
+      .heartbeat = on_heartbeat,
+      .teardown = on_teardown,
+      .user_data = mine,
+      .destroy = free};
   return usher_customer_delegate_new(context, &options, out); /* where that fails it calls free() as well */
 }

@@ -77,7 +77,8 @@ static int show_segment(screen *s, const char *name) {
   for (int more = stream != NULL; more; av_packet_unref(packet)) {
     more = av_read_frame(clip, packet) == 0;
     avcodec_send_packet(decoder, more ? packet : NULL);
-    for (; avcodec_receive_frame(decoder, frame) == 0; s->frames++) clip_show(frame, stream, 0, s->seen); /* its time has come: at once */
+    for (; avcodec_receive_frame(decoder, frame) == 0; s->frames++)
+      clip_show(frame, stream, 0, s->seen); /* its time has come: at once */
   }
   av_frame_free(&frame);
   av_packet_free(&packet);
@@ -129,7 +130,8 @@ int main(int argc, char **argv) {
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_context_add_loader(context, &options, &loader);
   if (!status) status = usher_player_new(context, &player);
-  if (!status) status = usher_player_play(player, &item, &s.playback); /* no delegate: no session; the loader has the keys */
+  if (!status)
+    status = usher_player_play(player, &item, &s.playback); /* no delegate: no session; the loader has the keys */
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : play(&s, argv[1]);
   usher_context_close(context, 0, NULL);
   usher_context_free(context);

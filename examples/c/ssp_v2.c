@@ -10,7 +10,8 @@
 
 static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
-  printf("%6.3f s  %s %s\n", (double)event->time_ms / 1000, usher_event_name(event->type), event->error.status ? event->error.message : "");
+  printf("%6.3f s  %s %s\n", (double)event->time_ms / 1000, usher_event_name(event->type),
+      event->error.status ? event->error.message : "");
 }
 
 int main(int argc, char **argv) {
@@ -26,20 +27,23 @@ int main(int argc, char **argv) {
   usher_ssp_options ssp = {.struct_size = sizeof ssp, .license_url = argv[2], .ssm_url = argv[3]};
   usher_ssp_v2_options v2 = {.struct_size = sizeof v2, .ssp = &ssp};
   usher_playback_options item = {.struct_size = sizeof item, .content_token = argv[4]};
-  usher_license_request request = {
-      .struct_size = sizeof request, .key_system = USHER_KEY_SYSTEM_CLEARKEY, .payload = (const uint8_t *)challenge, .payload_size = strlen(challenge)};
+  usher_license_request request = {.struct_size = sizeof request,
+      .key_system = USHER_KEY_SYSTEM_CLEARKEY,
+      .payload = (const uint8_t *)challenge,
+      .payload_size = strlen(challenge)};
 
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   if (!status) status = usher_ssp_v2_delegate_new(context, &v2, &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
-  if (!status) status = usher_player_play(player, &item, &playback);               /* asks for nothing yet */
+  if (!status) status = usher_player_play(player, &item, &playback); /* asks for nothing yet */
   if (!status) status = usher_playback_get_license(playback, &request, &response); /* takes the slot */
   if (!status) status = usher_response_get(response, &licence);
-  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : clip_play(argv[1], licence.data, licence.data_size, playback);
+  int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
+                      : clip_play(argv[1], licence.data, licence.data_size, playback);
   usher_playback_close(playback, USHER_CLOSE_TEARDOWN); /* without this, V2 leaves the session to expire */
-  usher_context_close(context, 0, NULL);                /* waits until that is done */
+  usher_context_close(context, 0, NULL); /* waits until that is done */
   usher_context_free(context);
   return failed != 0;
 }

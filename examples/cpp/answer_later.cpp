@@ -19,13 +19,14 @@ int main(int argc, char **argv) try {
   const auto later = [&answers](auto request, const char *what, const std::string &answer) {
     answers.push_back(std::async(std::launch::async, [question = std::move(request), what, &answer]() mutable {
       std::this_thread::sleep_for(std::chrono::milliseconds(50)); // here: ask the operator's back end, or the CDM
-      const bool taken = question.answer(answer);                 // not when it is too late, or closed meanwhile
+      const bool taken = question.answer(answer); // not when it is too late, or closed meanwhile
       std::cout << what << ": answered later, " << (taken ? "in time" : "too late") << std::endl;
     }));
   };
 
   usher::context context;
-  context.add_observer([](const usher::event &event) { std::cout << event.name() << ' ' << event.error.message << std::endl; });
+  context.add_observer(
+      [](const usher::event &event) { std::cout << event.name() << ' ' << event.error.message << std::endl; });
   usher::ssp_options ssp;
   ssp.license_url = argv[2], ssp.ssm_url = argv[3];
   const auto delegate = context.new_ssp_delegate(ssp);
@@ -35,11 +36,10 @@ int main(int argc, char **argv) try {
   item.payload = [&](usher::payload_request request) { later(std::move(request), "payload", challenge); };
   const auto screen = context.new_player();
   const auto playback = screen.play(std::move(item));
-  const auto licence = playback.get_license({usher::key_system::clearkey, challenge}); // waits for the token, the session and the licence
+  const auto licence = playback.get_license(
+      {usher::key_system::clearkey, challenge}); // waits for the token, the session and the licence
   const int failed = clip_play(argv[1], licence.data().data(), licence.data().size(), playback.handle());
   context.close(); // waits until the session is torn down
   for (auto &answer : answers) answer.get();
   return failed;
-} catch (const usher::error &error) {
-  return std::cerr << error.what() << '\n', 1;
-}
+} catch (const usher::error &error) { return std::cerr << error.what() << '\n', 1; }

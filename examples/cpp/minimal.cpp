@@ -29,14 +29,17 @@ int main(int argc, char **argv) {
     const auto screen = context.new_player();
     usher::playback_options item;
     item.content_token = argv[3];
-    const auto playback = screen.play(item);                                              // the session is set up in the background
-    const auto licence = playback.get_license({usher::key_system::clearkey, challenge});  // waits for it, then for the licence
+    const auto playback = screen.play(item); // the session is set up in the background
+    const auto licence =
+        playback.get_license({usher::key_system::clearkey, challenge}); // waits for it, then for the licence
     std::cout << "a licence of " << licence.data().size() << " bytes\n";
-    for (int frame = 0; frame < 40 && !stop; frame++) std::this_thread::sleep_for(std::chrono::milliseconds(40)); // decode; heartbeats go out by themselves
+    for (int frame = 0; frame < 40 && !stop; frame++)
+      std::this_thread::sleep_for(std::chrono::milliseconds(40)); // decode; heartbeats go out by themselves
     context.close(); // waits until the session is torn down
   } catch (const usher::error &error) {
     const auto words = usher::explain(error.detail());
-    std::cerr << words.summary << ' ' << words.advice << " (" << usher::status_name(error.status()) << ": " << error.what() << ")\n";
+    std::cerr << words.summary << ' ' << words.advice << " (" << usher::status_name(error.status()) << ": "
+              << error.what() << ")\n";
     return 1;
   }
 }

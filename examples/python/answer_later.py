@@ -31,7 +31,9 @@ async def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: st
 
     async with usher.aio.Context() as context:
         context.add_observer(on_event)
-        delegate = usher.aio.SSPDelegate(context, license_url=license_url, ssm_url=ssm_url, token_callback=lambda request: later(request, token))
+        delegate = usher.aio.SSPDelegate(
+            context, license_url=license_url, ssm_url=ssm_url, token_callback=lambda request: later(request, token)
+        )
         playing = usher.aio.Player(context).play(delegate=delegate, payload=lambda request: later(request, challenge))
         async with await playing as playback:
             licence = await playback.get_license(usher.KeySystem.CLEARKEY, challenge)

@@ -33,7 +33,9 @@ class Portal(usher.aio.CustomerDelegate):
 
     async def heartbeat(self, call):  # OTVCustomerSSMCallback.heartbeat
         status, _ = await backend.ask(self.url, "alive", self.session)
-        return usher.Status.SESSION if status == 403 else usher.Status.OK  # 403: it was ended. An exception: it failed, and is tried again
+        return (
+            usher.Status.SESSION if status == 403 else usher.Status.OK
+        )  # 403: it was ended. An exception: it failed, and is tried again
 
     async def teardown(self, call):
         await backend.ask(self.url, "stop", self.session)
@@ -44,7 +46,9 @@ async def main(clip: str, url: str, key_id: str) -> int:
     challenge = usher.clear_key_request([kid])
     async with usher.aio.Context() as context:
         context.add_observer(lambda event: stop.set() if event.must_stop else None)
-        playing = usher.aio.Player(context).play(delegate=Portal(context, url), payload=lambda request: challenge)  # what the CDM says to renew
+        playing = usher.aio.Player(context).play(
+            delegate=Portal(context, url), payload=lambda request: challenge
+        )  # what the CDM says to renew
         async with await playing as playback:
             try:
                 licence = await playback.get_license(usher.KeySystem.CLEARKEY, challenge)

@@ -25,7 +25,9 @@ def main(license_url: str, ssm_url: str, token: str, key_id: str) -> int:
         with usher.Player(context) as player, player.play(token, delegate=delegate) as playback:
             challenge = usher.clear_key_request([bytes.fromhex(key_id)])
             try:
-                licence = playback.get_license(usher.KeySystem.CLEARKEY, challenge)  # waits for the session, then for the licence
+                licence = playback.get_license(
+                    usher.KeySystem.CLEARKEY, challenge
+                )  # waits for the session, then for the licence
             except usher.UsherError as error:
                 words = error.explain()
                 print(f"{words.summary} {words.advice} ({error})")

@@ -21,7 +21,10 @@ def main(license_url: str, ssm_url: str, *streams: str) -> None:
         def play(clip: str, content_id: str, token: str, key_id: str) -> str:
             kid = bytes.fromhex(key_id)
             delegate.tokens[content_id] = token
-            with usher.Player(context) as player, player.play(delegate=delegate, content_id=content_id) as playback:  # its token: by the content id
+            with (
+                usher.Player(context) as player,
+                player.play(delegate=delegate, content_id=content_id) as playback,
+            ):  # its token: by the content id
                 licence = playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([kid]))
                 return screen.play(clip, licence.clear_keys()[kid])
 

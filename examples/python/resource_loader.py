@@ -49,7 +49,10 @@ def main(playlist: Path, key_server: str, certificate_url: str) -> None:
     cdm, init, key, seen, frames = CDM(), b"", b"", hashlib.sha256(), 0
     with usher.Context() as context:
         usher.ResourceLoader(context, spc=cdm.make_spc, license_url=key_server, certificate_url=certificate_url)
-        with usher.Player(context) as player, player.play() as playback:  # no delegate: no session; the loader has the keys
+        with (
+            usher.Player(context) as player,
+            player.play() as playback,
+        ):  # no delegate: no session; the loader has the keys
             for line in playlist.read_text().splitlines():
                 if line.startswith("#EXT-X-KEY:"):
                     (protection,) = usher.read_hls_keys(line)

@@ -25,7 +25,9 @@ def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: str) -> 
         context.add_observer(on_event)
         delegate = usher.SSPDelegate(context, license_url=license_url, ssm_url=ssm_url)
         with player.play(token, delegate=delegate) as playback:  # the session is set up in the background
-            licence = playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([kid]))  # waits for it, then for the licence
+            licence = playback.get_license(
+                usher.KeySystem.CLEARKEY, usher.clear_key_request([kid])
+            )  # waits for it, then for the licence
             print(screen.play(clip, licence.clear_keys()[kid], stop))
 
 

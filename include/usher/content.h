@@ -85,7 +85,8 @@ typedef void (*usher_protection_fn)(const usher_protection *protection, void *us
  * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_read_pssh(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+USHER_API int32_t usher_read_pssh(
+    const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
  * Reads tenc boxes, bare or inside an init segment (moov).
@@ -98,7 +99,8 @@ USHER_API int32_t usher_read_pssh(const uint8_t *bytes, size_t size, usher_prote
  * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_read_tenc(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+USHER_API int32_t usher_read_tenc(
+    const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
  * Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or those of a whole playlist. METHOD=NONE is told without key system and URI. Out of a `skd:` URL the
@@ -112,7 +114,8 @@ USHER_API int32_t usher_read_tenc(const uint8_t *bytes, size_t size, usher_prote
  * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_read_hls_keys(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+USHER_API int32_t usher_read_hls_keys(
+    const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
  * Reads the ContentProtection elements of a DASH manifest, or one such element.
@@ -125,7 +128,8 @@ USHER_API int32_t usher_read_hls_keys(const uint8_t *bytes, size_t size, usher_p
  * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_read_dash_protection(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+USHER_API int32_t usher_read_dash_protection(
+    const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
  * The content identifier in a `skd:` URL or asset ID.
@@ -154,8 +158,8 @@ USHER_API int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t 
  * @return USHER_OK, USHER_E_TOO_LARGE, USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_rewrite_hls_keys(
-    const uint8_t *playlist, size_t playlist_size, const char *scheme, const char *uri_prefix, uint8_t *buffer, size_t *size);
+USHER_API int32_t usher_rewrite_hls_keys(const uint8_t *playlist, size_t playlist_size, const char *scheme,
+    const char *uri_prefix, uint8_t *buffer, size_t *size);
 
 #ifdef __cplusplus
 }

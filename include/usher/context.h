@@ -162,7 +162,8 @@ USHER_API int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_context_add_observer(usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+USHER_API int32_t usher_context_add_observer(
+    usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
 
 /**
  * Removes an observer. Events already on their way may still reach it until its `destroy` runs.

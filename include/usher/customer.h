@@ -58,7 +58,8 @@ typedef void (*usher_customer_license_fn)(const usher_customer_request *request,
  * @param tag         the `tag` of the playback's options.
  * @param user_data   of the options.
  */
-typedef void (*usher_customer_call_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
+typedef void (*usher_customer_call_fn)(
+    usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 
 /** How a customer SSM delegate works. 0 or NULL: the default written here. */
 typedef struct usher_customer_options {
@@ -97,7 +98,8 @@ typedef struct usher_customer_options {
 } usher_customer_options;
 
 /** All defaults; `license` is still to be set. */
-#define USHER_CUSTOMER_OPTIONS_INIT { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define USHER_CUSTOMER_OPTIONS_INIT \
+  { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** What the licence callback got (OTVSSMLicenseResponse), or why it got nothing. Copied before return. */
 typedef struct usher_customer_license {
@@ -121,7 +123,8 @@ typedef struct usher_customer_license {
 } usher_customer_license;
 
 /** No licence, nothing said. */
-#define USHER_CUSTOMER_LICENSE_INIT { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL }
+#define USHER_CUSTOMER_LICENSE_INIT \
+  { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL }
 
 /**
  * Makes a customer SSM delegate. The first licence opens the playback's session: USHER_EVENT_SESSION_STARTED tells its period.
@@ -132,7 +135,8 @@ typedef struct usher_customer_license {
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_customer_delegate_new(usher_context *context, const usher_customer_options *options, usher_delegate **out);
+USHER_API int32_t usher_customer_delegate_new(
+    usher_context *context, const usher_customer_options *options, usher_delegate **out);
 
 /**
  * Answers a licence callback.

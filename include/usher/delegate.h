@@ -160,7 +160,10 @@ typedef struct usher_ssp_options {
 
 /** All defaults; `license_url` is still to be set. */
 #define USHER_SSP_OPTIONS_INIT \
-  { sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { \
+    sizeof(usher_ssp_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+  }
 
 /**
  * Makes an SSP delegate (OTVSSPLicenseDelegate).
@@ -171,7 +174,8 @@ typedef struct usher_ssp_options {
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);
+USHER_API int32_t usher_ssp_delegate_new(
+    usher_context *context, const usher_ssp_options *options, usher_delegate **out);
 
 /** How an SSP V2 delegate works, beside its usher_ssp_options. 0 or NULL: the default written here. */
 typedef struct usher_ssp_v2_options {
@@ -197,7 +201,8 @@ typedef struct usher_ssp_v2_options {
 } usher_ssp_v2_options;
 
 /** All defaults; `ssp` is still to be set. */
-#define USHER_SSP_V2_OPTIONS_INIT { sizeof(usher_ssp_v2_options), NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
+#define USHER_SSP_V2_OPTIONS_INIT \
+  { sizeof(usher_ssp_v2_options), NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
 
 /**
  * Makes an SSP V2 delegate (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up. A refusal for too many sessions is told as
@@ -209,7 +214,8 @@ typedef struct usher_ssp_v2_options {
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_ssp_v2_delegate_new(usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
+USHER_API int32_t usher_ssp_v2_delegate_new(
+    usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
 
 /** How a default or common delegate works. 0 or NULL: the default written here. URLs and headers as in usher_ssp_options. */
 typedef struct usher_default_options {
@@ -230,7 +236,8 @@ typedef struct usher_default_options {
 } usher_default_options;
 
 /** All defaults. */
-#define USHER_DEFAULT_OPTIONS_INIT { sizeof(usher_default_options), NULL, NULL, NULL, NULL, 0, 0 }
+#define USHER_DEFAULT_OPTIONS_INIT \
+  { sizeof(usher_default_options), NULL, NULL, NULL, NULL, 0, 0 }
 
 /**
  * Makes a default delegate: a certificate URL, a licence URL, the headers of usher_delegate_set_http_header(). No session, and no token is needed.
@@ -241,7 +248,8 @@ typedef struct usher_default_options {
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_default_delegate_new(usher_context *context, const usher_default_options *options, usher_delegate **out);
+USHER_API int32_t usher_default_delegate_new(
+    usher_context *context, const usher_default_options *options, usher_delegate **out);
 
 /**
  * Sets a header of the licence requests to come, of every kind of delegate (setHTTPHeader). Where a playback has a token of its own for the same header,
@@ -265,7 +273,8 @@ USHER_API int32_t usher_delegate_set_http_header(usher_delegate *delegate, const
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_delegate_set_token_callback(usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
+USHER_API int32_t usher_delegate_set_token_callback(
+    usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
  * Frees the handle. The delegate itself lives on while playbacks or the context use it. NULL is a no-op.

@@ -85,7 +85,8 @@ typedef struct usher_delegate_hooks {
 } usher_delegate_hooks;
 
 /** All built-in. */
-#define USHER_DELEGATE_HOOKS_INIT { sizeof(usher_delegate_hooks), NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+#define USHER_DELEGATE_HOOKS_INIT \
+  { sizeof(usher_delegate_hooks), NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * Makes a common delegate: a default delegate with hooks.
@@ -99,9 +100,8 @@ typedef struct usher_delegate_hooks {
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_common_delegate_new(
-    usher_context *context, const usher_default_options *options, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy,
-    usher_delegate **out);
+USHER_API int32_t usher_common_delegate_new(usher_context *context, const usher_default_options *options,
+    const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy, usher_delegate **out);
 
 /**
  * Sets, replaces (or with hooks NULL clears) the hooks of a delegate that sends requests: default, common, SSP, SSP V2, multi-instance. In force for requests
@@ -114,7 +114,8 @@ USHER_API int32_t usher_common_delegate_new(
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_STATE for a customer SSM delegate.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_delegate_set_hooks(usher_delegate *delegate, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy);
+USHER_API int32_t usher_delegate_set_hooks(
+    usher_delegate *delegate, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy);
 
 /**
  * Answers a hook that makes bytes.

@@ -61,7 +61,8 @@ typedef struct usher_license_request {
 } usher_license_request;
 
 /** All defaults; `key_system` and `payload` are still to be set. */
-#define USHER_LICENSE_REQUEST_INIT { sizeof(usher_license_request), NULL, 0, 0, NULL, 0, NULL, 0 }
+#define USHER_LICENSE_REQUEST_INIT \
+  { sizeof(usher_license_request), NULL, 0, 0, NULL, 0, NULL, 0 }
 
 /** An answer. In a completion all its pointers live until return; from usher_response_get() until the response is freed. */
 typedef struct usher_response_info {
@@ -82,7 +83,10 @@ typedef struct usher_response_info {
 } usher_response_info;
 
 /** For usher_response_get() to fill. */
-#define USHER_RESPONSE_INFO_INIT { sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0 } }
+#define USHER_RESPONSE_INFO_INIT \
+  { \
+    sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0 } \
+  }
 
 /**
  * Completion of a licence or certificate request: exactly once per request that was accepted.
@@ -93,7 +97,8 @@ typedef struct usher_response_info {
  * @param tag        the `tag` of the playback's options.
  * @param user_data  as the function that asked was given it.
  */
-typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
+typedef void (*usher_license_fn)(
+    usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
 
 /**
  * Asks for a licence. With an SSM session that is still being set up, waits for it; the request carries content token and session token, a renewal the
@@ -110,7 +115,8 @@ typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED; other than USHER_OK: `fn` is not called.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+USHER_API int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request,
+    usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
  * Asks for a licence and waits for it.
@@ -122,7 +128,8 @@ USHER_API int32_t usher_playback_request_license(usher_playback *playback, const
  * @return USHER_OK, or the error's status as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
  */
-USHER_API int32_t usher_playback_get_license(usher_playback *playback, const usher_license_request *request, usher_response **out);
+USHER_API int32_t usher_playback_get_license(
+    usher_playback *playback, const usher_license_request *request, usher_response **out);
 
 /**
  * Gets the delegate's certificate: fetched once, then from memory; a failure is not remembered.
@@ -145,7 +152,8 @@ USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint3
  * @return as usher_playback_request_license(); USHER_E_STATE without a certificate URL.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+USHER_API int32_t usher_playback_request_certificate(
+    usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
  * The content identifier of a `skd:` URL or asset ID, as the delegate sees it: by its hook, else by the built-in rule (scheme stripped, cut at '?' or '#',
@@ -159,7 +167,8 @@ USHER_API int32_t usher_playback_request_certificate(usher_playback *playback, u
  * @return USHER_OK, or USHER_E_CALLBACK, USHER_E_TIMEOUT of the hook; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
  * Threads: any. In callbacks: no. Since: 0.1
  */
-USHER_API int32_t usher_playback_get_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+USHER_API int32_t usher_playback_get_content_id(
+    usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
 
 /**
  * Asks for the content identifier of a URL.
@@ -172,8 +181,8 @@ USHER_API int32_t usher_playback_get_content_id(usher_playback *playback, const 
  * @return as usher_playback_request_license().
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_playback_request_content_id(
-    usher_playback *playback, const uint8_t *url, size_t url_size, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+USHER_API int32_t usher_playback_request_content_id(usher_playback *playback, const uint8_t *url, size_t url_size,
+    usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
  * Reads a response.

@@ -144,7 +144,10 @@ typedef struct usher_loader_options {
 
 /** All defaults; `spc` is still to be set. */
 #define USHER_LOADER_OPTIONS_INIT \
-  { sizeof(usher_loader_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL }
+  { \
+    sizeof(usher_loader_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, \
+        0, NULL, NULL, NULL, NULL, 0, NULL \
+  }
 
 /**
  * Registers a resource loader for a scheme with the context's DRM manager; one registered for it before is replaced. A context with a loader lets items be
@@ -156,7 +159,8 @@ typedef struct usher_loader_options {
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT (also for a certificate file that cannot be read) or USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_context_add_loader(usher_context *context, const usher_loader_options *options, usher_loader **out);
+USHER_API int32_t usher_context_add_loader(
+    usher_context *context, const usher_loader_options *options, usher_loader **out);
 
 /**
  * Unregisters a loader and frees its handle. Loading requests under way go on. NULL is a no-op.
@@ -184,9 +188,8 @@ USHER_API int32_t usher_loader_free(usher_loader *loader);
  *         USHER_E_INVALID_HANDLE, USHER_E_CLOSED.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_playback_load_resource(
-    usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy,
-    uint64_t *out_id);
+USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,
+    uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
 
 /**
  * Loads the resource behind a URL and waits for it.
@@ -199,7 +202,8 @@ USHER_API int32_t usher_playback_load_resource(
  * @return as usher_playback_load_resource() and what its `fn` is told; USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
  */
-USHER_API int32_t usher_playback_get_resource(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+USHER_API int32_t usher_playback_get_resource(
+    usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
 
 /**
  * Cancels a loading request: it is finished with USHER_E_CLOSED, unless it was before.

@@ -24,7 +24,8 @@ extern "C" {
  * @param tag         the `tag` of the playback's options.
  * @param user_data   the `user_data` of the playback's options.
  */
-typedef void (*usher_payload_fn)(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
+typedef void (*usher_payload_fn)(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
 
 /** One item to play. 0 or NULL: the default. Copied before return. */
 typedef struct usher_playback_options {
@@ -55,7 +56,8 @@ typedef struct usher_playback_options {
 } usher_playback_options;
 
 /** All defaults. */
-#define USHER_PLAYBACK_OPTIONS_INIT { sizeof(usher_playback_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
+#define USHER_PLAYBACK_OPTIONS_INIT \
+  { sizeof(usher_playback_options), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
 
 /**
  * Makes a player.

@@ -42,7 +42,8 @@ typedef struct usher_pending {
 } usher_pending;
 
 /** For usher_context_pending() to fill. */
-#define USHER_PENDING_INIT { sizeof(usher_pending), 0, 0, 0, 0, 0, 0 }
+#define USHER_PENDING_INIT \
+  { sizeof(usher_pending), 0, 0, 0, 0, 0, 0 }
 
 /**
  * Moves the clock on by `ms`, stopping at every timer on the way in order. At each stop, and at the end, waits until nothing is under way, but at
@@ -77,7 +78,8 @@ USHER_API int32_t usher_context_jump(usher_context *context, uint64_t ms);
  * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
  * Threads: any. In callbacks: no. Since: 0.1
  */
-USHER_API int32_t usher_context_settle(usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
+USHER_API int32_t usher_context_settle(
+    usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
 
 /**
  * Says what is under way.

@@ -24,7 +24,8 @@ typedef struct usher_token_map_options {
 } usher_token_map_options;
 
 /** All defaults. */
-#define USHER_TOKEN_MAP_OPTIONS_INIT { sizeof(usher_token_map_options), 0, 0 }
+#define USHER_TOKEN_MAP_OPTIONS_INIT \
+  { sizeof(usher_token_map_options), 0, 0 }
 
 /**
  * Makes a multi-instance delegate: an SSP delegate whose playbacks find their content token in a map, by the `content_id` of their options or the asset ID of
@@ -53,7 +54,8 @@ USHER_API int32_t usher_multi_instance_delegate_new(
  *         delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_delegate_set_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
+USHER_API int32_t usher_delegate_set_stream_token(
+    usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
 
 /**
  * The token of a content identifier.
@@ -65,7 +67,8 @@ USHER_API int32_t usher_delegate_set_stream_token(usher_delegate *delegate, cons
  * @return USHER_OK; USHER_E_NO_TOKEN; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_STATE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_delegate_get_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
+USHER_API int32_t usher_delegate_get_stream_token(
+    usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
 
 /**
  * Takes a token out of the map; playbacks that hold it go on with it.
@@ -75,7 +78,8 @@ USHER_API int32_t usher_delegate_get_stream_token(usher_delegate *delegate, cons
  * @return USHER_OK; USHER_E_NO_TOKEN when there was none; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_STATE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
-USHER_API int32_t usher_delegate_remove_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
+USHER_API int32_t usher_delegate_remove_stream_token(
+    usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
 
 /**
  * Empties the map.

@@ -59,7 +59,9 @@ CALLS = pytest.StashKey[Calls]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[CALLS] = Calls()
-    config.addinivalue_line("markers", "sweep: calls every function of the header in a loop, so it counts as a test of none")
+    config.addinivalue_line(
+        "markers", "sweep: calls every function of the header in a loop, so it counts as a test of none"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

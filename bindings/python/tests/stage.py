@@ -144,7 +144,9 @@ class Stage:
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while True:
             held = self.held
-            allowed = held + (self.context.pending().queued if held else 0)  # what is held may take every place at its origin
+            allowed = held + (
+                self.context.pending().queued if held else 0
+            )  # what is held may take every place at its origin
             try:
                 if self.pumps:
                     self.context.settle(allowed, ANY, 20)
@@ -196,7 +198,9 @@ class Stage:
         """Waits for what another thread brings about."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not holds():
-            assert time.monotonic() < deadline, f"{self.context.pending()}; {self.events.types()}\n{self.headend.journal.dump()}"
+            assert time.monotonic() < deadline, (
+                f"{self.context.pending()}; {self.events.types()}\n{self.headend.journal.dump()}"
+            )
             threading.Event().wait(0.002)
 
     # ---- threads -----------------------------------------------------------------------------------------------------
@@ -227,7 +231,9 @@ class Stage:
         closing = self.call(self.context.close)
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while self.still_waiting(closing):
-            assert time.monotonic() < deadline, f"close does not return; events {self.events.types()}\n{self.headend.journal.dump()}"
+            assert time.monotonic() < deadline, (
+                f"close does not return; events {self.events.types()}\n{self.headend.journal.dump()}"
+            )
             self.headend.release()
             with contextlib.suppress(usher.UsherError):
                 self.context.advance(500)

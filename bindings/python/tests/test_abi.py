@@ -82,7 +82,9 @@ def defines() -> dict[str, str]:
     """#defines that are values (not guards, macros with braces or attributes)."""
     found = re.findall(r"^#define (USHER_[A-Z0-9_]+)[ \t]+(\S.*?)\s*$", headers(), flags=re.M)
     return {
-        name: value for name, value in found if not name.endswith("_INIT") and "__attribute__" not in value and value != "\\" and name != "USHER_API"
+        name: value
+        for name, value in found
+        if not name.endswith("_INIT") and "__attribute__" not in value and value != "\\" and name != "USHER_API"
     }
 
 
@@ -95,7 +97,10 @@ def bodies() -> dict[str, str]:
 
 def structures() -> dict[str, list[str]]:
     """struct name -> field names, in order."""
-    return {name: [re.split(r"[\s*]+", field.strip())[-1] for field in body.split(";") if field.strip()] for name, body in bodies().items()}
+    return {
+        name: [re.split(r"[\s*]+", field.strip())[-1] for field in body.split(";") if field.strip()]
+        for name, body in bodies().items()
+    }
 
 
 def table() -> dict[str, tuple[str, list[str]]]:
@@ -113,7 +118,11 @@ def table() -> dict[str, tuple[str, list[str]]]:
 
 
 def argument_types(arguments: str) -> list[str]:
-    return [] if arguments.strip() == "void" else [re.sub(r"\w+$", "", argument.strip()).strip() for argument in arguments.split(",")]
+    return (
+        []
+        if arguments.strip() == "void"
+        else [re.sub(r"\w+$", "", argument.strip()).strip() for argument in arguments.split(",")]
+    )
 
 
 def prototypes() -> dict[str, tuple[str, list[str]]]:
@@ -148,7 +157,11 @@ def ctype(text: str) -> Any:
 def compile_and_run(tmp_path: Path, lines: list[str]) -> dict[str, str]:
     """Prints "name value" lines from C; returns them."""
     source = tmp_path / "probe.c"
-    source.write_text("#include <stdio.h>\n#include <stddef.h>\n#include <usher/usher.h>\nint main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    source.write_text(
+        "#include <stdio.h>\n#include <stddef.h>\n#include <usher/usher.h>\nint main(void) {\n"
+        + "\n".join(lines)
+        + "\nreturn 0;\n}\n"
+    )
     program = tmp_path / "probe"
     subprocess.run([COMPILER or "cc", "-std=c11", "-I", str(INCLUDE), str(source), "-o", str(program)], check=True)
     output = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
@@ -165,7 +178,9 @@ def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
     for name, fields in structures().items():
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
         for field in fields:
-            lines.append(f'printf("{name}.{field} %zu+%zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));')
+            lines.append(
+                f'printf("{name}.{field} %zu+%zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));'
+            )
     wanted = compile_and_run(tmp_path, lines)
     ours = {}
     for name, structure in _abi.STRUCTURES.items():
@@ -192,10 +207,17 @@ def test_numbers_ofTheHeader_areAllBound(tmp_path: Path) -> None:
         kind = '%s\\n", ' if value.startswith('"') else '%lld\\n", (long long)'
         lines.append(f'printf("{name} {kind}{name});')
     c = compile_and_run(tmp_path, lines)
-    ours = {f"{prefix}{member.name}": str(member.value) for prefix, enum in ENUMS.items() for member in enum if prefix + member.name != "USHER_E_OK"}
+    ours = {
+        f"{prefix}{member.name}": str(member.value)
+        for prefix, enum in ENUMS.items()
+        for member in enum
+        if prefix + member.name != "USHER_E_OK"
+    }
     ours["USHER_OK"] = str(_enums.Status.OK.value)
     ours["USHER_OFF"] = str(_abi.OFF)
-    ours |= dict(zip(("USHER_VERSION_MAJOR", "USHER_VERSION_MINOR", "USHER_VERSION_PATCH"), map(str, _abi.VERSION), strict=True))
+    ours |= dict(
+        zip(("USHER_VERSION_MAJOR", "USHER_VERSION_MINOR", "USHER_VERSION_PATCH"), map(str, _abi.VERSION), strict=True)
+    )
     assert ours == c
 
 
@@ -258,6 +280,13 @@ def test_everyStatus_hasAClass() -> None:
 def test_initMacros_fillEveryField(tmp_path: Path) -> None:
     names = re.findall(r"^#define (USHER_\w+)_INIT\b", headers(), flags=re.M)
     source = tmp_path / "init.c"
-    source.write_text("#include <usher/usher.h>\n" + "\n".join(f"const {name.lower()} check_{name} = {name}_INIT;" for name in names) + "\n")
+    source.write_text(
+        "#include <usher/usher.h>\n"
+        + "\n".join(f"const {name.lower()} check_{name} = {name}_INIT;" for name in names)
+        + "\n"
+    )
     assert len(names) >= 5
-    subprocess.run([COMPILER or "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", str(INCLUDE), str(source)], check=True)
+    subprocess.run(
+        [COMPILER or "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", str(INCLUDE), str(source)],
+        check=True,
+    )

@@ -51,7 +51,9 @@ def pictures(clip: str) -> str:
 def play(headend: HeadEnd, media: dict[str, Any], clip: str) -> subprocess.CompletedProcess[str]:
     headend.add_key(bytes.fromhex(media["kid"]), bytes.fromhex(media["key"]))
     arguments = [clip, headend.license_url("clearkey"), headend.ssm_url, headend.content_token(), media["kid"]]
-    return subprocess.run([sys.executable, str(EXAMPLE), *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, str(EXAMPLE), *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_answerLater_playsTheClip_withRenewalsAnsweredFromAnotherThread(
@@ -71,10 +73,17 @@ def test_answerLater_playsTheClip_withRenewalsAnsweredFromAnotherThread(
     assert not headend.sessions.active()
 
 
-def test_answerLater_killedByTheOperator_stops(lib_is_there: None, headend_factory: Callable[..., HeadEnd], media: dict[str, Any]) -> None:
+def test_answerLater_killedByTheOperator_stops(
+    lib_is_there: None, headend_factory: Callable[..., HeadEnd], media: dict[str, Any]
+) -> None:
     pytest.importorskip("av")
     headend = headend_factory(clock="system", period_s=0.5, grace=3.0)
-    killing = threading.Thread(target=lambda: (headend.journal.wait_for(1, route="heartbeat", answered=True), headend.kill_account("account-1")))
+    killing = threading.Thread(
+        target=lambda: (
+            headend.journal.wait_for(1, route="heartbeat", answered=True),
+            headend.kill_account("account-1"),
+        )
+    )
     killing.start()
     done = play(headend, media, media["encrypted"])
     killing.join(20)

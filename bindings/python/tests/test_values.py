@@ -28,7 +28,10 @@ def test_clearKeys_ofAW3CLicense_areBytesById() -> None:
     assert license.clear_keys() == {kid: key}
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>", b"[]", b'{"keys": 1}', b'{"keys": [1]}', b'{"keys": [{"kty": "oct", "kid": "A A", "k": "AA"}]}'])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"<html>", b"[]", b'{"keys": 1}', b'{"keys": [1]}', b'{"keys": [{"kty": "oct", "kid": "A A", "k": "AA"}]}'],
+)
 def test_clearKeys_ofSomethingElse_areAProtocolErrorWithoutTheData(data: bytes) -> None:
     with pytest.raises(usher.ProtocolError) as caught:
         usher.License(data).clear_keys()
@@ -58,7 +61,13 @@ def test_everyErrorClass_keepsItsDetail() -> None:
 
     for status, kind in BY_STATUS.items():
         error = kind(
-            "why", status=status, origin=usher.Origin.SSM, operation=usher.Operation.SETUP, http_status=400, service_code=1007, must_stop=True
+            "why",
+            status=status,
+            origin=usher.Origin.SSM,
+            operation=usher.Operation.SETUP,
+            http_status=400,
+            service_code=1007,
+            must_stop=True,
         )
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is kind
@@ -74,7 +83,11 @@ def test_enum_ofANewerLibrary_isTaken() -> None:
 def test_usher_imported_doesNotLoadTheLibrary() -> None:
     """usher.testing works where no library is."""
     code = "import usher, usher.testing.headend, sys; assert 'usher._ffi' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path), "USHER_LIBRARY": "/nonexistent"})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "USHER_LIBRARY": "/nonexistent"},
+    )
 
 
 def test_library_thatIsNone_isAnImportErrorThatNamesIt(tmp_path: Any) -> None:
@@ -82,7 +95,10 @@ def test_library_thatIsNone_isAnImportErrorThatNamesIt(tmp_path: Any) -> None:
     wrong.write_bytes(b"no library")
     code = "from usher import Context"
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path), "USHER_LIBRARY": str(wrong)}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": ":".join(sys.path), "USHER_LIBRARY": str(wrong)},
     )
     assert result.returncode != 0
     assert "ImportError" in result.stderr and str(wrong) in result.stderr and "USHER_LIBRARY" in result.stderr

@@ -22,7 +22,8 @@ static enum cenc_result run(EVP_CIPHER_CTX *cipher, uint8_t *data, size_t size, 
   for (uint32_t i = 0; i < info->subsample_count; i++) {
     size_t clear = info->subsamples[i].bytes_of_clear_data, encrypted = info->subsamples[i].bytes_of_protected_data;
     if (clear > size || encrypted > size - clear) return CENC_MALFORMED;
-    if (encrypted > 0 && EVP_DecryptUpdate(cipher, data + clear, &done, data + clear, (int)encrypted) != 1) return CENC_MALFORMED;
+    if (encrypted > 0 && EVP_DecryptUpdate(cipher, data + clear, &done, data + clear, (int)encrypted) != 1)
+      return CENC_MALFORMED;
     data += clear + encrypted;
     size -= clear + encrypted;
   }
@@ -58,11 +59,11 @@ enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring) {
 
 const char *cenc_result_text(enum cenc_result result) {
   switch (result) {
-    case CENC_CLEAR: return "not encrypted";
-    case CENC_DECRYPTED: return "decrypted";
-    case CENC_NO_KEY: return "encrypted with a key id the licence has no key for";
-    case CENC_SCHEME: return "encrypted with another scheme than cenc (AES-CTR)";
-    case CENC_MALFORMED: return "described wrongly: its encryption data do not fit";
+  case CENC_CLEAR: return "not encrypted";
+  case CENC_DECRYPTED: return "decrypted";
+  case CENC_NO_KEY: return "encrypted with a key id the licence has no key for";
+  case CENC_SCHEME: return "encrypted with another scheme than cenc (AES-CTR)";
+  case CENC_MALFORMED: return "described wrongly: its encryption data do not fit";
   }
   return "unknown";
 }

@@ -7,11 +7,11 @@
 #include "keyring.h"
 
 enum cenc_result {
-  CENC_CLEAR,       /* the packet was not encrypted */
-  CENC_DECRYPTED,   /* it is in the clear now */
-  CENC_NO_KEY,      /* its key id is not in the ring */
-  CENC_SCHEME,      /* another scheme than `cenc` (e.g. `cbcs`) */
-  CENC_MALFORMED    /* what the file says about it does not fit, or libcrypto failed */
+  CENC_CLEAR, /* the packet was not encrypted */
+  CENC_DECRYPTED, /* it is in the clear now */
+  CENC_NO_KEY, /* its key id is not in the ring */
+  CENC_SCHEME, /* another scheme than `cenc` (e.g. `cbcs`) */
+  CENC_MALFORMED /* what the file says about it does not fit, or libcrypto failed */
 };
 
 /** Decrypts a packet in place with the key its side data names (AV_PKT_DATA_ENCRYPTION_INFO). */

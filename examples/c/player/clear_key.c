@@ -23,8 +23,8 @@ static bool take_key(struct json_object *item, struct keyring *ring) {
   uint8_t kid[KEY_SIZE], key[KEY_SIZE];
   bool taken = json_object_object_get_ex(item, "kid", &kid_text) && json_object_object_get_ex(item, "k", &key_text) &&
                json_object_is_type(kid_text, json_type_string) && json_object_is_type(key_text, json_type_string) &&
-               base64url_to_key(json_object_get_string(kid_text), kid) && base64url_to_key(json_object_get_string(key_text), key) &&
-               keyring_set(ring, kid, key);
+               base64url_to_key(json_object_get_string(kid_text), kid) &&
+               base64url_to_key(json_object_get_string(key_text), key) && keyring_set(ring, kid, key);
   OPENSSL_cleanse(key, sizeof key);
   return taken;
 }

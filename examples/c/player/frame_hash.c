@@ -21,8 +21,8 @@ bool frame_hash_add_video(struct frame_hash *hash, const AVFrame *frame) {
     hash->pixels_size = hash->pixels ? size : 0;
     if (!hash->pixels) return false;
   }
-  int copied = av_image_copy_to_buffer(hash->pixels, size, (const uint8_t *const *)frame->data, frame->linesize, frame->format, frame->width,
-                                       frame->height, 1);
+  int copied = av_image_copy_to_buffer(hash->pixels, size, (const uint8_t *const *)frame->data, frame->linesize,
+      frame->format, frame->width, frame->height, 1);
   return copied == size && EVP_DigestUpdate(hash->digest, hash->pixels, (size_t)size) == 1;
 }
 
@@ -39,7 +39,8 @@ void frame_hash_finish(struct frame_hash *hash, char out[FRAME_HASH_TEXT]) {
   uint8_t digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   out[0] = '\0';
-  if (hash->digest && EVP_DigestFinal_ex(hash->digest, digest, &size) == 1 && size == 32) bytes_to_hex(digest, size, out);
+  if (hash->digest && EVP_DigestFinal_ex(hash->digest, digest, &size) == 1 && size == 32)
+    bytes_to_hex(digest, size, out);
   EVP_MD_CTX_free(hash->digest);
   av_freep(&hash->pixels);
   *hash = (struct frame_hash){0};

@@ -18,14 +18,15 @@ struct screen {
   const struct options *options;
   struct timeline *timeline;
   struct stop *stop;
-  uint64_t started_ms;  /* when the first frame was shown; 0: not yet */
+  uint64_t started_ms; /* when the first frame was shown; 0: not yet */
   uint64_t progress_ms; /* when progress was last told */
 };
 
 static void show_progress(struct screen *screen, double seconds, double whole, const struct media_report *so_far) {
   char line[200];
-  snprintf(line, sizeof line, "  %s %02d:%02d / %02d:%02d   %" PRIu64 " frames   %s %" PRIu64, sign("▶", ">"), (int)seconds / 60, (int)seconds % 60,
-           (int)whole / 60, (int)whole % 60, so_far->video.frames, sign("♥", "beats"), timeline_beats(screen->timeline));
+  snprintf(line, sizeof line, "  %s %02d:%02d / %02d:%02d   %" PRIu64 " frames   %s %" PRIu64, sign("▶", ">"),
+      (int)seconds / 60, (int)seconds % 60, (int)whole / 60, (int)whole % 60, so_far->video.frames, sign("♥", "beats"),
+      timeline_beats(screen->timeline));
   progress_show(line);
 }
 
@@ -36,7 +37,8 @@ static bool on_shown(double seconds, double whole, const struct media_report *so
     screen->started_ms = clock_ms();
     timeline_step(screen->timeline, "first frame", "");
   }
-  uint64_t due = screen->options->speed > 0 ? screen->started_ms + (uint64_t)(seconds * 1000 / screen->options->speed) : 0;
+  uint64_t due =
+      screen->options->speed > 0 ? screen->started_ms + (uint64_t)(seconds * 1000 / screen->options->speed) : 0;
   enum stop_reason reason = stop_wait_until(screen->stop, due);
   if (clock_ms() - screen->progress_ms >= 100) {
     screen->progress_ms = clock_ms();
@@ -49,11 +51,16 @@ static bool on_shown(double seconds, double whole, const struct media_report *so
 static bool find_key_ids(const struct options *options, struct keyring *ring) {
   uint8_t id[KEY_SIZE], key[KEY_SIZE];
   if (options->clear) return true;
-  if (!options->kid_hex && !mp4_key_ids(options->file, ring)) return fprintf(stderr, "usher-player: %s cannot be read\n", options->file), false;
-  if (options->kid_hex && !hex_to_key(options->kid_hex, id)) return fprintf(stderr, "usher-player: --kid takes 32 hex digits\n"), false;
+  if (!options->kid_hex && !mp4_key_ids(options->file, ring))
+    return fprintf(stderr, "usher-player: %s cannot be read\n", options->file), false;
+  if (options->kid_hex && !hex_to_key(options->kid_hex, id))
+    return fprintf(stderr, "usher-player: --kid takes 32 hex digits\n"), false;
   if (options->kid_hex) keyring_add(ring, id);
   if (ring->count == 0)
-    return fprintf(stderr, "usher-player: %s has no key id (is it encrypted? --clear plays clear files, --kid names one)\n", options->file), false;
+    return fprintf(stderr,
+               "usher-player: %s has no key id (is it encrypted? --clear plays clear files, --kid names one)\n",
+               options->file),
+           false;
   if (options->key_hex) {
     if (!hex_to_key(options->key_hex, key)) return fprintf(stderr, "usher-player: --key takes 32 hex digits\n"), false;
     keyring_set(ring, ring->keys[0].kid, key);
@@ -74,7 +81,8 @@ static bool get_keys(struct session *session, struct result *result, struct keyr
   if (status != USHER_OK && status != USHER_E_TIMEOUT) return false;
   status = session_get_keys(session, ring, &result->licence);
   if (status == USHER_E_LIMIT) result->outcome = OUTCOME_REFUSED;
-  if (status == USHER_OK && keyring_missing(ring) > 0) snprintf(result->why, sizeof result->why, "The licence has no key for this file.");
+  if (status == USHER_OK && keyring_missing(ring) > 0)
+    snprintf(result->why, sizeof result->why, "The licence has no key for this file.");
   return status == USHER_OK && keyring_missing(ring) == 0;
 }
 
@@ -86,13 +94,16 @@ static void play(struct result *result, const struct keyring *ring, struct stop 
   char detail[80];
   progress_clear();
   result->media_played = true;
-  snprintf(detail, sizeof detail, "%" PRIu64 " frames, %.1f s of the clip", result->media.video.frames, result->media.seconds);
+  snprintf(detail, sizeof detail, "%" PRIu64 " frames, %.1f s of the clip", result->media.video.frames,
+      result->media.seconds);
   timeline_step(result->timeline, end == MEDIA_WHOLE ? "played to the end" : "decoding stopped", detail);
   enum stop_reason reason = stop_now(stop);
-  if (end == MEDIA_FAILED) snprintf(result->why, sizeof result->why, "%s: %s.", result->options->file, result->media.failure);
+  if (end == MEDIA_FAILED)
+    snprintf(result->why, sizeof result->why, "%s: %s.", result->options->file, result->media.failure);
   else if (end == MEDIA_STOPPED && reason == STOP_EVENT) result->outcome = OUTCOME_STOPPED;
   else if (end == MEDIA_STOPPED && reason == STOP_SIGNAL) result->outcome = OUTCOME_INTERRUPTED;
-  else if (errors > 0) snprintf(result->why, sizeof result->why, "The frames are broken: wrong key, or a damaged file.");
+  else if (errors > 0)
+    snprintf(result->why, sizeof result->why, "The frames are broken: wrong key, or a damaged file.");
   else result->outcome = OUTCOME_PLAYED;
 }
 

@@ -41,7 +41,8 @@ static bool decode(struct playing *playing, struct track *track, const AVPacket 
       track->report->decode_errors++;
       return true;
     }
-    if (playing->frame->decode_error_flags != 0 || (playing->frame->flags & AV_FRAME_FLAG_CORRUPT)) track->report->decode_errors++;
+    if (playing->frame->decode_error_flags != 0 || (playing->frame->flags & AV_FRAME_FLAG_CORRUPT))
+      track->report->decode_errors++;
     if (!track->hash_add(track->hash, playing->frame)) track->report->decode_errors++;
     track->report->frames++;
     bool go_on = show(playing, track);
@@ -114,11 +115,14 @@ static enum media_end play_loop(struct playing *playing, const char *path) {
   return end;
 }
 
-enum media_end media_play(const char *path, const struct keyring *ring, const struct media_control *control, struct media_report *out) {
-  struct playing playing = {.ring = ring, .control = control, .report = out, .packet = av_packet_alloc(), .frame = av_frame_alloc()};
+enum media_end media_play(
+    const char *path, const struct keyring *ring, const struct media_control *control, struct media_report *out) {
+  struct playing playing = {
+      .ring = ring, .control = control, .report = out, .packet = av_packet_alloc(), .frame = av_frame_alloc()};
   enum media_end end = MEDIA_FAILED;
   *out = (struct media_report){0};
-  if (!playing.packet || !playing.frame || !frame_hash_start(&playing.video_hash) || !frame_hash_start(&playing.audio_hash)) {
+  if (!playing.packet || !playing.frame || !frame_hash_start(&playing.video_hash) ||
+      !frame_hash_start(&playing.audio_hash)) {
     snprintf(out->failure, sizeof out->failure, "no memory");
   } else {
     unsigned loop = 0;

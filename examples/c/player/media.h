@@ -21,8 +21,8 @@ struct track_report {
 
 struct media_report {
   struct track_report video, audio;
-  double seconds;       /* of the clip, all loops together */
-  char failure[160];    /* why it ended early; "" when it did not */
+  double seconds; /* of the clip, all loops together */
+  char failure[160]; /* why it ended early; "" when it did not */
 };
 
 struct media_control {
@@ -36,6 +36,7 @@ struct media_control {
 enum media_end { MEDIA_WHOLE, MEDIA_STOPPED, MEDIA_FAILED };
 
 /** Plays a file; `ring` holds the keys (empty for a clear file). */
-enum media_end media_play(const char *path, const struct keyring *ring, const struct media_control *control, struct media_report *out);
+enum media_end media_play(
+    const char *path, const struct keyring *ring, const struct media_control *control, struct media_report *out);
 
 #endif

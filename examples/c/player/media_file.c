@@ -9,7 +9,8 @@ static const char *open_track(struct track *track, AVFormatContext *format, enum
   const AVCodec *codec = avcodec_find_decoder(stream->codecpar->codec_id);
   if (!codec) return "no decoder for a track of this file";
   track->decoder = avcodec_alloc_context3(codec);
-  if (!track->decoder || avcodec_parameters_to_context(track->decoder, stream->codecpar) < 0) return "no memory for a decoder";
+  if (!track->decoder || avcodec_parameters_to_context(track->decoder, stream->codecpar) < 0)
+    return "no memory for a decoder";
   track->decoder->pkt_timebase = stream->time_base;
   if (avcodec_open2(track->decoder, codec, NULL) < 0) return "the decoder does not open";
   track->stream = stream;

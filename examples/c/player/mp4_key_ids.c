@@ -23,23 +23,29 @@ static bool read_at(FILE *file, uint64_t at, uint8_t *out, size_t size) {
 static int bytes_before_children(FILE *file, uint32_t type, uint64_t body) {
   uint8_t version[2];
   switch (type) {
-    case TYPE('m', 'o', 'o', 'v'): case TYPE('t', 'r', 'a', 'k'): case TYPE('m', 'd', 'i', 'a'): case TYPE('m', 'i', 'n', 'f'):
-    case TYPE('s', 't', 'b', 'l'): case TYPE('s', 'i', 'n', 'f'): case TYPE('s', 'c', 'h', 'i'): case TYPE('m', 'o', 'o', 'f'):
-      return 0;
-    case TYPE('s', 't', 's', 'd'): return 8;
-    case TYPE('e', 'n', 'c', 'v'): return 78;
-    case TYPE('e', 'n', 'c', 't'): return 8;
-    case TYPE('e', 'n', 'c', 'a'): /* QuickTime's sound description, versions 1 and 2, is longer */
-      if (!read_at(file, body + 8, version, sizeof version)) return -1;
-      return version[1] == 1 ? 28 + 16 : version[1] == 2 ? 28 + 36 : 28;
-    default: return -1;
+  case TYPE('m', 'o', 'o', 'v'):
+  case TYPE('t', 'r', 'a', 'k'):
+  case TYPE('m', 'd', 'i', 'a'):
+  case TYPE('m', 'i', 'n', 'f'):
+  case TYPE('s', 't', 'b', 'l'):
+  case TYPE('s', 'i', 'n', 'f'):
+  case TYPE('s', 'c', 'h', 'i'):
+  case TYPE('m', 'o', 'o', 'f'): return 0;
+  case TYPE('s', 't', 's', 'd'): return 8;
+  case TYPE('e', 'n', 'c', 'v'): return 78;
+  case TYPE('e', 'n', 'c', 't'): return 8;
+  case TYPE('e', 'n', 'c', 'a'): /* QuickTime's sound description, versions 1 and 2, is longer */
+    if (!read_at(file, body + 8, version, sizeof version)) return -1;
+    return version[1] == 1 ? 28 + 16 : version[1] == 2 ? 28 + 36 : 28;
+  default: return -1;
   }
 }
 
 /* version, flags, 2 bytes (reserved or pattern), isProtected, IV size, KID */
 static void read_tenc(struct scan *scan, uint64_t body, uint64_t end) {
   uint8_t box[24];
-  if (end - body >= sizeof box && read_at(scan->file, body, box, sizeof box) && box[6] != 0) keyring_add(&scan->tenc, box + 8);
+  if (end - body >= sizeof box && read_at(scan->file, body, box, sizeof box) && box[6] != 0)
+    keyring_add(&scan->tenc, box + 8);
 }
 
 /* version, flags, system id, then in version 1 a count and as many KIDs */

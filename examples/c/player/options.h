@@ -17,7 +17,7 @@ struct options {
   const char *summary_file;
   const char *colour; /* "auto", "always" or "never" */
   uint64_t tag;
-  double speed;      /* times real time; 0: as fast as it decodes */
+  double speed; /* times real time; 0: as fast as it decodes */
   double stop_after; /* seconds of the clip; 0: play it whole */
   unsigned loops;
   bool clear;

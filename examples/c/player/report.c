@@ -9,10 +9,11 @@
 
 int result_exit_code(const struct result *result) {
   switch (result->outcome) {
-    case OUTCOME_PLAYED: return 0;
-    case OUTCOME_REFUSED: return 3;
-    case OUTCOME_STOPPED: return 4;
-    case OUTCOME_INTERRUPTED: case OUTCOME_FAILED: break;
+  case OUTCOME_PLAYED: return 0;
+  case OUTCOME_REFUSED: return 3;
+  case OUTCOME_STOPPED: return 4;
+  case OUTCOME_INTERRUPTED:
+  case OUTCOME_FAILED: break;
   }
   return 1;
 }
@@ -22,12 +23,15 @@ const char *outcome_name(enum outcome outcome) {
   return names[outcome];
 }
 
-static void row(const char *name, const char *value) { printf("  %s%-9s%s %s\n", paint(PAINT_DIM), name, paint(PAINT_OFF), value); }
+static void row(const char *name, const char *value) {
+  printf("  %s%-9s%s %s\n", paint(PAINT_DIM), name, paint(PAINT_OFF), value);
+}
 
 void report_head(const struct result *result) {
   const struct options *options = result->options;
   char kid[2 * KEY_SIZE + 1];
-  printf("%susher-player%s %s %s%s%s\n", paint(PAINT_BOLD), paint(PAINT_OFF), sign("·", "-"), paint(PAINT_BOLD), options->name, paint(PAINT_OFF));
+  printf("%susher-player%s %s %s%s%s\n", paint(PAINT_BOLD), paint(PAINT_OFF), sign("·", "-"), paint(PAINT_BOLD),
+      options->name, paint(PAINT_OFF));
   row("file", options->file);
   for (size_t i = 0; i < result->ring->count; i++) {
     bytes_to_hex(result->ring->keys[i].kid, KEY_SIZE, kid);
@@ -53,14 +57,16 @@ static void print_facts(const struct failure *failure, const char *indent) {
   printf("from %s during %s", origin_name(failure->origin), operation_name(failure->operation));
   if (failure->message[0]) printf(": \"%s\"", failure->message);
   printf("; %s)%s\n", usher_status_name(failure->status), paint(PAINT_OFF));
-  if (failure->orphan_possible) printf("%sThe head-end may hold a session nobody can end; it ends by expiry.\n", indent);
+  if (failure->orphan_possible)
+    printf("%sThe head-end may hold a session nobody can end; it ends by expiry.\n", indent);
 }
 
 static void print_outcome(const struct result *result) {
-  static const char *const words[] = {"Played as asked.", "This screen may not play now.", "Playback was stopped.",
-                                      "Interrupted.", "Playback failed."};
+  static const char *const words[] = {
+      "Played as asked.", "This screen may not play now.", "Playback was stopped.", "Interrupted.", "Playback failed."};
   bool good = result->outcome == OUTCOME_PLAYED;
-  printf("\n%s%s %s%s", paint(good ? PAINT_GOOD : PAINT_BAD), good ? sign("✓", "ok:") : sign("✗", "no:"), words[result->outcome], paint(PAINT_OFF));
+  printf("\n%s%s %s%s", paint(good ? PAINT_GOOD : PAINT_BAD), good ? sign("✓", "ok:") : sign("✗", "no:"),
+      words[result->outcome], paint(PAINT_OFF));
   printf("%s%s\n", result->why[0] ? " " : "", result->why);
   const struct failure *failure = timeline_worst(result->timeline);
   if (!failure) return;
@@ -72,25 +78,34 @@ static void print_track(const char *name, const struct track_report *track) {
   char line[200];
   if (!track->codec) return;
   int size = snprintf(line, sizeof line, "%" PRIu64 " frames, %s", track->frames, track->codec);
-  if (track->width > 0) size += snprintf(line + size, sizeof line - (size_t)size, " %dx%d", track->width, track->height);
+  if (track->width > 0)
+    size += snprintf(line + size, sizeof line - (size_t)size, " %dx%d", track->width, track->height);
   if (track->sample_rate > 0) size += snprintf(line + size, sizeof line - (size_t)size, " %d Hz", track->sample_rate);
-  if (track->packets_encrypted > 0) snprintf(line + size, sizeof line - (size_t)size, ", %" PRIu64 " packets decrypted", track->packets_encrypted);
+  if (track->packets_encrypted > 0)
+    snprintf(line + size, sizeof line - (size_t)size, ", %" PRIu64 " packets decrypted", track->packets_encrypted);
   row(name, line);
   if (track->frames > 0) row("  sha256", track->sha256);
   if (track->decode_errors > 0)
-    printf("  %s%-9s %" PRIu64 " decode errors: the key does not fit, or the file is damaged%s\n", paint(PAINT_BAD), "", track->decode_errors,
-           paint(PAINT_OFF));
+    printf("  %s%-9s %" PRIu64 " decode errors: the key does not fit, or the file is damaged%s\n", paint(PAINT_BAD), "",
+        track->decode_errors, paint(PAINT_OFF));
 }
 
 static void print_moment(const struct moment *moment, const struct failure *told_above) {
   bool bad = moment->failure.status != USHER_OK;
-  enum paint colour = bad ? PAINT_BAD : moment->event == USHER_EVENT_SESSION_DOUBTFUL ? PAINT_WARN : moment->event != 0 ? PAINT_GOOD : PAINT_OFF;
+  enum paint colour = bad                                             ? PAINT_BAD
+                      : moment->event == USHER_EVENT_SESSION_DOUBTFUL ? PAINT_WARN
+                      : moment->event != 0                            ? PAINT_GOOD
+                                                                      : PAINT_OFF;
   bool more = moment->detail[0] || moment->event == USHER_EVENT_KEPT_ALIVE;
   printf("  %s%9.3f s%s  %s%s%s %-*s%s", paint(PAINT_DIM), (double)moment->ms / 1000, paint(PAINT_OFF), paint(colour),
-         bad ? sign("✗", "x") : moment->event == USHER_EVENT_KEPT_ALIVE ? sign("♥", "*") : moment->event != 0 ? sign("●", "+") : sign("○", "-"),
-         paint(PAINT_OFF), more ? 22 : 0, moment->what, moment->detail);
+      bad                                       ? sign("✗", "x")
+      : moment->event == USHER_EVENT_KEPT_ALIVE ? sign("♥", "*")
+      : moment->event != 0                      ? sign("●", "+")
+                                                : sign("○", "-"),
+      paint(PAINT_OFF), more ? 22 : 0, moment->what, moment->detail);
   if (moment->event == USHER_EVENT_KEPT_ALIVE) {
-    if (moment->count > 1) printf("%u times, the last at %.3f s; ", (unsigned)moment->count, (double)moment->last_ms / 1000);
+    if (moment->count > 1)
+      printf("%u times, the last at %.3f s; ", (unsigned)moment->count, (double)moment->last_ms / 1000);
     printf("at most %" PRIu64 " ms late", moment->lateness_ms);
   }
   printf("\n");
@@ -103,10 +118,11 @@ void report_print(const struct result *result) {
   print_outcome(result);
   if (result->licence.size > 0) {
     char line[120];
-    static const char *const renew[] = {"", ", kept alive by heartbeats", ", kept alive by licence renewals", ", renewed by the CDM"};
+    static const char *const renew[] = {
+        "", ", kept alive by heartbeats", ", kept alive by licence renewals", ", renewed by the CDM"};
     int32_t type = result->licence.renew_type;
-    snprintf(line, sizeof line, "%zu bytes, %d %s%s", result->licence.size, result->licence.keys, result->licence.keys == 1 ? "key" : "keys",
-             type >= 0 && type <= USHER_RENEW_CDM ? renew[type] : "");
+    snprintf(line, sizeof line, "%zu bytes, %d %s%s", result->licence.size, result->licence.keys,
+        result->licence.keys == 1 ? "key" : "keys", type >= 0 && type <= USHER_RENEW_CDM ? renew[type] : "");
     row("licence", line);
   }
   if (result->media_played) {

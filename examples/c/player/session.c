@@ -14,7 +14,8 @@ static void on_event(const usher_event *event, void *user_data) {
 }
 
 /* Payload callback: where licence renewals keep the session alive, each wants a fresh challenge. Clear Key's is always the same. */
-static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   struct session *session = user_data;
   (void)playback, (void)key_system, (void)tag;
   usher_complete_payload(completion, (const uint8_t *)session->challenge, session->challenge_size);
@@ -58,8 +59,8 @@ static int32_t play(struct session *session, const struct options *options) {
   return usher_player_play(session->player, &item, &session->playback);
 }
 
-int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring, struct timeline *timeline,
-                      struct stop *stop) {
+int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
+    struct timeline *timeline, struct stop *stop) {
   *session = (struct session){.timeline = timeline, .stop = stop, .verbose = options->verbose};
   session->challenge_size = clear_key_request(ring, session->challenge);
   int32_t status = make_context(session, options);
@@ -82,7 +83,8 @@ int32_t session_get_keys(struct session *session, struct keyring *ring, struct l
     usher_response_info info = USHER_RESPONSE_INFO_INIT;
     status = usher_response_get(response, &info);
     if (status == USHER_OK)
-      *facts = (struct licence_facts){info.data_size, clear_key_licence(info.data, info.data_size, ring), info.period_ms, info.renew_type};
+      *facts = (struct licence_facts){
+          info.data_size, clear_key_licence(info.data, info.data_size, ring), info.period_ms, info.renew_type};
   }
   usher_response_free(response);
   return status;

@@ -32,8 +32,8 @@ struct licence_facts {
  * Starts a playback; its session is set up meanwhile. Events go to `timeline`; one that says so sets `stop`.
  * @return USHER_OK, or why nothing was started. session_close() either way.
  */
-int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring, struct timeline *timeline,
-                      struct stop *stop);
+int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
+    struct timeline *timeline, struct stop *stop);
 /** Waits for set-up. */
 int32_t session_wait(struct session *session);
 /** Gets the licence and puts its keys into `ring`. */

@@ -27,7 +27,8 @@ void stop_init(struct stop *stop) {
   pthread_cond_init(&stop->changed, &attributes);
   pthread_condattr_destroy(&attributes);
   stop->reason = STOP_NONE;
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* a second Ctrl-C ends it at once */
+  struct sigaction action = {
+      .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* a second Ctrl-C ends it at once */
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }

@@ -51,7 +51,8 @@ static struct json_object *moment_json(const struct moment *moment) {
 }
 
 bool report_write_json(const struct result *result, const char *path) {
-  struct json_object *out = json_object_new_object(), *timeline = json_object_new_array(), *kids = json_object_new_array();
+  struct json_object *out = json_object_new_object(), *timeline = json_object_new_array(),
+                     *kids = json_object_new_array();
   char kid[2 * KEY_SIZE + 1];
   json_object_object_add(out, "name", text(result->options->name));
   json_object_object_add(out, "tag", number((int64_t)result->options->tag));
@@ -70,7 +71,8 @@ bool report_write_json(const struct result *result, const char *path) {
   json_object_object_add(out, "seconds", json_object_new_double(result->media.seconds));
   json_object_object_add(out, "video", track_json(&result->media.video));
   json_object_object_add(out, "audio", track_json(&result->media.audio));
-  for (size_t i = 0; i < result->timeline->count; i++) json_object_array_add(timeline, moment_json(&result->timeline->moments[i]));
+  for (size_t i = 0; i < result->timeline->count; i++)
+    json_object_array_add(timeline, moment_json(&result->timeline->moments[i]));
   json_object_object_add(out, "timeline", timeline);
   bool written = json_object_to_file_ext(path, out, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE) == 0;
   json_object_put(out);

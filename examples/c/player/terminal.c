@@ -14,7 +14,8 @@ void terminal_init(const char *colour) {
   setlocale(LC_CTYPE, "");
   const char *no_colour = getenv("NO_COLOR");
   is_terminal = isatty(STDOUT_FILENO) == 1;
-  has_colours = strcmp(colour, "always") == 0 || (strcmp(colour, "auto") == 0 && is_terminal && !(no_colour && *no_colour));
+  has_colours =
+      strcmp(colour, "always") == 0 || (strcmp(colour, "auto") == 0 && is_terminal && !(no_colour && *no_colour));
   has_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 

@@ -8,49 +8,56 @@
 
 const char *origin_name(int32_t origin) {
   switch (origin) {
-    case USHER_ORIGIN_SSM: return "the session manager";
-    case USHER_ORIGIN_LICENSE: return "the licence server";
-    case USHER_ORIGIN_CERTIFICATE: return "the certificate server";
-    default: return "this player";
+  case USHER_ORIGIN_SSM: return "the session manager";
+  case USHER_ORIGIN_LICENSE: return "the licence server";
+  case USHER_ORIGIN_CERTIFICATE: return "the certificate server";
+  default: return "this player";
   }
 }
 
 const char *operation_name(int32_t operation) {
   switch (operation) {
-    case USHER_OPERATION_SETUP: return "set-up";
-    case USHER_OPERATION_HEARTBEAT: return "heartbeat";
-    case USHER_OPERATION_TEARDOWN: return "teardown";
-    case USHER_OPERATION_LICENSE: return "licence";
-    case USHER_OPERATION_RENEWAL: return "renewal";
-    case USHER_OPERATION_CERTIFICATE: return "certificate";
-    default: return "playback";
+  case USHER_OPERATION_SETUP: return "set-up";
+  case USHER_OPERATION_HEARTBEAT: return "heartbeat";
+  case USHER_OPERATION_TEARDOWN: return "teardown";
+  case USHER_OPERATION_LICENSE: return "licence";
+  case USHER_OPERATION_RENEWAL: return "renewal";
+  case USHER_OPERATION_CERTIFICATE: return "certificate";
+  default: return "playback";
   }
 }
 
 static const char *event_words(const usher_event *event) {
   switch (event->type) {
-    case USHER_EVENT_SESSION_STARTED: return "session set up";
-    case USHER_EVENT_SETUP_ERROR: return event->error.status == USHER_E_LIMIT ? "session refused" : "session set-up failed";
-    case USHER_EVENT_HEARTBEAT_ERROR: return "session lost";
-    case USHER_EVENT_TEARDOWN_ERROR: return "teardown failed";
-    case USHER_EVENT_KEPT_ALIVE: return "session kept alive";
-    case USHER_EVENT_RECOVERED: return "session recovered";
-    case USHER_EVENT_SESSION_DOUBTFUL: return "session in doubt";
-    case USHER_EVENT_RENEWAL_DUE: return "renewal due";
-    case USHER_EVENT_SESSION_ENDED: return event->left ? "session left to expire" : "session torn down";
-    case USHER_EVENT_LICENSE: return "licence received";
-    case USHER_EVENT_LICENSE_ERROR: return "licence failed";
-    case USHER_EVENT_PLAYBACK_CLOSED: return "playback closed";
-    default: return usher_event_name(event->type);
+  case USHER_EVENT_SESSION_STARTED: return "session set up";
+  case USHER_EVENT_SETUP_ERROR:
+    return event->error.status == USHER_E_LIMIT ? "session refused" : "session set-up failed";
+  case USHER_EVENT_HEARTBEAT_ERROR: return "session lost";
+  case USHER_EVENT_TEARDOWN_ERROR: return "teardown failed";
+  case USHER_EVENT_KEPT_ALIVE: return "session kept alive";
+  case USHER_EVENT_RECOVERED: return "session recovered";
+  case USHER_EVENT_SESSION_DOUBTFUL: return "session in doubt";
+  case USHER_EVENT_RENEWAL_DUE: return "renewal due";
+  case USHER_EVENT_SESSION_ENDED: return event->left ? "session left to expire" : "session torn down";
+  case USHER_EVENT_LICENSE: return "licence received";
+  case USHER_EVENT_LICENSE_ERROR: return "licence failed";
+  case USHER_EVENT_PLAYBACK_CLOSED: return "playback closed";
+  default: return usher_event_name(event->type);
   }
 }
 
 static void copy_failure(struct failure *out, const usher_error *error) {
   usher_explanation words = {.summary = usher_status_message(error->status), .advice = "", .source = ""};
   usher_error_explain(error->origin, error->status, error->service_code, &words);
-  *out = (struct failure){.status = error->status, .origin = error->origin, .operation = error->operation, .http_status = error->http_status,
-                          .must_stop = error->must_stop, .orphan_possible = error->orphan_possible, .service_code = error->service_code,
-                          .summary = words.summary, .advice = words.advice};
+  *out = (struct failure){.status = error->status,
+      .origin = error->origin,
+      .operation = error->operation,
+      .http_status = error->http_status,
+      .must_stop = error->must_stop,
+      .orphan_possible = error->orphan_possible,
+      .service_code = error->service_code,
+      .summary = words.summary,
+      .advice = words.advice};
   snprintf(out->message, sizeof out->message, "%s", error->message ? error->message : "");
 }
 
@@ -106,8 +113,12 @@ void timeline_failure(struct timeline *timeline, const char *what, int32_t statu
 }
 
 void timeline_event(struct timeline *timeline, const usher_event *event) {
-  struct moment moment = {.ms = timeline->context_start_ms - timeline->start_ms + event->time_ms, .event = event->type,
-                          .what = event_words(event), .count = 1, .period_ms = event->period_ms, .lateness_ms = event->lateness_ms};
+  struct moment moment = {.ms = timeline->context_start_ms - timeline->start_ms + event->time_ms,
+      .event = event->type,
+      .what = event_words(event),
+      .count = 1,
+      .period_ms = event->period_ms,
+      .lateness_ms = event->lateness_ms};
   moment.last_ms = moment.ms;
   if (event->error.status != USHER_OK) copy_failure(&moment.failure, &event->error);
   if (event->type == USHER_EVENT_SESSION_STARTED && event->period_ms > 0)

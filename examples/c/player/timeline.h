@@ -17,12 +17,12 @@ struct failure {
 };
 
 struct moment {
-  uint64_t ms;         /* since the player started */
-  int32_t event;       /* USHER_EVENT_..., 0: a step of the player */
-  const char *what;    /* a few words; static */
-  char detail[120];    /* "" when there is nothing to add */
-  uint32_t count;      /* keep-alives in a row are one moment */
-  uint64_t last_ms;    /* when the last of them came */
+  uint64_t ms; /* since the player started */
+  int32_t event; /* USHER_EVENT_..., 0: a step of the player */
+  const char *what; /* a few words; static */
+  char detail[120]; /* "" when there is nothing to add */
+  uint32_t count; /* keep-alives in a row are one moment */
+  uint64_t last_ms; /* when the last of them came */
   uint64_t period_ms;
   uint64_t lateness_ms; /* of the latest of them */
   struct failure failure; /* status USHER_OK: none */
@@ -32,7 +32,7 @@ struct timeline {
   pthread_mutex_t mutex;
   struct moment *moments; /* in order of time */
   size_t count, room;
-  uint64_t start_ms;         /* clock_ms() when the player started */
+  uint64_t start_ms; /* clock_ms() when the player started */
   uint64_t context_start_ms; /* on our clock, when the context's clock was 0 */
   uint64_t beats;
 };

@@ -34,16 +34,11 @@ struct protection {
 
   protection() = default;
   explicit protection(const usher_protection &p)
-      : key_system(p.key_system ? p.key_system : ""),
-        system_id(p.system_id, p.system_id + (p.system_id ? 16 : 0)),
+      : key_system(p.key_system ? p.key_system : ""), system_id(p.system_id, p.system_id + (p.system_id ? 16 : 0)),
         content_id(p.content_id, p.content_id + p.content_id_size),
-        init_data(p.init_data, p.init_data + p.init_data_size),
-        uri(bytes_view(p.uri, p.uri_size).text()),
-        iv(p.iv, p.iv + p.iv_size),
-        scheme(p.scheme ? p.scheme : ""),
-        crypt_blocks(p.crypt_blocks),
-        skip_blocks(p.skip_blocks),
-        is_session(p.is_session != 0) {
+        init_data(p.init_data, p.init_data + p.init_data_size), uri(bytes_view(p.uri, p.uri_size).text()),
+        iv(p.iv, p.iv + p.iv_size), scheme(p.scheme ? p.scheme : ""), crypt_blocks(p.crypt_blocks),
+        skip_blocks(p.skip_blocks), is_session(p.is_session != 0) {
     key_ids.resize(p.key_id_count);
     for (size_t i = 0; i < p.key_id_count * 16; i++) key_ids[i / 16][i % 16] = p.key_ids[i];
   }
@@ -58,7 +53,8 @@ inline void on_protection(const usher_protection *p, void *user_data) {
   auto *it = static_cast<protections *>(user_data);
   it->kept.guard([&] { it->found.emplace_back(*p); });
 }
-inline outcome<std::vector<protection>> read(int32_t (*reader)(const uint8_t *, size_t, usher_protection_fn, void *, size_t *), bytes_view bytes) {
+inline outcome<std::vector<protection>> read(
+    int32_t (*reader)(const uint8_t *, size_t, usher_protection_fn, void *, size_t *), bytes_view bytes) {
   protections them;
   int32_t s = reader(bytes.data(), bytes.size(), on_protection, &them, nullptr);
 #if defined(__cpp_exceptions)
@@ -85,17 +81,23 @@ inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return det
 /** usher_read_tenc(): each tenc box, bare or in an init segment. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
 /** usher_read_hls_keys(): each EXT-X-KEY and EXT-X-SESSION-KEY line. */
-inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) { return detail::read(usher_read_hls_keys, playlist); }
+inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) {
+  return detail::read(usher_read_hls_keys, playlist);
+}
 /** usher_read_dash_protection(): each ContentProtection element. */
-inline outcome<std::vector<protection>> read_dash_protection(bytes_view manifest) { return detail::read(usher_read_dash_protection, manifest); }
+inline outcome<std::vector<protection>> read_dash_protection(bytes_view manifest) {
+  return detail::read(usher_read_dash_protection, manifest);
+}
 
 /** usher_content_id(). */
 inline outcome<std::vector<uint8_t>> content_id(bytes_view url, content_id_rule rule = content_id_rule::decoded_json) {
-  return detail::filled<std::vector<uint8_t>>(
-      [&](uint8_t *buffer, size_t *size) { return usher_content_id(url.data(), url.size(), static_cast<int32_t>(rule), buffer, size); });
+  return detail::filled<std::vector<uint8_t>>([&](uint8_t *buffer, size_t *size) {
+    return usher_content_id(url.data(), url.size(), static_cast<int32_t>(rule), buffer, size);
+  });
 }
 /** usher_rewrite_hls_keys(): the playlist with other URIs for keys of a scheme; no value: "skd". */
-inline outcome<std::string> rewrite_hls_keys(bytes_view playlist, std::string_view uri_prefix, const std::optional<std::string> &scheme = std::nullopt) {
+inline outcome<std::string> rewrite_hls_keys(
+    bytes_view playlist, std::string_view uri_prefix, const std::optional<std::string> &scheme = std::nullopt) {
   detail::c_text prefix(uri_prefix), of(scheme);
   if (!detail::whole(prefix, of)) return detail::done(USHER_E_INVALID_ARGUMENT, std::string());
   return detail::filled<std::string>([&](uint8_t *buffer, size_t *size) {

@@ -35,16 +35,9 @@ struct event {
   error_detail error;
 
   event(const usher_event &e, const detail::shared_faults &kept)
-      : type(static_cast<event_type>(e.type)),
-        left(e.left != 0),
-        sequence(e.sequence),
-        time(detail::from_ms(e.time_ms)),
-        playback(e.playback, kept),
-        player(e.player, kept),
-        tag(e.tag),
-        period(detail::from_ms(e.period_ms)),
-        lateness(detail::from_ms(e.lateness_ms)),
-        error(e.error) {}
+      : type(static_cast<event_type>(e.type)), left(e.left != 0), sequence(e.sequence),
+        time(detail::from_ms(e.time_ms)), playback(e.playback, kept), player(e.player, kept), tag(e.tag),
+        period(detail::from_ms(e.period_ms)), lateness(detail::from_ms(e.lateness_ms)), error(e.error) {}
   const char *name() const noexcept { return event_name(type); }
 };
 
@@ -88,13 +81,14 @@ inline void on_log(int32_t level, const char *line, void *user_data) {
 
 /** One independent instance of the library. The destructor frees: it closes what is open and waits for that, but not inside its own callbacks. */
 class context : public detail::owner<usher_context, usher_context_free> {
- public:
+public:
   /** usher_context_new(). In callbacks: yes. */
   static outcome<context> make(context_options options = {}) {
     auto kept = std::make_shared<detail::faults>();
-    detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file), key(options.client_key_file),
-        proxy(options.proxy), agent(options.user_agent);
-    if (!detail::whole(ca, pin, certificate, key, proxy, agent)) return detail::done(USHER_E_INVALID_ARGUMENT, context(nullptr, kept));
+    detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file),
+        key(options.client_key_file), proxy(options.proxy), agent(options.user_agent);
+    if (!detail::whole(ca, pin, certificate, key, proxy, agent))
+      return detail::done(USHER_E_INVALID_ARGUMENT, context(nullptr, kept));
     usher_context_options raw = USHER_CONTEXT_OPTIONS_INIT;
     raw.clock = static_cast<int32_t>(options.clock);
     raw.log_level = static_cast<int32_t>(options.log_level);
@@ -163,7 +157,9 @@ class context : public detail::owner<usher_context, usher_context_free> {
   /** usher_context_remove_observer(). In callbacks: yes. */
   outcome<void> remove_observer(uint64_t id) const { return detail::done(usher_context_remove_observer(handle_, id)); }
   /** usher_context_set_delegate(). In callbacks: yes. */
-  outcome<void> set_delegate(const delegate &d) const { return detail::done(usher_context_set_delegate(handle_, d.handle())); }
+  outcome<void> set_delegate(const delegate &d) const {
+    return detail::done(usher_context_set_delegate(handle_, d.handle()));
+  }
   outcome<void> clear_delegate() const { return detail::done(usher_context_set_delegate(handle_, nullptr)); }
 
   /** usher_context_suspend(). In callbacks: yes. */
@@ -192,8 +188,10 @@ class context : public detail::owner<usher_context, usher_context_free> {
     return detail::done(s, delegate(out, kept_));
   }
   /** The same with a class of yours; destroyed after the last call, if nobody else holds it. */
-  outcome<delegate> new_common_delegate(const default_options &options, const std::shared_ptr<common_delegate> &host) const {
-    return host ? new_common_delegate(options, detail::hooks_of(host)) : detail::done(USHER_E_INVALID_ARGUMENT, delegate());
+  outcome<delegate> new_common_delegate(
+      const default_options &options, const std::shared_ptr<common_delegate> &host) const {
+    return host ? new_common_delegate(options, detail::hooks_of(host))
+                : detail::done(USHER_E_INVALID_ARGUMENT, delegate());
   }
   /** usher_ssp_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_ssp_delegate(const ssp_options &options) const {
@@ -228,7 +226,9 @@ class context : public detail::owner<usher_context, usher_context_free> {
     if (options.license) raw.license = detail::on_customer_license;
     if (options.heartbeat) raw.heartbeat = detail::on_customer_heartbeat;
     if (options.teardown) raw.teardown = detail::on_customer_teardown;
-    auto *it = detail::boxed(detail::customer_calls{std::move(options.license), std::move(options.heartbeat), std::move(options.teardown)}, kept_);
+    auto *it = detail::boxed(
+        detail::customer_calls{std::move(options.license), std::move(options.heartbeat), std::move(options.teardown)},
+        kept_);
     raw.user_data = it;
     raw.destroy = it->destroy;
     usher_delegate *out = nullptr;
@@ -277,7 +277,7 @@ class context : public detail::owner<usher_context, usher_context_free> {
     return detail::done(s, it);
   }
 
- private:
+private:
   context(usher_context *handle, detail::shared_faults kept) noexcept : owner(handle, std::move(kept)) {}
 };
 

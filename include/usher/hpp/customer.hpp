@@ -39,13 +39,11 @@ inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLB
 
 /** A licence is to be got from your servers: usher_customer_license_fn. What it shows is a copy, wiped with it. Refused: the request fails with callback. */
 class customer_request : public detail::asked<detail::no_license> {
- public:
+public:
   customer_request(const usher_customer_request &request, detail::shared_faults kept)
       : asked(request.completion, request.playback, request.tag, std::move(kept)),
-        type_(static_cast<license_type>(request.type)),
-        key_system_(request.key_system ? request.key_system : ""),
-        payload_(request.payload, request.payload_size),
-        asset_id_(request.asset_id, request.asset_id_size) {}
+        type_(static_cast<license_type>(request.type)), key_system_(request.key_system ? request.key_system : ""),
+        payload_(request.payload, request.payload_size), asset_id_(request.asset_id, request.asset_id_size) {}
 
   license_type type() const noexcept { return type_; }
   const std::string &key_system() const noexcept { return key_system_; }
@@ -69,7 +67,7 @@ class customer_request : public detail::asked<detail::no_license> {
     return told(usher_complete_license(id_, &raw));
   }
 
- private:
+private:
   license_type type_;
   std::string key_system_;
   detail::secret payload_, asset_id_;
@@ -77,8 +75,9 @@ class customer_request : public detail::asked<detail::no_license> {
 
 /** A heartbeat or teardown is due: usher_customer_call_fn. Refused: it failed. */
 class customer_call : public detail::asked<detail::no_call> {
- public:
-  customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept : asked(id, playback, tag, std::move(kept)) {}
+public:
+  customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
+      : asked(id, playback, tag, std::move(kept)) {}
 
   /** usher_complete_call(): done, or why not; session, refused and limit end the session. @return as customer_request::answer(). */
   outcome<bool> answer(status s = status::ok) { return told(usher_complete_call(id_, static_cast<int32_t>(s))); }
@@ -111,7 +110,8 @@ inline void on_customer_license(const usher_customer_request *request, void *use
   auto *it = static_cast<box<customer_calls> *>(user_data);
   it->kept->guard([&] { it->call.license(customer_request(*request, it->kept)); });
 }
-inline void on_customer_heartbeat(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
+inline void on_customer_heartbeat(
+    usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
   auto *it = static_cast<box<customer_calls> *>(user_data);
   it->kept->guard([&] { it->call.heartbeat(customer_call(completion, playback, tag, it->kept)); });
 }

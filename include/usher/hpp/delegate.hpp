@@ -24,13 +24,15 @@ inline void on_token(usher_completion completion, usher_playback *playback, uint
 
 /** The content tokens of a multi-instance delegate, by content identifier. Owns nothing; lives as long as the delegate's owner. Threads: any. In callbacks: yes. */
 class token_map {
- public:
+public:
   token_map(usher_delegate *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
 
   /** usher_delegate_set_stream_token(). */
   outcome<void> set(bytes_view content_id, std::string_view token) const {
     detail::c_text text(token);
-    return detail::done(text.whole() ? usher_delegate_set_stream_token(handle_, content_id.data(), content_id.size(), text.c_str()) : USHER_E_INVALID_ARGUMENT);
+    return detail::done(
+        text.whole() ? usher_delegate_set_stream_token(handle_, content_id.data(), content_id.size(), text.c_str())
+                     : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_delegate_get_stream_token(). Fails with no_token. */
   outcome<response> get(bytes_view content_id) const {
@@ -39,9 +41,13 @@ class token_map {
     return detail::answered(s, out, kept_);
   }
   /** Is there one? */
-  outcome<bool> contains(bytes_view content_id) const { return found(usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), nullptr)); }
+  outcome<bool> contains(bytes_view content_id) const {
+    return found(usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), nullptr));
+  }
   /** usher_delegate_remove_stream_token(). @return whether there was one. */
-  outcome<bool> remove(bytes_view content_id) const { return found(usher_delegate_remove_stream_token(handle_, content_id.data(), content_id.size())); }
+  outcome<bool> remove(bytes_view content_id) const {
+    return found(usher_delegate_remove_stream_token(handle_, content_id.data(), content_id.size()));
+  }
   /** usher_delegate_clear_stream_tokens(). */
   outcome<void> clear() const { return detail::done(usher_delegate_clear_stream_tokens(handle_)); }
   /** usher_delegate_count_stream_tokens(). */
@@ -51,15 +57,17 @@ class token_map {
     return detail::done(s, count);
   }
 
- private:
-  static outcome<bool> found(int32_t s) { return s == USHER_E_NO_TOKEN ? detail::done(USHER_OK, false) : detail::done(s, true); }
+private:
+  static outcome<bool> found(int32_t s) {
+    return s == USHER_E_NO_TOKEN ? detail::done(USHER_OK, false) : detail::done(s, true);
+  }
   usher_delegate *handle_;
   detail::shared_faults kept_;
 };
 
 /** How licences are asked for. Lives on while playbacks or the context use it. */
 class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
- public:
+public:
   using owner::owner;
   /** usher_delegate_set_token_callback(); an empty function clears it. In callbacks: yes. */
   outcome<void> set_token_callback(token_callback fn) const {
@@ -70,12 +78,15 @@ class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
   /** usher_delegate_set_http_header(). In callbacks: yes. */
   outcome<void> set_http_header(std::string_view name, std::string_view value) const {
     detail::c_text header(name), text(value);
-    return detail::done(detail::whole(header, text) ? usher_delegate_set_http_header(handle_, header.c_str(), text.c_str()) : USHER_E_INVALID_ARGUMENT);
+    return detail::done(detail::whole(header, text)
+                            ? usher_delegate_set_http_header(handle_, header.c_str(), text.c_str())
+                            : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_delegate_set_http_header() without a value. In callbacks: yes. */
   outcome<void> clear_http_header(std::string_view name) const {
     detail::c_text header(name);
-    return detail::done(header.whole() ? usher_delegate_set_http_header(handle_, header.c_str(), nullptr) : USHER_E_INVALID_ARGUMENT);
+    return detail::done(
+        header.whole() ? usher_delegate_set_http_header(handle_, header.c_str(), nullptr) : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_delegate_set_hooks(). In callbacks: yes. */
   outcome<void> set_hooks(delegate_hooks hooks) const {
@@ -89,7 +100,9 @@ class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
     return host ? set_hooks(detail::hooks_of(host)) : detail::done(USHER_E_INVALID_ARGUMENT);
   }
   /** All built-in again. */
-  outcome<void> clear_hooks() const { return detail::done(usher_delegate_set_hooks(handle_, nullptr, nullptr, nullptr)); }
+  outcome<void> clear_hooks() const {
+    return detail::done(usher_delegate_set_hooks(handle_, nullptr, nullptr, nullptr));
+  }
   /** Of a multi-instance delegate; others answer state. */
   token_map tokens() const noexcept { return {handle_, kept_}; }
 };

@@ -37,14 +37,9 @@ struct error_detail {
   error_detail() = default;
   explicit error_detail(usher::status s) : status(s), message(usher_status_message(static_cast<int32_t>(s))) {}
   explicit error_detail(const usher_error &e)
-      : status(static_cast<usher::status>(e.status)),
-        origin(static_cast<usher::origin>(e.origin)),
-        operation(static_cast<usher::operation>(e.operation)),
-        http_status(e.http_status),
-        service_code(e.service_code),
-        message(e.message ? e.message : ""),
-        must_stop(e.must_stop != 0),
-        orphan_possible(e.orphan_possible != 0) {}
+      : status(static_cast<usher::status>(e.status)), origin(static_cast<usher::origin>(e.origin)),
+        operation(static_cast<usher::operation>(e.operation)), http_status(e.http_status), service_code(e.service_code),
+        message(e.message ? e.message : ""), must_stop(e.must_stop != 0), orphan_possible(e.orphan_possible != 0) {}
 
   /** true: something is wrong. */
   explicit operator bool() const noexcept { return status != usher::status::ok; }
@@ -60,15 +55,15 @@ inline usher_explanation explain(const error_detail &e) noexcept {
 /** The error by the numbers of other players. */
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
-  usher_error raw = {static_cast<int32_t>(e.status), static_cast<int32_t>(e.origin), static_cast<int32_t>(e.operation), e.http_status, e.service_code, "", e.must_stop,
-                     e.orphan_possible};
+  usher_error raw = {static_cast<int32_t>(e.status), static_cast<int32_t>(e.origin), static_cast<int32_t>(e.operation),
+      e.http_status, e.service_code, "", e.must_stop, e.orphan_possible};
   usher_error_legacy_codes(&raw, &codes);
   return codes;
 }
 
 namespace words {
 class status_category final : public std::error_category {
- public:
+public:
   const char *name() const noexcept override { return "usher"; }
   std::string message(int value) const override { return usher_status_message(value); }
 };
@@ -84,13 +79,15 @@ inline std::error_code make_error_code(status s) noexcept { return {static_cast<
 #if defined(__cpp_exceptions)
 /** What failing functions throw. code() is the status; what() its message. */
 class error : public std::system_error {
- public:
-  explicit error(error_detail d) : std::system_error(make_error_code(d.status), d.message), detail_(std::make_shared<const error_detail>(std::move(d))) {}
+public:
+  explicit error(error_detail d)
+      : std::system_error(make_error_code(d.status), d.message),
+        detail_(std::make_shared<const error_detail>(std::move(d))) {}
   const error_detail &detail() const noexcept { return *detail_; }
   usher::status status() const noexcept { return detail_->status; }
   const char *what() const noexcept override { return detail_->message.c_str(); }
 
- private:
+private:
   std::shared_ptr<const error_detail> detail_; // so that copying does not throw
 };
 #endif
@@ -98,7 +95,7 @@ class error : public std::system_error {
 /** A value, or why there is none. value() of a failed one throws usher::error; without exceptions it ends the process, so look first. */
 template <class T>
 class [[nodiscard]] result {
- public:
+public:
   result(T value) : value_(std::move(value)) {}
   result(error_detail e) : error_(std::move(e)) {}
 
@@ -111,7 +108,7 @@ class [[nodiscard]] result {
   const T &value() const & { return check(), *value_; }
   T value() && { return check(), std::move(*value_); }
 
- private:
+private:
   void check() const {
     if (value_) return;
 #if defined(__cpp_exceptions)
@@ -126,7 +123,7 @@ class [[nodiscard]] result {
 
 template <>
 class [[nodiscard]] result<void> {
- public:
+public:
   result() = default;
   result(error_detail e) : error_(std::move(e)) {}
 
@@ -144,7 +141,7 @@ class [[nodiscard]] result<void> {
 #endif
   }
 
- private:
+private:
   error_detail error_;
 };
 
@@ -178,9 +175,7 @@ auto attempt(F &&f) {
     } else {
       return result<T>(std::forward<F>(f)());
     }
-  } catch (const usher::error &e) {
-    return result<T>(e.detail());
-  }
+  } catch (const usher::error &e) { return result<T>(e.detail()); }
 #endif
 }
 
@@ -194,7 +189,9 @@ outcome<T> give(result<T> r) {
   return std::move(r).value();
 #endif
 }
-inline outcome<void> done(int32_t s) { return give(s == USHER_OK ? result<void>() : result<void>(error_detail(static_cast<status>(s)))); }
+inline outcome<void> done(int32_t s) {
+  return give(s == USHER_OK ? result<void>() : result<void>(error_detail(static_cast<status>(s))));
+}
 template <class T>
 outcome<T> done(int32_t s, T value) {
   return give(s == USHER_OK ? result<T>(std::move(value)) : result<T>(error_detail(static_cast<status>(s))));

@@ -22,14 +22,11 @@ namespace detail {
 /** What every hook is asked: usher_hook_call. What it shows is a copy, wiped with it. */
 template <void (*None)(usher_completion)>
 class hook_question : public asked<None> {
- public:
+public:
   hook_question(const usher_hook_call &call, shared_faults kept)
-      : asked<None>(call.completion, call.playback, call.tag, std::move(kept)),
-        which_(static_cast<hook>(call.hook)),
-        type_(static_cast<license_type>(call.type)),
-        http_status_(call.http_status),
-        key_system_(call.key_system ? call.key_system : ""),
-        asset_id_(call.asset_id, call.asset_id_size),
+      : asked<None>(call.completion, call.playback, call.tag, std::move(kept)), which_(static_cast<hook>(call.hook)),
+        type_(static_cast<license_type>(call.type)), http_status_(call.http_status),
+        key_system_(call.key_system ? call.key_system : ""), asset_id_(call.asset_id, call.asset_id_size),
         data_(call.data, call.data_size) {}
 
   hook which() const noexcept { return which_; }
@@ -52,7 +49,7 @@ class hook_question : public asked<None> {
   /** usher_complete_builtin(). @return true: taken; false: too late, or answered before. */
   outcome<bool> use_builtin() { return this->told(usher_complete_builtin(this->id_)); }
 
- private:
+private:
   hook which_;
   license_type type_;
   int32_t http_status_;
@@ -65,7 +62,7 @@ inline void no_headers(usher_completion id) { usher_complete_headers(id, nullptr
 
 /** A hook is asked for bytes, or for the licence URL. Refused: the request fails with callback. */
 class hook_request : public detail::hook_question<detail::no_bytes> {
- public:
+public:
   using hook_question::hook_question;
   /** What it makes, 1 byte to 1 MiB; a URL as text. @return as token_request::answer(); INVALID_ARGUMENT also for a URL that is none. */
   outcome<bool> answer(bytes_view bytes) { return told(usher_complete_hook(id_, detail::some(bytes), bytes.size())); }
@@ -73,7 +70,7 @@ class hook_request : public detail::hook_question<detail::no_bytes> {
 
 /** A hook is asked for the headers of a licence request. Refused: the request is not sent, and fails with declined. */
 class headers_request : public detail::hook_question<detail::no_headers> {
- public:
+public:
   using hook_question::hook_question;
   /** "Name: value" lines separated by '\n'; empty: none. @return as token_request::answer(). */
   outcome<bool> answer(std::string_view lines) {
@@ -99,7 +96,7 @@ struct delegate_hooks {
 /** The same as a class to derive from: override what differs. Each is asked on a callback thread, and answers now or later; what is not overridden answers with
     the built-in behaviour, and so does an override that calls its base with the question. Destroyed when hooks are: after the last call. */
 class common_delegate {
- public:
+public:
   common_delegate() = default;
   common_delegate(const common_delegate &) = delete;
   common_delegate &operator=(const common_delegate &) = delete;
@@ -120,19 +117,19 @@ inline void on_hook(const usher_hook_call *call, void *user_data) {
   auto *it = static_cast<box<delegate_hooks> *>(user_data);
   it->kept->guard([&] {
     switch (static_cast<hook>(call->hook)) {
-      case hook::content_id: return it->call.content_id(hook_request(*call, it->kept));
-      case hook::certificate: return it->call.certificate(hook_request(*call, it->kept));
-      case hook::http_headers: return it->call.http_headers(headers_request(*call, it->kept));
-      case hook::license_url: return it->call.license_url(hook_request(*call, it->kept));
-      case hook::license_body: return it->call.license_body(hook_request(*call, it->kept));
-      case hook::license: return it->call.license(hook_request(*call, it->kept));
+    case hook::content_id: return it->call.content_id(hook_request(*call, it->kept));
+    case hook::certificate: return it->call.certificate(hook_request(*call, it->kept));
+    case hook::http_headers: return it->call.http_headers(headers_request(*call, it->kept));
+    case hook::license_url: return it->call.license_url(hook_request(*call, it->kept));
+    case hook::license_body: return it->call.license_body(hook_request(*call, it->kept));
+    case hook::license: return it->call.license(hook_request(*call, it->kept));
     }
   });
 }
 
 /** usher_delegate_hooks, with the text it points to. */
 class raw_hooks {
- public:
+public:
   explicit raw_hooks(const delegate_hooks &hooks) : scheme_(hooks.scheme) {
     raw_.scheme = scheme_.c_str();
     if (hooks.content_id) raw_.content_id = on_hook;
@@ -145,7 +142,7 @@ class raw_hooks {
   bool whole() const noexcept { return scheme_.whole(); }
   const usher_delegate_hooks *get() const noexcept { return &raw_; }
 
- private:
+private:
   c_text scheme_;
   usher_delegate_hooks raw_ = USHER_DELEGATE_HOOKS_INIT;
 };

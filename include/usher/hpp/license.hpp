@@ -39,16 +39,13 @@ struct response_info {
 
   response_info() = default;
   explicit response_info(const usher_response_info &r)
-      : data(r.data, r.data_size),
-        period(detail::from_ms(r.period_ms)),
-        renewal(static_cast<renew_type>(r.renew_type)),
-        type(static_cast<license_type>(r.type)),
-        error(r.error) {}
+      : data(r.data, r.data_size), period(detail::from_ms(r.period_ms)), renewal(static_cast<renew_type>(r.renew_type)),
+        type(static_cast<license_type>(r.type)), error(r.error) {}
 };
 
 /** A licence, certificate, content identifier or token. Wiped when destroyed. */
 class response : public detail::owner<usher_response, usher_response_free> {
- public:
+public:
   using owner::owner;
   /** @return what it holds; views into it live as long as this object. */
   outcome<response_info> info() const {

@@ -18,12 +18,11 @@ inline namespace USHER_HPP_FORM {
 
 /** An SPC is wanted: usher_spc_fn. What it shows is a copy, wiped with it. Refused: the loading request fails with callback. */
 class spc_request : public detail::asked<detail::no_payload> {
- public:
+public:
   spc_request(const usher_spc_request &request, detail::shared_faults kept)
       : asked(request.completion, request.playback, request.tag, std::move(kept)),
         certificate_(request.certificate, request.certificate_size),
-        content_id_(request.content_id, request.content_id_size),
-        url_(request.url, request.url_size) {}
+        content_id_(request.content_id, request.content_id_size), url_(request.url, request.url_size) {}
 
   /** Empty: the loader has none. */
   bytes_view certificate() const noexcept { return certificate_.view(); }
@@ -33,7 +32,7 @@ class spc_request : public detail::asked<detail::no_payload> {
   /** The SPC, 1 byte to 1 MiB. @return true: taken; false: too late, or answered before. */
   outcome<bool> answer(bytes_view spc) { return told(usher_complete_payload(id_, detail::some(spc), spc.size())); }
 
- private:
+private:
   detail::secret certificate_, content_id_, url_;
 };
 
@@ -63,7 +62,7 @@ struct loader_options {
 
 /** A resource loader of a context; the destructor unregisters it. */
 class loader : public detail::owner<usher_loader, usher_loader_free> {
- public:
+public:
   using owner::owner;
 };
 
@@ -75,20 +74,12 @@ inline void on_spc(const usher_spc_request *request, void *user_data) {
 
 /** usher_loader_options, with the texts it points to; all but the function. */
 class raw_loader {
- public:
+public:
   explicit raw_loader(const loader_options &options)
-      : scheme_(options.scheme),
-        license_(options.license_url),
-        entitlement_(options.entitlement_url),
-        hosts_(options.allowed_hosts),
-        derived_(options.derived_scheme),
-        file_(options.certificate_file),
-        certificate_(options.certificate_url),
-        extra_(options.extra_headers),
-        spc_(options.spc_field),
-        content_(options.content_id_field),
-        path_(options.response_path),
-        cookie_(options.customer_cookie) {
+      : scheme_(options.scheme), license_(options.license_url), entitlement_(options.entitlement_url),
+        hosts_(options.allowed_hosts), derived_(options.derived_scheme), file_(options.certificate_file),
+        certificate_(options.certificate_url), extra_(options.extra_headers), spc_(options.spc_field),
+        content_(options.content_id_field), path_(options.response_path), cookie_(options.customer_cookie) {
     raw_.scheme = scheme_.c_str();
     raw_.route = static_cast<int32_t>(options.route);
     raw_.content_id_rule = static_cast<int32_t>(options.content_id_rule);
@@ -112,11 +103,12 @@ class raw_loader {
     raw_.spc_timeout_ms = ms32(options.spc_timeout);
   }
   bool whole() const noexcept {
-    return detail::whole(scheme_, license_, entitlement_, hosts_, derived_, file_, certificate_, extra_, spc_, content_, path_, cookie_);
+    return detail::whole(
+        scheme_, license_, entitlement_, hosts_, derived_, file_, certificate_, extra_, spc_, content_, path_, cookie_);
   }
   usher_loader_options *get() noexcept { return &raw_; }
 
- private:
+private:
   c_text scheme_, license_, entitlement_, hosts_, derived_, file_, certificate_, extra_, spc_, content_, path_, cookie_;
   usher_loader_options raw_ = USHER_LOADER_OPTIONS_INIT;
 };

@@ -69,20 +69,12 @@ struct token_map_options {
 namespace detail {
 /** usher_ssp_options, with the texts it points to. */
 class raw_ssp {
- public:
+public:
   explicit raw_ssp(const ssp_options &options)
-      : license_(options.license_url),
-        certificate_(options.certificate_url),
-        ssm_(options.ssm_url),
-        version_(options.ssm_api_version),
-        setup_(options.setup_url),
-        heartbeat_(options.heartbeat_url),
-        teardown_(options.teardown_url),
-        renewal_(options.renewal_url),
-        header_(options.token_header),
-        extra_(options.extra_headers),
-        setup_body_(options.setup_body),
-        keep_alive_body_(options.keep_alive_body) {
+      : license_(options.license_url), certificate_(options.certificate_url), ssm_(options.ssm_url),
+        version_(options.ssm_api_version), setup_(options.setup_url), heartbeat_(options.heartbeat_url),
+        teardown_(options.teardown_url), renewal_(options.renewal_url), header_(options.token_header),
+        extra_(options.extra_headers), setup_body_(options.setup_body), keep_alive_body_(options.keep_alive_body) {
     raw_.license_url = license_.c_str();
     raw_.certificate_url = certificate_.c_str();
     raw_.ssm_url = ssm_.c_str();
@@ -120,20 +112,23 @@ class raw_ssp {
     raw_.keep_alive_timeout_ms = ms32(options.keep_alive_timeout);
   }
   bool whole() const noexcept {
-    return detail::whole(license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_, extra_, setup_body_, keep_alive_body_);
+    return detail::whole(license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_,
+        extra_, setup_body_, keep_alive_body_);
   }
   const usher_ssp_options *get() const noexcept { return &raw_; }
 
- private:
-  c_text license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_, extra_, setup_body_, keep_alive_body_;
+private:
+  c_text license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_, extra_, setup_body_,
+      keep_alive_body_;
   usher_ssp_options raw_ = USHER_SSP_OPTIONS_INIT;
 };
 
 /** usher_ssp_v2_options, with what it points to. */
 class raw_ssp_v2 {
- public:
+public:
   explicit raw_ssp_v2(const ssp_v2_options &options)
-      : ssp_(options.ssp), token_(options.token_field), period_(options.period_field), enforced_(options.enforced_field), header_(options.token_reply_header) {
+      : ssp_(options.ssp), token_(options.token_field), period_(options.period_field),
+        enforced_(options.enforced_field), header_(options.token_reply_header) {
     raw_.ssp = ssp_.get();
     raw_.teardown_on_close = options.teardown_on_close;
     raw_.leave_on_zap = options.leave_on_zap;
@@ -146,7 +141,7 @@ class raw_ssp_v2 {
   bool whole() const noexcept { return detail::whole(ssp_, token_, period_, enforced_, header_); }
   const usher_ssp_v2_options *get() const noexcept { return &raw_; }
 
- private:
+private:
   raw_ssp ssp_;
   c_text token_, period_, enforced_, header_;
   usher_ssp_v2_options raw_ = USHER_SSP_V2_OPTIONS_INIT;
@@ -154,9 +149,10 @@ class raw_ssp_v2 {
 
 /** usher_default_options, with the texts it points to. */
 class raw_default {
- public:
+public:
   explicit raw_default(const default_options &options)
-      : license_(options.license_url), certificate_(options.certificate_url), extra_(options.extra_headers), header_(options.token_header) {
+      : license_(options.license_url), certificate_(options.certificate_url), extra_(options.extra_headers),
+        header_(options.token_header) {
     raw_.license_url = license_.c_str();
     raw_.certificate_url = certificate_.c_str();
     raw_.extra_headers = extra_.c_str();
@@ -167,7 +163,7 @@ class raw_default {
   bool whole() const noexcept { return detail::whole(license_, certificate_, extra_, header_); }
   const usher_default_options *get() const noexcept { return &raw_; }
 
- private:
+private:
   c_text license_, certificate_, extra_, header_;
   usher_default_options raw_ = USHER_DEFAULT_OPTIONS_INIT;
 };

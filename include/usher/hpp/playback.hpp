@@ -20,7 +20,7 @@ inline void on_license(usher_playback *playback, const usher_response_info *info
 
 /** Names a playback without owning it, e.g. in callbacks. Copies are cheap. Threads: any. */
 class playback_ref {
- public:
+public:
   playback_ref() noexcept = default;
   playback_ref(usher_playback *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
 
@@ -30,11 +30,17 @@ class playback_ref {
   friend bool operator!=(const playback_ref &a, const playback_ref &b) noexcept { return a.handle_ != b.handle_; }
 
   /** usher_playback_close(). In callbacks: yes. */
-  outcome<void> close(close_mode mode = close_mode::standard) const { return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode))); }
+  outcome<void> close(close_mode mode = close_mode::standard) const {
+    return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode)));
+  }
   /** usher_playback_wait_session(): fails with why there is no session. In callbacks: no. */
-  outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const { return detail::done(usher_playback_wait_session(handle_, detail::ms32(timeout))); }
+  outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const {
+    return detail::done(usher_playback_wait_session(handle_, detail::ms32(timeout)));
+  }
   /** usher_playback_wait_closed(). In callbacks: no. */
-  outcome<void> wait_closed(milliseconds timeout = off) const { return detail::done(usher_playback_wait_closed(handle_, detail::ms32(timeout))); }
+  outcome<void> wait_closed(milliseconds timeout = off) const {
+    return detail::done(usher_playback_wait_closed(handle_, detail::ms32(timeout)));
+  }
   /** usher_playback_session_state(). In callbacks: yes. */
   outcome<session_state> state() const {
     int32_t state = USHER_SESSION_NONE;
@@ -44,7 +50,8 @@ class playback_ref {
   /** usher_playback_set_content_token(). In callbacks: yes. */
   outcome<void> set_content_token(std::string_view token) const {
     detail::c_text text(token);
-    return detail::done(text.whole() ? usher_playback_set_content_token(handle_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
+    return detail::done(
+        text.whole() ? usher_playback_set_content_token(handle_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_playback_suspend(). In callbacks: yes. */
   outcome<void> suspend() const { return detail::done(usher_playback_suspend(handle_)); }
@@ -57,7 +64,8 @@ class playback_ref {
     if (!key_system.whole()) return detail::done(USHER_E_INVALID_ARGUMENT);
     usher_license_request raw = raw_request(request, key_system);
     auto *it = detail::boxed(std::move(fn), kept_);
-    return detail::done(usher_playback_request_license(handle_, &raw, it->call ? detail::on_license : nullptr, it, it->destroy));
+    return detail::done(
+        usher_playback_request_license(handle_, &raw, it->call ? detail::on_license : nullptr, it, it->destroy));
   }
   /** usher_playback_get_license(). Fails with the error in full. In callbacks: no. */
   outcome<response> get_license(const license_request &request) const {
@@ -71,7 +79,8 @@ class playback_ref {
   /** usher_playback_request_certificate(). In callbacks: yes. */
   outcome<void> request_certificate(license_callback fn) const {
     auto *it = detail::boxed(std::move(fn), kept_);
-    return detail::done(usher_playback_request_certificate(handle_, it->call ? detail::on_license : nullptr, it, it->destroy));
+    return detail::done(
+        usher_playback_request_certificate(handle_, it->call ? detail::on_license : nullptr, it, it->destroy));
   }
   /** usher_playback_get_certificate(). In callbacks: no. */
   outcome<response> get_certificate(milliseconds timeout = milliseconds(0)) const {
@@ -82,7 +91,8 @@ class playback_ref {
   /** usher_playback_request_content_id(). In callbacks: yes. */
   outcome<void> request_content_id(bytes_view url, license_callback fn) const {
     auto *it = detail::boxed(std::move(fn), kept_);
-    return detail::done(usher_playback_request_content_id(handle_, url.data(), url.size(), it->call ? detail::on_license : nullptr, it, it->destroy));
+    return detail::done(usher_playback_request_content_id(
+        handle_, url.data(), url.size(), it->call ? detail::on_license : nullptr, it, it->destroy));
   }
   /** usher_playback_get_content_id(). In callbacks: no. */
   outcome<response> get_content_id(bytes_view url, milliseconds timeout = milliseconds(0)) const {
@@ -94,7 +104,8 @@ class playback_ref {
   outcome<uint64_t> load_resource(bytes_view url, license_callback fn, milliseconds timeout = milliseconds(0)) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     uint64_t id = 0;
-    int32_t s = usher_playback_load_resource(handle_, url.data(), url.size(), detail::ms32(timeout), it->call ? detail::on_license : nullptr, it, it->destroy, &id);
+    int32_t s = usher_playback_load_resource(handle_, url.data(), url.size(), detail::ms32(timeout),
+        it->call ? detail::on_license : nullptr, it, it->destroy, &id);
     return detail::done(s, id);
   }
   /** usher_playback_get_resource(). In callbacks: no. */
@@ -106,11 +117,11 @@ class playback_ref {
   /** usher_playback_cancel_load(). Fails with state where it was finished before. In callbacks: yes. */
   outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
- protected:
+protected:
   usher_playback *handle_ = nullptr;
   detail::shared_faults kept_;
 
- private:
+private:
   static usher_license_request raw_request(const license_request &request, const detail::c_text &key_system) noexcept {
     usher_license_request raw = USHER_LICENSE_REQUEST_INIT;
     raw.key_system = key_system.c_str();
@@ -126,7 +137,7 @@ class playback_ref {
 
 /** One play of one item. The destructor closes it if that was not done, without waiting. */
 class playback : public playback_ref {
- public:
+public:
   playback() noexcept = default;
   playback(usher_playback *handle, detail::shared_faults kept) noexcept : playback_ref(handle, std::move(kept)) {}
   playback(playback &&other) noexcept : playback_ref(other.release(), std::move(other.kept_)) {}
@@ -148,7 +159,8 @@ class playback : public playback_ref {
 };
 
 namespace detail {
-inline void tell_license(usher_playback *playback, const usher_response_info *info, uint64_t tag, const license_callback &call, const shared_faults &kept) noexcept {
+inline void tell_license(usher_playback *playback, const usher_response_info *info, uint64_t tag,
+    const license_callback &call, const shared_faults &kept) noexcept {
   kept->guard([&] { call(playback_ref(playback, kept), response_info(*info), tag); });
 }
 inline void on_license(usher_playback *playback, const usher_response_info *info, uint64_t tag, void *user_data) {

@@ -35,7 +35,8 @@ struct item_calls {
   payload_callback payload;
   license_callback renewed;
 };
-inline void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
+inline void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   auto *it = static_cast<box<item_calls> *>(user_data);
   it->kept->guard([&] { it->call.payload(payload_request(completion, playback, key_system, tag, it->kept)); });
 }
@@ -47,7 +48,7 @@ inline void on_renewed(usher_playback *playback, const usher_response_info *info
 
 /** Names a player without owning it. Threads: any. */
 class player_ref {
- public:
+public:
   player_ref() noexcept = default;
   player_ref(usher_player *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
 
@@ -80,16 +81,18 @@ class player_ref {
     return detail::done(s, usher::playback(out, kept_));
   }
   /** usher_player_stop(). In callbacks: yes. */
-  outcome<void> stop(close_mode mode = close_mode::standard) const { return detail::done(usher_player_stop(handle_, static_cast<int32_t>(mode))); }
+  outcome<void> stop(close_mode mode = close_mode::standard) const {
+    return detail::done(usher_player_stop(handle_, static_cast<int32_t>(mode)));
+  }
 
- protected:
+protected:
   usher_player *handle_ = nullptr;
   detail::shared_faults kept_;
 };
 
 /** One screen. The destructor stops it, without waiting. */
 class player : public player_ref {
- public:
+public:
   player() noexcept = default;
   player(usher_player *handle, detail::shared_faults kept) noexcept : player_ref(handle, std::move(kept)) {}
   player(player &&other) noexcept : player_ref(other.release(), std::move(other.kept_)) {}

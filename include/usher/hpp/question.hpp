@@ -18,8 +18,9 @@ inline namespace USHER_HPP_FORM {
 
 /** One question of the library, to be answered once, from any thread, before its deadline. Destroyed unanswered it answers "none". */
 class question {
- public:
-  question(question &&other) noexcept : id_(std::exchange(other.id_, 0)), playback_(other.playback_), tag_(other.tag_), kept_(std::move(other.kept_)) {}
+public:
+  question(question &&other) noexcept
+      : id_(std::exchange(other.id_, 0)), playback_(other.playback_), tag_(other.tag_), kept_(std::move(other.kept_)) {}
   question(const question &) = delete;
   question &operator=(const question &) = delete;
 
@@ -30,7 +31,7 @@ class question {
   /** Gives the C completion id away: answer it with usher_complete_...(). */
   usher_completion release() noexcept { return std::exchange(id_, 0); }
 
- protected:
+protected:
   question(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : id_(id), playback_(playback), tag_(tag), kept_(std::move(kept)) {}
   ~question() = default;
@@ -46,7 +47,7 @@ class question {
   const detail::shared_faults &kept() const noexcept { return kept_; }
   usher_completion id_;
 
- private:
+private:
   usher_playback *playback_;
   uint64_t tag_;
   detail::shared_faults kept_;
@@ -56,7 +57,7 @@ namespace detail {
 /** A question to which `None` says "none". */
 template <void (*None)(usher_completion)>
 class asked : public question {
- public:
+public:
   asked(asked &&) noexcept = default;
   asked &operator=(asked &&other) noexcept {
     if (this != &other) refuse(), question::operator=(std::move(other));
@@ -70,8 +71,9 @@ class asked : public question {
     if (usher_completion id = release()) None(id);
   }
 
- protected:
-  asked(usher_completion id, usher_playback *playback, uint64_t tag, shared_faults kept) noexcept : question(id, playback, tag, std::move(kept)) {}
+protected:
+  asked(usher_completion id, usher_playback *playback, uint64_t tag, shared_faults kept) noexcept
+      : question(id, playback, tag, std::move(kept)) {}
 };
 inline void no_token(usher_completion id) { usher_complete_token(id, nullptr); }
 inline void no_payload(usher_completion id) { usher_complete_payload(id, nullptr, 0); }
@@ -85,8 +87,9 @@ inline const uint8_t *some(bytes_view bytes) noexcept {
 
 /** A content token is wanted: usher_token_fn. Refused: what needs it fails with no_token. */
 class token_request : public detail::asked<detail::no_token> {
- public:
-  token_request(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept : asked(id, playback, tag, std::move(kept)) {}
+public:
+  token_request(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
+      : asked(id, playback, tag, std::move(kept)) {}
 
   /** The token. @return true: taken; false: too late, or answered before. INVALID_ARGUMENT: no header value; the question stays open. */
   outcome<bool> answer(std::string_view token) {
@@ -97,15 +100,18 @@ class token_request : public detail::asked<detail::no_token> {
 
 /** A fresh licence payload is wanted: usher_payload_fn. Refused: the renewal fails with callback. */
 class payload_request : public detail::asked<detail::no_payload> {
- public:
-  payload_request(usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, detail::shared_faults kept)
+public:
+  payload_request(
+      usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, detail::shared_faults kept)
       : asked(id, playback, tag, std::move(kept)), key_system_(key_system ? key_system : "") {}
 
   const std::string &key_system() const noexcept { return key_system_; }
   /** The CDM's challenge, 1 byte to 1 MiB. @return as token_request::answer(). */
-  outcome<bool> answer(bytes_view payload) { return told(usher_complete_payload(id_, detail::some(payload), payload.size())); }
+  outcome<bool> answer(bytes_view payload) {
+    return told(usher_complete_payload(id_, detail::some(payload), payload.size()));
+  }
 
- private:
+private:
   std::string key_system_;
 };
 

@@ -23,9 +23,13 @@ inline namespace USHER_HPP_FORM {
 
 namespace detail {
 
-inline uint32_t ms32(milliseconds t) noexcept { return t.count() < 0 ? 1 : t.count() > USHER_OFF ? USHER_OFF - 1 : static_cast<uint32_t>(t.count()); }
+inline uint32_t ms32(milliseconds t) noexcept {
+  return t.count() < 0 ? 1 : t.count() > USHER_OFF ? USHER_OFF - 1 : static_cast<uint32_t>(t.count());
+}
 inline uint64_t ms64(milliseconds t) noexcept { return t.count() < 0 ? 0 : static_cast<uint64_t>(t.count()); }
-inline milliseconds from_ms(uint64_t ms) noexcept { return milliseconds(ms > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ms)); }
+inline milliseconds from_ms(uint64_t ms) noexcept {
+  return milliseconds(ms > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ms));
+}
 
 template <class Bytes>
 void wipe(Bytes &bytes) noexcept {
@@ -34,7 +38,7 @@ void wipe(Bytes &bytes) noexcept {
 
 /** A copy of somebody's bytes, wiped afterwards. */
 class secret {
- public:
+public:
   secret(const uint8_t *data, size_t size) : bytes_(data, data + size) {}
   secret(secret &&other) noexcept = default; // leaves nothing behind
   secret &operator=(secret &&other) noexcept {
@@ -44,23 +48,24 @@ class secret {
   ~secret() { wipe(bytes_); }
   bytes_view view() const noexcept { return bytes_; }
 
- private:
+private:
   std::vector<uint8_t> bytes_;
 };
 
 /** Text on its way to C: ended by a NUL, wiped afterwards. One with a NUL inside would end early there, and is refused. */
 class c_text {
- public:
+public:
   explicit c_text(std::string_view text) : text_(text) {}
   explicit c_text(const std::string &text) : text_(text) {}
-  explicit c_text(const std::optional<std::string> &text) : text_(text ? std::string_view(*text) : std::string_view()), none_(!text) {}
+  explicit c_text(const std::optional<std::string> &text)
+      : text_(text ? std::string_view(*text) : std::string_view()), none_(!text) {}
   c_text(const c_text &) = delete;
   c_text &operator=(const c_text &) = delete;
   ~c_text() { wipe(text_); }
   const char *c_str() const noexcept { return none_ ? nullptr : text_.c_str(); }
   bool whole() const noexcept { return text_.find('\0') == text_.npos; }
 
- private:
+private:
   std::string text_;
   bool none_ = false;
 };
@@ -104,7 +109,7 @@ inline void let_go(void (*none)(usher_completion), usher_completion id) noexcept
 
 /** The first exception that left a callback of a context. Threads: any. */
 class faults {
- public:
+public:
   void keep(std::exception_ptr e) noexcept {
     std::lock_guard<std::mutex> hold(lock_);
     if (!first_) first_ = std::move(e);
@@ -119,15 +124,13 @@ class faults {
     running callback;
     try {
       f();
-    } catch (...) {
-      keep(std::current_exception());
-    }
+    } catch (...) { keep(std::current_exception()); }
 #else
     f();
 #endif
   }
 
- private:
+private:
   std::mutex lock_;
   std::exception_ptr first_;
 };
@@ -148,7 +151,7 @@ box<F> *boxed(F f, const shared_faults &kept) {
 /** The owner of one handle. */
 template <class Handle, int32_t (*Free)(Handle *)>
 class owner {
- public:
+public:
   owner() noexcept = default;
   owner(Handle *handle, shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
   owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), kept_(std::move(other.kept_)) {}
@@ -172,7 +175,7 @@ class owner {
     if (Handle *handle = std::exchange(handle_, nullptr)) Free(handle);
   }
 
- protected:
+protected:
   Handle *handle_ = nullptr;
   shared_faults kept_;
 };

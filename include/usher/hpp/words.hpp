@@ -87,7 +87,11 @@ enum class event_type : int32_t {
   no_session = USHER_EVENT_NO_SESSION
 };
 
-enum class close_mode : int32_t { standard = USHER_CLOSE_DEFAULT, teardown = USHER_CLOSE_TEARDOWN, leave = USHER_CLOSE_LEAVE };
+enum class close_mode : int32_t {
+  standard = USHER_CLOSE_DEFAULT,
+  teardown = USHER_CLOSE_TEARDOWN,
+  leave = USHER_CLOSE_LEAVE
+};
 
 enum class session_state : int32_t {
   none = USHER_SESSION_NONE,
@@ -100,16 +104,42 @@ enum class session_state : int32_t {
 
 enum class clock_kind : int32_t { system = USHER_CLOCK_SYSTEM, manual = USHER_CLOCK_MANUAL };
 enum class callback_mode : int32_t { threaded = USHER_CALLBACKS_THREADED, pumped = USHER_CALLBACKS_PUMPED };
-enum class log_level : int32_t { standard = 0, error = USHER_LOG_ERROR, warning = USHER_LOG_WARNING, info = USHER_LOG_INFO, debug = USHER_LOG_DEBUG };
-enum class append_version : int32_t { automatic = USHER_APPEND_AUTO, always = USHER_APPEND_ALWAYS, never = USHER_APPEND_NEVER };
-enum class heartbeat_missing : int32_t { error = USHER_HEARTBEAT_MISSING_ERROR, no_timer = USHER_HEARTBEAT_MISSING_NO_TIMER };
+enum class log_level : int32_t {
+  standard = 0,
+  error = USHER_LOG_ERROR,
+  warning = USHER_LOG_WARNING,
+  info = USHER_LOG_INFO,
+  debug = USHER_LOG_DEBUG
+};
+enum class append_version : int32_t {
+  automatic = USHER_APPEND_AUTO,
+  always = USHER_APPEND_ALWAYS,
+  never = USHER_APPEND_NEVER
+};
+enum class heartbeat_missing : int32_t {
+  error = USHER_HEARTBEAT_MISSING_ERROR,
+  no_timer = USHER_HEARTBEAT_MISSING_NO_TIMER
+};
 enum class heartbeat_start : int32_t { setup = USHER_HEARTBEAT_START_SETUP, license = USHER_HEARTBEAT_START_LICENSE };
-enum class keep_alive : int32_t { automatic = USHER_KEEP_ALIVE_AUTO, heartbeat = USHER_KEEP_ALIVE_HEARTBEAT, renewal = USHER_KEEP_ALIVE_RENEWAL };
-enum class resetup : int32_t { callback_only = USHER_RESETUP_CALLBACK_ONLY, always = USHER_RESETUP_ALWAYS, never = USHER_RESETUP_NEVER };
+enum class keep_alive : int32_t {
+  automatic = USHER_KEEP_ALIVE_AUTO,
+  heartbeat = USHER_KEEP_ALIVE_HEARTBEAT,
+  renewal = USHER_KEEP_ALIVE_RENEWAL
+};
+enum class resetup : int32_t {
+  callback_only = USHER_RESETUP_CALLBACK_ONLY,
+  always = USHER_RESETUP_ALWAYS,
+  never = USHER_RESETUP_NEVER
+};
 enum class suspend_rule : int32_t { keep = USHER_SUSPEND_KEEP, pause = USHER_SUSPEND_PAUSE };
 enum class wire_format : int32_t { automatic = USHER_WIRE_AUTO, raw = USHER_WIRE_RAW };
 enum class license_type : int32_t { request = USHER_LICENSE_REQUEST, renewal = USHER_LICENSE_RENEWAL };
-enum class renew_type : int32_t { none = USHER_RENEW_NONE, heartbeat = USHER_RENEW_HEARTBEAT, enforced = USHER_RENEW_ENFORCED, cdm = USHER_RENEW_CDM };
+enum class renew_type : int32_t {
+  none = USHER_RENEW_NONE,
+  heartbeat = USHER_RENEW_HEARTBEAT,
+  enforced = USHER_RENEW_ENFORCED,
+  cdm = USHER_RENEW_CDM
+};
 
 /** What a hook is asked to make. */
 enum class hook : int32_t {
@@ -132,14 +162,22 @@ enum class content_id_rule : int32_t {
   ssp = USHER_CONTENT_ID_SSP
 };
 
-enum class route : int32_t { key_server = USHER_ROUTE_KEY_SERVER, entitlement = USHER_ROUTE_ENTITLEMENT, token_url = USHER_ROUTE_TOKEN_URL };
+enum class route : int32_t {
+  key_server = USHER_ROUTE_KEY_SERVER,
+  entitlement = USHER_ROUTE_ENTITLEMENT,
+  token_url = USHER_ROUTE_TOKEN_URL
+};
 enum class fps_request_format : int32_t {
   raw = USHER_FPS_REQUEST_RAW,
   form = USHER_FPS_REQUEST_FORM,
   base64 = USHER_FPS_REQUEST_BASE64,
   json = USHER_FPS_REQUEST_JSON
 };
-enum class spc_urlencode : int32_t { value = USHER_URLENCODE_VALUE, none = USHER_URLENCODE_NONE, whole = USHER_URLENCODE_WHOLE };
+enum class spc_urlencode : int32_t {
+  value = USHER_URLENCODE_VALUE,
+  none = USHER_URLENCODE_NONE,
+  whole = USHER_URLENCODE_WHOLE
+};
 enum class fps_response_format : int32_t {
   automatic = USHER_FPS_RESPONSE_AUTO,
   raw = USHER_FPS_RESPONSE_RAW,
@@ -167,13 +205,16 @@ inline const usher_api *api(uint32_t major = USHER_VERSION_MAJOR) noexcept { ret
 
 /** Bytes that belong to somebody else: from a pointer and a size, text, or any container with data() and size() of bytes. */
 class bytes_view {
- public:
+public:
   constexpr bytes_view() noexcept = default;
   constexpr bytes_view(const uint8_t *data, size_t size) noexcept : data_(data), size_(size) {}
-  bytes_view(std::string_view text) noexcept : data_(reinterpret_cast<const uint8_t *>(text.data())), size_(text.size()) {}
+  bytes_view(std::string_view text) noexcept
+      : data_(reinterpret_cast<const uint8_t *>(text.data())), size_(text.size()) {}
   bytes_view(const std::string &text) noexcept : bytes_view(std::string_view(text)) {}
   bytes_view(const char *text) noexcept : bytes_view(std::string_view(text)) {}
-  template <class Bytes, class = std::enable_if_t<std::is_same_v<std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const Bytes &>().data())>>, uint8_t>>>
+  template <class Bytes,
+      class = std::enable_if_t<std::is_same_v<
+          std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const Bytes &>().data())>>, uint8_t>>>
   constexpr bytes_view(const Bytes &bytes) noexcept : data_(bytes.data()), size_(bytes.size()) {}
 
   constexpr const uint8_t *data() const noexcept { return data_; }
@@ -184,7 +225,7 @@ class bytes_view {
   /** The bytes as text; not ended by a NUL. */
   std::string_view text() const noexcept { return {reinterpret_cast<const char *>(data_), size_}; }
 
- private:
+private:
   const uint8_t *data_ = nullptr;
   size_t size_ = 0;
 };

@@ -590,7 +590,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_hook_builtin(usher_completion completion, usher_response **out);
     "usher_hook_builtin": (c_int32, (c_uint64, POINTER(ResponseHandle))),
     # int32_t usher_multi_instance_delegate_new(usher_context *context, const usher_ssp_options *options, const usher_token_map_options *map, usher_delegate **out);
-    "usher_multi_instance_delegate_new": (c_int32, (ContextHandle, POINTER(SSPOptions), POINTER(TokenMapOptions), POINTER(DelegateHandle))),
+    "usher_multi_instance_delegate_new": (
+        c_int32,
+        (ContextHandle, POINTER(SSPOptions), POINTER(TokenMapOptions), POINTER(DelegateHandle)),
+    ),
     # int32_t usher_delegate_set_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
     "usher_delegate_set_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t, c_char_p)),
     # int32_t usher_delegate_get_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
@@ -634,7 +637,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_playback_session_state(usher_playback *playback, int32_t *out_state);
     "usher_playback_session_state": (c_int32, (PlaybackHandle, POINTER(c_int32))),
     # int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
-    "usher_playback_request_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn)),
+    "usher_playback_request_license": (
+        c_int32,
+        (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn),
+    ),
     # int32_t usher_playback_get_license(usher_playback *playback, const usher_license_request *request, usher_response **out);
     "usher_playback_get_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), POINTER(ResponseHandle))),
     # int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
@@ -642,9 +648,15 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
     "usher_playback_request_certificate": (c_int32, (PlaybackHandle, LicenseFn, c_void_p, DestroyFn)),
     # int32_t usher_playback_get_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
-    "usher_playback_get_content_id": (c_int32, (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle))),
+    "usher_playback_get_content_id": (
+        c_int32,
+        (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle)),
+    ),
     # int32_t usher_playback_request_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
-    "usher_playback_request_content_id": (c_int32, (PlaybackHandle, POINTER(c_uint8), c_size_t, LicenseFn, c_void_p, DestroyFn)),
+    "usher_playback_request_content_id": (
+        c_int32,
+        (PlaybackHandle, POINTER(c_uint8), c_size_t, LicenseFn, c_void_p, DestroyFn),
+    ),
     # int32_t usher_response_get(usher_response *response, usher_response_info *out);
     "usher_response_get": (c_int32, (ResponseHandle, POINTER(ResponseInfo))),
     # int32_t usher_response_free(usher_response *response);
@@ -659,7 +671,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, LicenseFn, c_void_p, DestroyFn, POINTER(c_uint64)),
     ),
     # int32_t usher_playback_get_resource(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
-    "usher_playback_get_resource": (c_int32, (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle))),
+    "usher_playback_get_resource": (
+        c_int32,
+        (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle)),
+    ),
     # int32_t usher_playback_cancel_load(usher_playback *playback, uint64_t id);
     "usher_playback_cancel_load": (c_int32, (PlaybackHandle, c_uint64)),
     # int32_t usher_read_pssh(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
@@ -673,7 +688,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t rule, uint8_t *buffer, size_t *size);
     "usher_content_id": (c_int32, (POINTER(c_uint8), c_size_t, c_int32, POINTER(c_uint8), POINTER(c_size_t))),
     # int32_t usher_rewrite_hls_keys(const uint8_t *playlist, size_t playlist_size, const char *scheme, const char *uri_prefix, uint8_t *buffer, size_t *size);
-    "usher_rewrite_hls_keys": (c_int32, (POINTER(c_uint8), c_size_t, c_char_p, c_char_p, POINTER(c_uint8), POINTER(c_size_t))),
+    "usher_rewrite_hls_keys": (
+        c_int32,
+        (POINTER(c_uint8), c_size_t, c_char_p, c_char_p, POINTER(c_uint8), POINTER(c_size_t)),
+    ),
     # int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
     "usher_context_advance": (c_int32, (ContextHandle, c_uint64, c_uint32)),
     # int32_t usher_context_jump(usher_context *context, uint64_t ms);

@@ -113,7 +113,14 @@ def legacy_codes(error: UsherError) -> LegacyCodes:
     """An error in the numbers of other players; see usher_error_legacy_codes()."""
     out = _abi.LegacyCodes()
     detail = _abi.Error(
-        error.status, error.origin, error.operation, error.http_status, error.service_code, b"", error.must_stop, error.orphan_possible
+        error.status,
+        error.origin,
+        error.operation,
+        error.http_status,
+        error.service_code,
+        b"",
+        error.must_stop,
+        error.orphan_possible,
     )
     lib.usher_error_legacy_codes(ctypes.byref(detail), ctypes.byref(out))
     return LegacyCodes(out.react_native, out.android_what, out.android_extra, out.apple_internal, out.apple_code)

@@ -78,16 +78,24 @@ class Loads:
             CallbackError: no SPC was made. InvalidArgumentError also for a URL that names no content. The error of the servers; InvalidHandleError,
             WouldDeadlockError, ClosedError.
         """
-        text, timeout, out = _ffi.as_bytes(url) or b"", _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
+        text, timeout, out = (
+            _ffi.as_bytes(url) or b"",
+            _ffi.integer(timeout_ms, 32, "timeout_ms"),
+            _abi.ResponseHandle(),
+        )
         causes = self._causes_of(text)
-        status = _ffi.lib.usher_playback_get_resource(self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out))
+        status = _ffi.lib.usher_playback_get_resource(
+            self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
+        )
         try:
             return take(out, status, "usher_playback_get_resource").data
         except UsherError as error:
             causes.chain(error)
             raise
 
-    def load_resource(self, url: str | bytes, *, timeout_ms: int = 0, callback: Callable[[Future[bytes]], object] | None = None) -> LoadingRequest:
+    def load_resource(
+        self, url: str | bytes, *, timeout_ms: int = 0, callback: Callable[[Future[bytes]], object] | None = None
+    ) -> LoadingRequest:
         """Loads what stands behind a URL; arguments as get_resource().
 
         Args:

@@ -46,7 +46,9 @@ class Causes:
         """Gives the error its cause, where that was an exception of a callback; returns it."""
         status = error.status
         cause = self._newest.get(status)
-        if cause is None and (status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL)):
+        if cause is None and (
+            status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL)
+        ):
             cause = self._newest.get(Status.CALLBACK)  # the renewals failed, for want of a payload
         if cause is not None and error.__cause__ is None:
             error.__cause__ = cause
@@ -103,7 +105,9 @@ class Question(Generic[Answer]):
             InvalidCompletionError: as answer() does.
         """
         with self._lock:
-            before = self._causes.swap(self._fails_as, cause)  # first, since who waits may go on before the call returns
+            before = self._causes.swap(
+                self._fails_as, cause
+            )  # first, since who waits may go on before the call returns
             try:
                 self._complete(None)
             except BaseException:

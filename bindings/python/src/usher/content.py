@@ -107,8 +107,14 @@ def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None 
     Raises:
         InvalidArgumentError.
     """
-    text, prefix, name = _ffi.as_bytes(playlist) or b"", _ffi.c_string(uri_prefix, "uri_prefix"), _ffi.c_string(scheme, "scheme")
-    return _copied(lambda buffer, size: _ffi.lib.usher_rewrite_hls_keys(_ffi.c_bytes(text), len(text), name, prefix, buffer, size))
+    text, prefix, name = (
+        _ffi.as_bytes(playlist) or b"",
+        _ffi.c_string(uri_prefix, "uri_prefix"),
+        _ffi.c_string(scheme, "scheme"),
+    )
+    return _copied(
+        lambda buffer, size: _ffi.lib.usher_rewrite_hls_keys(_ffi.c_bytes(text), len(text), name, prefix, buffer, size)
+    )
 
 
 def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:

@@ -117,7 +117,9 @@ class Context(_ffi.Owner):
         self._delegate_lock = threading.RLock()
         self._freed = True
         self._handle = _abi.ContextHandle()
-        self._pumped = (_CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)) is Callbacks.PUMPED
+        self._pumped = (
+            _CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)
+        ) is Callbacks.PUMPED
         self._interrupt: BaseException | None = None
         self._manual = (_CLOCKS[clock] if isinstance(clock, str) else Clock(clock)) is Clock.MANUAL
         options = _abi.ContextOptions(
@@ -165,7 +167,9 @@ class Context(_ffi.Owner):
         Raises:
             InvalidHandleError, InvalidArgumentError for a delegate of another context.
         """
-        with self._delegate_lock:  # what the library has and what is kept alive here are the same, whoever else sets one
+        with (
+            self._delegate_lock
+        ):  # what the library has and what is kept alive here are the same, whoever else sets one
             _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
             before, self._delegate = self._delegate, delegate
         del before  # whatever dies with it may call back into this
@@ -291,7 +295,9 @@ class Context(_ffi.Owner):
         Raises:
             UsherTimeoutError: at some stop something was still under way (time was moved all the same); StateError on the system clock.
         """
-        _ffi.lib.usher_context_advance(self._handle, _ffi.integer(ms, 64, "ms"), _ffi.integer(settle_ms, 32, "settle_ms"))
+        _ffi.lib.usher_context_advance(
+            self._handle, _ffi.integer(ms, 64, "ms"), _ffi.integer(settle_ms, 32, "settle_ms")
+        )
 
     def jump(self, ms: int) -> None:
         """Moves a manual clock on by `ms` milliseconds at one blow, as when the machine slept. Not in callbacks. Raises StateError."""
@@ -401,7 +407,9 @@ def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> N
         except BaseException as second:
             error = second
     with contextlib.suppress(BaseException):
-        threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread())))
+        threading.excepthook(
+            threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread()))
+        )
 
 
 def report_to(context: Context | None, name: str, error: BaseException) -> None:

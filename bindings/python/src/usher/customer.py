@@ -100,7 +100,9 @@ class SessionCall(Question[Status]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Any = None, *, operation: Operation) -> None:
+    def __init__(
+        self, completion: int, playback: Playback | None, tag: object, causes: Any = None, *, operation: Operation
+    ) -> None:
         super().__init__(completion, playback, tag, causes)
         self.operation = operation
 
@@ -135,7 +137,11 @@ class SessionCall(Question[Status]):
         self._tell(_ffi.lib.usher_complete_call, self._fails_as if value is None else value)
 
 
-_ENDS: dict[type[BaseException], Status] = {LimitError: Status.LIMIT, RefusedError: Status.REFUSED, SessionError: Status.SESSION}
+_ENDS: dict[type[BaseException], Status] = {
+    LimitError: Status.LIMIT,
+    RefusedError: Status.REFUSED,
+    SessionError: Status.SESSION,
+}
 
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
 """``lambda request: LicenseResponse(…)``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
@@ -190,7 +196,9 @@ class CustomerDelegate(Delegate):
         Raises:
             InvalidArgumentError without a licence callback; InvalidHandleError, ClosedError.
         """
-        callbacks = Callbacks(context, self, CustomerDelegate, {"license": license, "heartbeat": heartbeat, "teardown": teardown})
+        callbacks = Callbacks(
+            context, self, CustomerDelegate, {"license": license, "heartbeat": heartbeat, "teardown": teardown}
+        )
         self._open(context, callbacks, certificate, options)
 
     def _open(self, context: Context, callbacks: Callbacks, certificate: bytes | None, options: Any) -> None:
@@ -228,7 +236,9 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 class Callbacks:
     """What C's user_data means for a customer SSM delegate: functions, or methods of an object that is kept by who keeps the delegate."""
 
-    def __init__(self, context: Context, target: Any, base: type, given: dict[str, Any], run: Run | None = None) -> None:
+    def __init__(
+        self, context: Context, target: Any, base: type, given: dict[str, Any], run: Run | None = None
+    ) -> None:
         self.context = weakref.ref(context)
         self._run = run
         self._target = weakref.ref(target)
@@ -239,7 +249,11 @@ class Callbacks:
         return name in self._given or name in self._overridden
 
     def ask(self, name: str, question: Question[Any]) -> None:
-        ask(question, lambda question: self._answer(name, question), lambda error: report_to(self.context(), name, error))
+        ask(
+            question,
+            lambda question: self._answer(name, question),
+            lambda error: report_to(self.context(), name, error),
+        )
 
     def _answer(self, name: str, question: Question[Any]) -> Any:
         function = self._given.get(name)

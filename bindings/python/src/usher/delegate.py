@@ -72,7 +72,9 @@ def _asked_token(completion: int, handle: _abi.PlaybackHandle, tag: int, number:
     if source is None:
         return
     item = _registry.get(tag)
-    request = TokenRequest(completion, None if item is None else item.playback(handle), None if item is None else item.tag)
+    request = TokenRequest(
+        completion, None if item is None else item.playback(handle), None if item is None else item.tag
+    )
     ask(request, source.callback, lambda error: report_to(source.context(), "token", error))
 
 

@@ -105,7 +105,9 @@ def _made(hook: Hook, value: Any) -> bytes:
 def _header_lines(headers: Headers) -> bytes:
     for name, value in headers.items():
         if ":" in name or "\n" in name + value:
-            raise InvalidArgumentError("a header has a line break or a colon where none may be", status=Status.INVALID_ARGUMENT)
+            raise InvalidArgumentError(
+                "a header has a line break or a colon where none may be", status=Status.INVALID_ARGUMENT
+            )
     return _ffi.c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
 
 
@@ -174,7 +176,9 @@ class HTTPDelegate(Delegate):
         Raises:
             InvalidHandleError; InvalidArgumentError for a value with CR, LF or NUL, or over 64 kB.
         """
-        _ffi.lib.usher_delegate_set_http_header(self._handle, _ffi.c_string(name, "name"), _ffi.c_string(value, "value"))
+        _ffi.lib.usher_delegate_set_http_header(
+            self._handle, _ffi.c_string(name, "name"), _ffi.c_string(value, "value")
+        )
 
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets, replaces or (None) clears the token callback: asked for a fresh content token when a further licence request comes, where

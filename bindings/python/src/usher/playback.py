@@ -33,7 +33,9 @@ class PayloadRequest(Question[bytes]):
 
     _fails_as = Status.CALLBACK
 
-    def __init__(self, completion: int, playback: Playback | None, tag: object, key_system: str, causes: Causes | None = None) -> None:
+    def __init__(
+        self, completion: int, playback: Playback | None, tag: object, key_system: str, causes: Causes | None = None
+    ) -> None:
         super().__init__(completion, playback, tag, causes)
         self.key_system = key_system
 
@@ -171,7 +173,9 @@ class Playback(Loads, Part):
         request = _license_request(key_system, payload, type, asset_id, timeout_ms)
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_license, callback)
         entry = _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_license(self._handle, ctypes.byref(request), on_response, entry, _registry.destroy)
+        _ffi.lib.usher_playback_request_license(
+            self._handle, ctypes.byref(request), on_response, entry, _registry.destroy
+        )
         return inquiry.future
 
     def get_certificate(self, timeout_ms: int = 0) -> bytes:
@@ -209,15 +213,21 @@ class Playback(Loads, Part):
         """
         timeout, out = _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
         text = _ffi.as_bytes(url) or b""
-        status = _ffi.lib.usher_playback_get_content_id(self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out))
+        status = _ffi.lib.usher_playback_get_content_id(
+            self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
+        )
         return self._bytes(out, status, "usher_playback_get_content_id")
 
-    def request_content_id(self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
+    def request_content_id(
+        self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None
+    ) -> Future[bytes]:
         """Asks for the content identifier of a URL; the future and the callback as with request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         text = _ffi.as_bytes(url) or b""
         given = _ffi.c_bytes(text), len(text)
-        _ffi.lib.usher_playback_request_content_id(self._handle, *given, on_response, _registry.add(inquiry), _registry.destroy)
+        _ffi.lib.usher_playback_request_content_id(
+            self._handle, *given, on_response, _registry.add(inquiry), _registry.destroy
+        )
         return inquiry.future
 
     def _bytes(self, out: _abi.ResponseHandle, status: int, what: str) -> bytes:
@@ -305,7 +315,9 @@ def _license_request(
     )
 
 
-def _asked_payload(completion: int, handle: _abi.PlaybackHandle, key_system: bytes, tag: int, number: int | None) -> None:
+def _asked_payload(
+    completion: int, handle: _abi.PlaybackHandle, key_system: bytes, tag: int, number: int | None
+) -> None:
     item = _registry.get(number)
     if item is None or item.payload is None:
         return

@@ -82,7 +82,9 @@ class Player(Part):
         self._playback = playback
         return playback
 
-    def _start(self, wanted: _abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: _abi.PlaybackHandle) -> bool:
+    def _start(
+        self, wanted: _abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: _abi.PlaybackHandle
+    ) -> bool:
         """usher_player_play(). False: the context's delegate was replaced and freed by another thread just then."""
         # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
         # was given up lives on in the context only, which then chooses.

@@ -99,7 +99,9 @@ class _SSPDelegate(HTTPDelegate):
 class SSPDelegate(_SSPDelegate):
     """Asks an SSP licence server for licences, with an SSM v1 session per playback where `ssm_url` is given (OTVSSPLicenseDelegate)."""
 
-    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPOptions]) -> None:
+    def __init__(
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPOptions]
+    ) -> None:
         """Makes a delegate.
 
         Args:
@@ -119,7 +121,9 @@ class SSPV2Delegate(_SSPDelegate):
     A refusal for too many sessions is told as SETUP_ERROR. A reply without session token plays without a session (NO_SESSION).
     """
 
-    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPV2Options]) -> None:
+    def __init__(
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPV2Options]
+    ) -> None:
         """Makes a delegate. Arguments and errors as ``SSPDelegate``; options: ``SSPV2Options``."""
         self._open(context, options, hooks_of(context, self), token_callback)
 

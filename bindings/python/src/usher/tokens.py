@@ -115,7 +115,9 @@ class MultiInstanceDelegate(_SSPDelegate):
     A playback that names no content begins its session with the first licence request; a clear stream asks for none and needs no token.
     """
 
-    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[MultiInstanceOptions]) -> None:
+    def __init__(
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[MultiInstanceOptions]
+    ) -> None:
         """Makes a delegate. Arguments and errors as ``SSPDelegate``; options: ``MultiInstanceOptions``."""
         self._open(context, options, hooks_of(context, self), token_callback)
 
@@ -123,7 +125,9 @@ class MultiInstanceDelegate(_SSPDelegate):
         own = ("tokens_max", "time_to_live_ms")
         given = _ffi.filled(_abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
         map = _ffi.filled(_abi.TokenMapOptions, {name: value for name, value in options.items() if name in own})
-        _ffi.lib.usher_multi_instance_delegate_new(self.context._handle, ctypes.byref(given), ctypes.byref(map), self._result)
+        _ffi.lib.usher_multi_instance_delegate_new(
+            self.context._handle, ctypes.byref(given), ctypes.byref(map), self._result
+        )
 
     @property
     def tokens(self) -> TokenMap:

@@ -88,7 +88,9 @@ class Crowd:
         self.stage = Stage(self.headend, ca_file=str(authority.ca_file), connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
-        self.stage.also_held += [lambda door=corner.door: door.held for corner in self.corners if corner.door is not None]
+        self.stage.also_held += [
+            lambda door=corner.door: door.held for corner in self.corners if corner.door is not None
+        ]
         self.beside = [self._play_beside(number) for number in range(BESIDE)]
         self.delegates = [self._delegate(number) for number in range(count)]
         self.players = [usher.Player(self.stage.context) for _ in range(count)]
@@ -100,7 +102,9 @@ class Crowd:
     def _corner(self, number: int, fault: Fault, authority: Authority) -> Corner:
         door = None
         if fault.door:
-            door = self._closing.enter_context(Door(self.headend.url, tls=authority.server_context() if fault.door == "tls" else None))
+            door = self._closing.enter_context(
+                Door(self.headend.url, tls=authority.server_context() if fault.door == "tls" else None)
+            )
 
         def is_mine(entry: Entry) -> bool:
             name = (entry.query_value("crowd") if entry.route == "certificate" else entry.account) or ""
@@ -120,7 +124,9 @@ class Crowd:
         return usher.SSPDelegate(
             self.stage.context,
             license_url=self._address(number, "license", server.license_url("clearkey")),
-            certificate_url=self._address(number, "certificate", f"{server.certificate_url('fairplay')}?crowd=a{number}"),
+            certificate_url=self._address(
+                number, "certificate", f"{server.certificate_url('fairplay')}?crowd=a{number}"
+            ),
             ssm_url=server.ssm_url,
             jitter_permille=usher.OFF,
             **ssm,
@@ -130,7 +136,9 @@ class Crowd:
         """One that must not notice; their beats are three seconds apart."""
         stage = self.stage
         player = usher.Player(stage.context)
-        playback = player.play(self.headend.content_token(f"beside{number}"), delegate=stage.delegate(), tag=f"beside{number}")
+        playback = player.play(
+            self.headend.content_token(f"beside{number}"), delegate=stage.delegate(), tag=f"beside{number}"
+        )
         stage.advance(PERIOD_MS // BESIDE)
         return playback
 
@@ -140,7 +148,12 @@ class Crowd:
         for number in range(self.count):
             token = self.headend.content_token(f"a{number}")
             self.playbacks.append(
-                self.players[number].play(token, delegate=self.delegates[number], tag=number, payload=lambda request: usher.clear_key_request([KID]))
+                self.players[number].play(
+                    token,
+                    delegate=self.delegates[number],
+                    tag=number,
+                    payload=lambda request: usher.clear_key_request([KID]),
+                )
             )
 
     def request_licenses(self) -> None:
@@ -190,7 +203,9 @@ class Crowd:
         for playback in self.playbacks:
             playback.close()
         self.stage.advance(5000)
-        return [f"{told[number]}; {self._end(number, counts[number])}".removeprefix("; ") for number in range(self.count)]
+        return [
+            f"{told[number]}; {self._end(number, counts[number])}".removeprefix("; ") for number in range(self.count)
+        ]
 
     def _told(self, number: int, act: type[Act], answers: list[Any]) -> str:
         if answers:

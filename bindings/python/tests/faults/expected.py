@@ -116,7 +116,11 @@ EXPECTED: Mapping[str, Row] = {
     "length too long": {**lost("TRANSPORT"), **CUT},
     "length too short": {**lost("PROTOCOL 200"), **NOT_LOOKED_AT},
     "html": {**passing("PROTOCOL 200"), "setup": "SETUP_ERROR PROTOCOL 200 stop orphan; closed orphan; 1 arrived"},
-    "wrong types": {**lost("PROTOCOL 200"), **NOT_LOOKED_AT, "certificate": "18 bytes as they came; torn down; 1 arrived"},
+    "wrong types": {
+        **lost("PROTOCOL 200"),
+        **NOT_LOOKED_AT,
+        "certificate": "18 bytes as they came; torn down; 1 arrived",
+    },
     "204": {
         **lost("PROTOCOL 204"),
         **NOT_LOOKED_AT,
@@ -125,7 +129,11 @@ EXPECTED: Mapping[str, Row] = {
         "heartbeat lasting": FINE["heartbeat lasting"],
     },
     "202": FINE,
-    **{f"{status} {where}": passing(f"REDIRECT {status}") for where in ("host", "http") for status in (301, 302, 307, 308)},
+    **{
+        f"{status} {where}": passing(f"REDIRECT {status}")
+        for where in ("host", "http")
+        for status in (301, 302, 307, 308)
+    },
     **{str(status): denied(status) for status in (401, 403, 409, 410)},
     **{str(status): passing(f"HTTP {status}") for status in (429, 500, 503)},
     "expired": unsent("TLS"),

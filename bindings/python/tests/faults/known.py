@@ -35,7 +35,9 @@ def scripted(
     def end(scene: Scene) -> None:
         scene.headend.faults.clear(scene.route)
 
-    return Fault(key, title, begin, end, door=door, fails_after_ms=fails_after_ms, takes_effect=takes_effect, breaks=breaks)
+    return Fault(
+        key, title, begin, end, door=door, fails_after_ms=fails_after_ms, takes_effect=takes_effect, breaks=breaks
+    )
 
 
 def at_door(key: str, title: str, state: State, *, door: str = "plain", fails_after_ms: int = 0) -> Fault:
@@ -61,7 +63,12 @@ def bad_tls(key: str, title: str, kind: str) -> Fault:
 def redirect(status: int, where: str) -> Fault:
     words = {"host": "to another host", "http": "from https to http"}[where]
     door = "tls" if where == "http" else ""
-    return scripted(f"{status} {where}", f"{status} {words}", lambda scene: Script.redirect(scene.traps[where].address, status), door=door)
+    return scripted(
+        f"{status} {where}",
+        f"{status} {words}",
+        lambda scene: Script.redirect(scene.traps[where].address, status),
+        door=door,
+    )
 
 
 def restart(key: str, title: str, *, keep_table: bool) -> Fault:
@@ -138,7 +145,9 @@ FAULTS = (
     scripted("reset in body", "reset amid the body", Script.reset_in_body(), takes_effect=True),
     at_door("mute", "connected, then silence", State.MUTE, fails_after_ms=TIMEOUT_MS),
     at_door("mute tls", "connected, then silence in place of TLS", State.MUTE, door="tls", fails_after_ms=TIMEOUT_MS),
-    scripted("silence", "request taken, then silence", Script.stall("after"), fails_after_ms=TIMEOUT_MS, takes_effect=True),
+    scripted(
+        "silence", "request taken, then silence", Script.stall("after"), fails_after_ms=TIMEOUT_MS, takes_effect=True
+    ),
     scripted("trickle", "a byte a second", Script.trickle(1, 1000), fails_after_ms=TIMEOUT_MS, takes_effect=True),
     scripted("100 MB", "a body of 100 MB", Script.endless(100_000_000), takes_effect=True),
     scripted("truncated chunks", "chunked, the last chunk missing", Script.truncated_chunks(), takes_effect=True),
@@ -162,9 +171,23 @@ FAULTS = (
     bad_tls("tls 1.0", "nothing newer than TLS 1.0", "old_tls"),
     restart("restarted", "killed amid the answer, restarted", keep_table=True),
     restart("restarted empty", "killed amid the answer, restarted without its session table", keep_table=False),
-    Fault("slept", "the machine sleeps ten minutes amid it", fall_asleep, wake_up, sleep, spares_others=False, takes_effect=True),
+    Fault(
+        "slept",
+        "the machine sleeps ten minutes amid it",
+        fall_asleep,
+        wake_up,
+        sleep,
+        spares_others=False,
+        takes_effect=True,
+    ),
     Fault("proxy 502", "the proxy answers 502", proxy_denies, proxy_allows, door="tls", proxied=True),
     Fault(
-        "proxy gone", "the proxy is gone", partial(proxy, State.REFUSING), partial(proxy, State.OPEN), door="tls", proxied=True, spares_others=False
+        "proxy gone",
+        "the proxy is gone",
+        partial(proxy, State.REFUSING),
+        partial(proxy, State.OPEN),
+        door="tls",
+        proxied=True,
+        spares_others=False,
     ),
 )

@@ -93,7 +93,9 @@ class License(Act):
         """The answer and the event say the same, so it is shown once."""
         assert self.answer is not None
         answer = self.ask(self.answer)
-        licences = super().told([event for event in events if event.type in (EventType.LICENSE, EventType.LICENSE_ERROR)])
+        licences = super().told(
+            [event for event in events if event.type in (EventType.LICENSE, EventType.LICENSE_ERROR)]
+        )
         assert licences == (f"LICENSE_ERROR {answer}" if answer else "LICENSE"), (licences, answer)
         return super().told(events)
 
@@ -265,7 +267,9 @@ def close(scene: Scene) -> list[usher.Event]:
 
 def play_in_scene(authority: Authority, fault: Fault, column: Column, world: World | None = None) -> Outcome:
     """Plays one cell, and looks that nobody else was hurt by it."""
-    with contextlib.closing(Scene(authority, column.operation, column.rotation, fault.door, fault.proxied, world)) as scene:
+    with contextlib.closing(
+        Scene(authority, column.operation, column.rotation, fault.door, fault.proxied, world)
+    ) as scene:
         outcome = play(scene, column, fault)
         if fault.spares_others:
             scene.check_other()

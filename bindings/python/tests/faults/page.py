@@ -51,7 +51,11 @@ SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
         "A session kept alive by licence renewals, their payloads from the payload callback; else as heartbeats.",
         {"renewal": "once", "renewal strict": "once, strict", "renewal lasting": "lasting"},
     ),
-    ("Teardown", "Once: only the first try meets the fault. Lasting: all of them.", {"teardown": "once", "teardown lasting": "lasting"}),
+    (
+        "Teardown",
+        "Once: only the first try meets the fault. Lasting: all of them.",
+        {"teardown": "once", "teardown lasting": "lasting"},
+    ),
     ("Certificate", "Fetched once per delegate; a failure is not remembered.", {"certificate": "outcome"}),
 )
 """Title, words, and the columns with their heads."""
@@ -77,7 +81,12 @@ class Results:
 
     def missing(self, expected: Mapping[str, Mapping[str, str]]) -> list[str]:
         """The cells this run has not played."""
-        return [f"{fault}, {column}" for fault, row in expected.items() for column in row if (fault, column) not in self._cells]
+        return [
+            f"{fault}, {column}"
+            for fault, row in expected.items()
+            for column in row
+            if (fault, column) not in self._cells
+        ]
 
 
 CROWD = """## A thousand at once
@@ -94,7 +103,14 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at
     """The page. Rows next to each other with the same cells are one."""
     lines = [HEAD]
     for title, words, columns in SECTIONS:
-        lines += [f"## {title}", "", words, "", f"| fault | {' | '.join(columns.values())} |", "|---" * (len(columns) + 1) + "|"]
+        lines += [
+            f"## {title}",
+            "",
+            words,
+            "",
+            f"| fault | {' | '.join(columns.values())} |",
+            "|---" * (len(columns) + 1) + "|",
+        ]
         groups: list[tuple[list[str], tuple[str, ...]]] = []
         for fault in titles:
             cells = tuple(table[fault][column] for column in columns)
@@ -102,9 +118,16 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at
                 groups[-1][0].append(titles[fault])
             else:
                 groups.append(([titles[fault]], cells))
-        lines += [f"| {'<br>'.join(names)} | {' | '.join(_marked(cell) for cell in cells)} |" for names, cells in groups]
+        lines += [
+            f"| {'<br>'.join(names)} | {' | '.join(_marked(cell) for cell in cells)} |" for names, cells in groups
+        ]
         lines.append("")
-    lines += [CROWD + "\n".join(f"| {name.replace(', silence', ', not one of them answered')} | {cell} |" for name, cell in at_once.items())]
+    lines += [
+        CROWD
+        + "\n".join(
+            f"| {name.replace(', silence', ', not one of them answered')} | {cell} |" for name, cell in at_once.items()
+        )
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -44,7 +44,14 @@ def clock(ahead_s: int, scene: Scene) -> None:
 
 
 WORLDLY = (
-    Fault("mute names", "the name server is mute", partial(lost, mute), partial(found, spoken), door="named", fails_after_ms=TIMEOUT_MS),
+    Fault(
+        "mute names",
+        "the name server is mute",
+        partial(lost, mute),
+        partial(found, spoken),
+        door="named",
+        fails_after_ms=TIMEOUT_MS,
+    ),
     Fault(
         "link down",
         "our network link is down, then up",

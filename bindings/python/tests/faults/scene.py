@@ -63,7 +63,13 @@ class Scene:
     """
 
     def __init__(
-        self, authority: Authority, operation: str, rotation: str, door: str = "", proxied: bool = False, world: World | None = None
+        self,
+        authority: Authority,
+        operation: str,
+        rotation: str,
+        door: str = "",
+        proxied: bool = False,
+        world: World | None = None,
     ) -> None:
         self.world = world
         self._host = {"named": NAME, "far": FAR}.get(door, "127.0.0.1")
@@ -106,7 +112,9 @@ class Scene:
 
     def _make_door(self, kind: str) -> Door:
         at = self.world.listen() if kind == "far" and self.world is not None else None
-        return self._closing.enter_context(Door(self.headend.url, tls=None if kind == "plain" else self.authority.server_context(), at=at))
+        return self._closing.enter_context(
+            Door(self.headend.url, tls=None if kind == "plain" else self.authority.server_context(), at=at)
+        )
 
     def _address(self, operation: str, address: str, is_subject: bool) -> str:
         of_license = {"renewal": "license"}.get(self.operation, self.operation)
@@ -116,7 +124,10 @@ class Scene:
 
     def _make_delegate(self, is_subject: bool) -> usher.SSPDelegate:
         headend = self.headend
-        ssm = {f"{name}_url": self._address(name, f"{headend.ssm_url}/v1/sessions/{name}", is_subject) for name in ("setup", "heartbeat", "teardown")}
+        ssm = {
+            f"{name}_url": self._address(name, f"{headend.ssm_url}/v1/sessions/{name}", is_subject)
+            for name in ("setup", "heartbeat", "teardown")
+        }
         return usher.SSPDelegate(
             self.stage.context,
             license_url=self._address("license", headend.license_url("clearkey"), is_subject),
@@ -129,11 +140,15 @@ class Scene:
     def play(self) -> None:
         """The subject plays; not settled."""
         token = self.headend.content_token(SUBJECT)
-        self.playback = self.player.play(token, delegate=self.delegate, tag=SUBJECT, payload=lambda request: usher.clear_key_request([KID]))
+        self.playback = self.player.play(
+            token, delegate=self.delegate, tag=SUBJECT, payload=lambda request: usher.clear_key_request([KID])
+        )
 
     def _play_other(self) -> usher.Playback:
         player = usher.Player(self.stage.context)
-        playback = player.play(self.headend.content_token(OTHER), delegate=self._make_delegate(is_subject=False), tag=OTHER)
+        playback = player.play(
+            self.headend.content_token(OTHER), delegate=self._make_delegate(is_subject=False), tag=OTHER
+        )
         self.stage.settle()
         return playback
 
@@ -179,7 +194,9 @@ class Scene:
         """No token old or after teardown, nobody led away, no token told, no callback that failed. Late the subject's beats must be."""
         self.headend.assert_clean(ignore=("late-beat", *breaks))
         assert not any(trap.visited for trap in self.traps.values()), "a redirect was followed"
-        told = "\n".join([*self.stage.logs, *(f"{e.error} {e.error!r}" for e in self.stage.events.all() if e.error is not None)])
+        told = "\n".join(
+            [*self.stage.logs, *(f"{e.error} {e.error!r}" for e in self.stage.events.all() if e.error is not None)]
+        )
         assert "eyJ" not in told, told
         assert not self.stage.callback_failures
 
@@ -193,5 +210,3 @@ class Scene:
 
 def thing_held(thing: Door) -> Callable[[], int]:
     return lambda: thing.held
-
-

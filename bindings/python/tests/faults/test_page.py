@@ -16,4 +16,6 @@ def test_page_saysWhatCame(results: Results, request: pytest.FixtureRequest) -> 
         assert not results.missing(expected)
         assert not request.session.testsfailed, "not written: a cell is not as it is expected to be"
         PAGE.write_text(page, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == page, "docs/faults.md is not what came of the faults; `make faults` writes it"
+    assert PAGE.read_text(encoding="utf-8") == page, (
+        "docs/faults.md is not what came of the faults; `make faults` writes it"
+    )

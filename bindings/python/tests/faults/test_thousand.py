@@ -27,7 +27,9 @@ def files() -> Iterator[None]:
     """Both ends of every connection are in this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES:
-        pytest.fail(f"a thousand playbacks and their server need {FILES} files; this process may have {hard} (ulimit -Hn)")
+        pytest.fail(
+            f"a thousand playbacks and their server need {FILES} files; this process may have {hard} (ulimit -Hn)"
+        )
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -37,7 +39,11 @@ def at_once(authority: Authority, column: Column, kinds: tuple[Fault, ...]) -> s
     with contextlib.closing(Crowd(authority, column, COUNT, kinds)) as crowd:
         told = crowd.play()
         wanted = [short(EXPECTED[kinds[number % len(kinds)].key][column.name]) for number in range(COUNT)]
-        other = Counter((kinds[n % len(kinds)].key, told[n], crowd.held(n)) for n in range(COUNT) if (told[n], crowd.held(n)) != wanted[n])
+        other = Counter(
+            (kinds[n % len(kinds)].key, told[n], crowd.held(n))
+            for n in range(COUNT)
+            if (told[n], crowd.held(n)) != wanted[n]
+        )
         assert not other, other
         late = crowd.lateness_ms()
         return f"{COUNT} as each alone; {len(late)} beats beside them, at most {max(late)} ms late"
@@ -45,7 +51,9 @@ def at_once(authority: Authority, column: Column, kinds: tuple[Fault, ...]) -> s
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", AT_ONCE)
-def test_thousandAtOnce_areAsEachAlone_andLateNobodyElse(lib: Any, authority: Authority, results: Results, name: str) -> None:
+def test_thousandAtOnce_areAsEachAlone_andLateNobodyElse(
+    lib: Any, authority: Authority, results: Results, name: str
+) -> None:
     """Silence is the worst for those beside: every place at their origin is taken by a request that is not answered."""
     column, _, only = name.partition(", ")
     kinds = tuple(fault for fault in KINDS if only in ("", fault.key))

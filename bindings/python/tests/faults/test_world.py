@@ -30,10 +30,16 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
     folder = tmp_path_factory.mktemp("world")
     trial = subprocess.run([*enter(), "true"], capture_output=True, text=True, timeout=30, check=False)
     if trial.returncode:
-        pytest.fail(f"network namespaces are not permitted here, and these faults need them: {' '.join(enter())} says {trial.stderr.strip()!r}")
+        pytest.fail(
+            f"network namespaces are not permitted here, and these faults need them: {' '.join(enter())} says {trial.stderr.strip()!r}"
+        )
     wall_clock = folder / "wallclock.so"
     source = HERE / "wallclock.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", wall_clock, source], timeout=60, check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", wall_clock, source],
+        timeout=60,
+        check=True,
+    )
     out = folder / "cells"
     environment = {**os.environ, "LD_PRELOAD": str(wall_clock), "PYTHONPATH": str(HERE.parents[1] / "src")}
     command = [*enter(), sys.executable, str(HERE / "worldly.py"), str(out)]

@@ -19,7 +19,8 @@ int clock_gettime(clockid_t clock, struct timespec *out) {
     real = call;
   }
   int result = call(clock, out);
-  if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) out->tv_sec += (time_t)wall_clock_offset_s;
+  if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+    out->tv_sec += (time_t)wall_clock_offset_s;
   return result;
 }
 

@@ -125,7 +125,11 @@ class World:
 
     def _far_up(self) -> None:
         self.far.run(lambda: run("ip", "link", "set", "far", "up"))
-        self.far.run(lambda: run("ip", "neighbour", "replace", NEAR, "lladdr", "02:00:00:00:00:01", "dev", "far", "nud", "permanent"))
+        self.far.run(
+            lambda: run(
+                "ip", "neighbour", "replace", NEAR, "lladdr", "02:00:00:00:00:01", "dev", "far", "nud", "permanent"
+            )
+        )
 
     def listen(self) -> socket.socket:
         """A socket on the far side."""

@@ -39,14 +39,20 @@ def beats_through_jumps(world: World) -> dict[str, Any]:
 
     with HeadEnd(clock="system", period_s=0.2, grace=50) as headend, usher.Context(proxy="") as context:
         context.add_observer(look)
-        delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url, jitter_permille=usher.OFF)
+        delegate = usher.SSPDelegate(
+            context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url, jitter_permille=usher.OFF
+        )
         playback = usher.Player(context).play(headend.content_token(), delegate=delegate)
         done.wait(30)
         seen = list(told)
         playback.close()
         playback.wait_closed()
         world.wall_clock(0)
-        return {"types": [e.type.name for e in seen], "lateness_ms": max(e.lateness_ms for e in seen), "held": len(headend.sessions.active())}
+        return {
+            "types": [e.type.name for e in seen],
+            "lateness_ms": max(e.lateness_ms for e in seen),
+            "held": len(headend.sessions.active()),
+        }
 
 
 def main(out: str) -> None:

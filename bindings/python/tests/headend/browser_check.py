@@ -78,7 +78,9 @@ class Page:
         await self.until("document.body?.dataset.link === 'live'")
 
     async def look(self, width: int, height: int, scheme: str) -> None:
-        await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     async def picture(self, file: Path) -> None:
@@ -96,7 +98,14 @@ async def browser() -> AsyncIterator[Page]:
     if program is None:
         sys.exit("no Chromium on the PATH (Debian package chromium)")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--remote-debugging-port=0",
+            f"--user-data-dir={profile}",
+        ]
         process = await asyncio.create_subprocess_exec(
             program, *options, "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
         )
@@ -142,7 +151,9 @@ async def checks(page: Page) -> None:
         ok("a session set up meanwhile is shown, and its request")
 
         client.setup(he.content_token(HOSTILE, HOSTILE, device=HOSTILE))
-        await page.until(f"[...document.querySelectorAll('#sessions .name')].some(n => n.textContent === {js(HOSTILE)})")
+        await page.until(
+            f"[...document.querySelectorAll('#sessions .name')].some(n => n.textContent === {js(HOSTILE)})"
+        )
         assert await page.run("document.title") == "2 sessions · Usher head-end"
         assert await page.run("document.querySelectorAll('main img, main script').length") == 0
         ok("hostile names are text")
@@ -153,7 +164,9 @@ async def checks(page: Page) -> None:
 
         await page.run("document.querySelector('#advance [data-ms=\"60000\"]').click()")
         await page.until("document.querySelector('#time').textContent.startsWith('+0:01:00')")
-        await page.until("[...document.querySelectorAll('#sessions .lease')].every(lease => lease.innerText.includes('60 s left'))")
+        await page.until(
+            "[...document.querySelectorAll('#sessions .lease')].every(lease => lease.innerText.includes('60 s left'))"
+        )
         client.heartbeat(token)
         await page.until("document.querySelector('#sessions').innerText.includes('120 s left')")
         await page.run("document.querySelector('#advance [data-ms=\"60000\"]').click()")
@@ -164,7 +177,9 @@ async def checks(page: Page) -> None:
         await page.run("document.querySelector('#form').requestSubmit()")
         await page.until("document.querySelector('#faults li')?.innerText.includes('stall before')")
         waiting = InBackground(client.heartbeat, he.content_token("alice"))
-        await page.until("!document.querySelector('#held').hidden && document.querySelector('.badge.wait')?.textContent === 'held'")
+        await page.until(
+            "!document.querySelector('#held').hidden && document.querySelector('.badge.wait')?.textContent === 'held'"
+        )
         await page.run("document.querySelector('#release').click()")
         await page.until("document.querySelector('#held').hidden && document.querySelector('#requests .row.error')")
         assert (await asyncio.to_thread(waiting.result)).status == 400
@@ -190,7 +205,9 @@ async def checks(page: Page) -> None:
         assert await page.run("document.querySelectorAll('#sessions .row').length") == 11, "box-7 and box-70 … box-79"
         assert took < 500, took
         ok(f"of 400 sessions the list draws what is looked at, and filters at once ({took:.0f} ms)")
-        await page.run("document.querySelector('#search').value = 'nothing like it'; document.querySelector('#search').oninput()")
+        await page.run(
+            "document.querySelector('#search').value = 'nothing like it'; document.querySelector('#search').oninput()"
+        )
         await page.until("document.querySelector('#sessions-empty').innerText.includes('No session matches')")
         await page.run("document.querySelector('#sessions-empty button').click()")
         await page.until("document.querySelectorAll('#sessions .row').length === 60")
@@ -200,7 +217,9 @@ async def checks(page: Page) -> None:
         await page.until("document.body.dataset.link === 'lost' && !document.querySelector('#notice').hidden")
         assert "stopped" in await page.run("document.querySelector('#notice').innerText")
         he.restart(keep_table=False)
-        await page.until("document.body.dataset.link === 'live' && document.querySelector('#sessions').children.length === 0")
+        await page.until(
+            "document.body.dataset.link === 'live' && document.querySelector('#sessions').children.length === 0"
+        )
         ok("a stop is said, a restart is found by itself")
         await page.until("true")
         await page.call("Page.navigate", url="about:blank")
@@ -274,7 +293,10 @@ async def pictures(page: Page, folder: Path) -> None:
         scene(he)
         await page.picture(folder / "light.png")
         for name, width, height, scheme in (
-            ("dark", 1440, 1000, "dark"), ("wide", 1920, 1080, "dark"), ("middle", 1000, 1200, "light"), ("narrow", 390, 2900, "light"),
+            ("dark", 1440, 1000, "dark"),
+            ("wide", 1920, 1080, "dark"),
+            ("middle", 1000, 1200, "light"),
+            ("narrow", 390, 2900, "light"),
         ):
             await page.look(width, height, scheme)
             await page.picture(folder / f"{name}.png")

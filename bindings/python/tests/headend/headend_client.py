@@ -59,7 +59,9 @@ class Client:
         assert parts.hostname is not None
         connection: http.client.HTTPConnection
         if parts.scheme == "https":
-            connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=self.timeout, context=self.context)
+            connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=self.timeout, context=self.context
+            )
         else:
             connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=self.timeout)
         sent = dict(headers or {})

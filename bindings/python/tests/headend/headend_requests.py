@@ -37,11 +37,17 @@ def members(key_system: KeySystem, reply: Answer) -> dict[str, Any]:
     return custom_data(reply) if key_system == "playready" else dict(reply.json)
 
 
-def ask(client: Client, key_system: KeySystem, token: str | None, *, renew: bool = False, api: Api = "v1", **options: Any) -> Answer:
+def ask(
+    client: Client, key_system: KeySystem, token: str | None, *, renew: bool = False, api: Api = "v1", **options: Any
+) -> Answer:
     """A licence request with a fitting payload."""
     if key_system == "widevine":
         return client.license("widevine", token, {"challenge": b64(SPC)}, renew=renew, api=api, **options)
     if key_system == "clearkey":
         client.he.add_key(KID, KEY)
-        return client.license("clearkey", token, {"kids": [b64url(KID)], "type": "temporary"}, renew=renew, api=api, **options)
-    return client.license(key_system, token, SOAP if key_system == "playready" else SPC, renew=renew, api=api, **options)
+        return client.license(
+            "clearkey", token, {"kids": [b64url(KID)], "type": "temporary"}, renew=renew, api=api, **options
+        )
+    return client.license(
+        key_system, token, SOAP if key_system == "playready" else SPC, renew=renew, api=api, **options
+    )

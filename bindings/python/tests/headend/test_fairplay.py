@@ -46,7 +46,12 @@ def test_ckc_damaged_doesNotOpen(damage: str) -> None:
     spc = fairplay.make_spc("movie")
     ckc = fairplay.make_ckc(spc, KID, KEY)
     flipped = bytes([ckc[20] ^ 1])
-    damaged = {"cut": ckc[:-1], "longer": ckc + b"\0", "magic": b"CKC2" + ckc[4:], "hash": ckc[:20] + flipped + ckc[21:]}
+    damaged = {
+        "cut": ckc[:-1],
+        "longer": ckc + b"\0",
+        "magic": b"CKC2" + ckc[4:],
+        "hash": ckc[:20] + flipped + ckc[21:],
+    }
     with pytest.raises(ValueError, match="CKC"):
         fairplay.open_ckc(damaged.get(damage, ckc), fairplay.make_spc("movie") if damage == "another SPC" else spc)
 
@@ -66,7 +71,13 @@ def test_identifier_isReadInAnyForm() -> None:
     wanted = fairplay.Asset("Film é", KID, IV)
     text = fairplay.identifier("Film é", KID, IV)
     coded = base64.b64encode(text)
-    for form in (text, coded, coded.rstrip(b"="), base64.urlsafe_b64encode(text), text.replace(b"ContentId", b"contentid")):
+    for form in (
+        text,
+        coded,
+        coded.rstrip(b"="),
+        base64.urlsafe_b64encode(text),
+        text.replace(b"ContentId", b"contentid"),
+    ):
         assert fairplay.read_identifier(form) == wanted
     assert fairplay.read_identifier(b'{"ContentId":"x"}') == fairplay.Asset("x")
     assert fairplay.read_identifier(b"movie-1") == fairplay.Asset("movie-1")
@@ -76,7 +87,9 @@ def test_identifier_isReadInAnyForm() -> None:
 
 
 def test_docs_cExample_makesSpcsAndOpensCkcs(tmp_path: Path) -> None:
-    example = next(code for code in re.findall(r"```c\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S) if "make_spc" in code)
+    example = next(
+        code for code in re.findall(r"```c\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S) if "make_spc" in code
+    )
     (tmp_path / "example.c").write_text(
         example
         + """
@@ -104,7 +117,14 @@ int main(int argc, char **argv) {
     assert said.certificate_sha256 == hashlib.sha256(b"certificate").digest()
     (tmp_path / "spc").write_bytes(spc)
     (tmp_path / "ckc").write_bytes(fairplay.make_ckc(spc, KID, KEY))
-    opened = subprocess.run([str(program), str(tmp_path / "spc"), str(tmp_path / "ckc")], capture_output=True, timeout=10)
+    opened = subprocess.run(
+        [str(program), str(tmp_path / "spc"), str(tmp_path / "ckc")], capture_output=True, timeout=10
+    )
     assert (opened.returncode, opened.stdout) == (0, KEY)
     (tmp_path / "spc").write_bytes(fairplay.make_spc("movie"))
-    assert subprocess.run([str(program), str(tmp_path / "spc"), str(tmp_path / "ckc")], capture_output=True, timeout=10).returncode == 1
+    assert (
+        subprocess.run(
+            [str(program), str(tmp_path / "spc"), str(tmp_path / "ckc")], capture_output=True, timeout=10
+        ).returncode
+        == 1
+    )

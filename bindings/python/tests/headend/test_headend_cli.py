@@ -49,7 +49,9 @@ def started(process: subprocess.Popen[str]) -> str:
 def ask(method: str, url: str, token: str | None = None, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     headers = {} if token is None else {"nv-authorizations": token}
-    request = urllib.request.Request(url, method=method, headers=headers, data=data if data is not None else b"" if method != "GET" else None)
+    request = urllib.request.Request(
+        url, method=method, headers=headers, data=data if data is not None else b"" if method != "GET" else None
+    )
     try:
         with urllib.request.urlopen(request, timeout=5) as reply:
             return json.loads(reply.read())
@@ -60,7 +62,18 @@ def ask(method: str, url: str, token: str | None = None, body: Any = None) -> An
 def test_cli_aWholeStory(tmp_path: Path) -> None:
     ready_file, keys = tmp_path / "ready.json", tmp_path / "keys"
     keys.write_text(f"# movie\n{'01' * 16}:{'02' * 16}\n\n")
-    options = ["--ready-file", str(ready_file), "--clock", "manual", "--rotation", "strict", "--limit", "1", "--period", "10"]
+    options = [
+        "--ready-file",
+        str(ready_file),
+        "--clock",
+        "manual",
+        "--rotation",
+        "strict",
+        "--limit",
+        "1",
+        "--period",
+        "10",
+    ]
     options += ["--key", f"{'ab' * 16}:{'cd' * 16}", "--key-file", str(keys), "--enforced", "clearkey", "fairplay"]
     options += ["--media", str(Path(__file__).parents[4] / "Tests" / "media" / "hls" / "media.json")]
     with running(*options, "--account", "alice", "--account", "bob") as process:
@@ -97,8 +110,24 @@ def test_cli_aWholeStory(tmp_path: Path) -> None:
 
 def test_cli_anySetting_canBeSet(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
-    options = ["--set", "v2.token_field=session.token", "--set", "v2.period_field=null", "--set", "heartbeat_key=heartBeat"]
-    options += ["--set", "session_token_lifetime_s=60", "--set", "grace=3", "--set", "strict_header=false", "--set", 'auth_headers=["x-token"]']
+    options = [
+        "--set",
+        "v2.token_field=session.token",
+        "--set",
+        "v2.period_field=null",
+        "--set",
+        "heartbeat_key=heartBeat",
+    ]
+    options += [
+        "--set",
+        "session_token_lifetime_s=60",
+        "--set",
+        "grace=3",
+        "--set",
+        "strict_header=false",
+        "--set",
+        'auth_headers=["x-token"]',
+    ]
     options += ["--set", "missing_token_status=401"]
     with running("--ready-file", str(ready_file), "--key", f"{'ab' * 16}:{'cd' * 16}", *options) as process:
         started(process)
@@ -107,7 +136,9 @@ def test_cli_anySetting_canBeSet(tmp_path: Path) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{ready['ssm_url']}/v1/sessions/setup", b"", timeout=5)
         headers = {"x-token": f"%20{ready['tokens']['account-1']}", "Content-Type": "application/json"}
-        request = urllib.request.Request(ready["license_urls_v2"]["clearkey"], b'{"kids": ["q6urq6urq6urq6urq6urqw"]}', headers)
+        request = urllib.request.Request(
+            ready["license_urls_v2"]["clearkey"], b'{"kids": ["q6urq6urq6urq6urq6urqw"]}', headers
+        )
         with urllib.request.urlopen(request, timeout=5) as reply:
             granted = json.loads(reply.read())
         assert set(granted) == {"keys", "type", "session", "sessionDrmEnforced"}
@@ -196,7 +227,12 @@ def test_control_journal_filtersWaitsAndPrints(headend: HeadEnd, client: Client)
     found = client.control("GET", "journal?account=bob").json
     (entry,) = found["entries"]
     assert (found["reached"], found["routes"], entry["number"], entry["status"]) == (True, ["setup"], 2, 200)
-    assert (entry["body_base64"], entry["outcome"], entry["issued"], entry["delivered"]) == ("/w==", "answered", 1, True)
+    assert (entry["body_base64"], entry["outcome"], entry["issued"], entry["delivered"]) == (
+        "/w==",
+        "answered",
+        1,
+        True,
+    )
     assert entry["authorization"][0]["kind"] == "content"
     assert ["nv-authorizations", headend.journal[1].parts[0].raw] in entry["headers"]
     waiting = InBackground(client.control, "GET", "journal?route=heartbeat&min=1&timeout_ms=5000")
@@ -229,7 +265,9 @@ def test_control_faults_areQueuedReleasedAndCleared(headend: HeadEnd, client: Cl
     headend.wait_held(1)
     assert client.control("POST", "release", {"route": "setup", "count": 5}).json == {"released": 1}
     assert asking.result().status == 200
-    client.control("POST", "faults", {"route": "teardown", "fault": {"kind": "drop"}, "always": True, "account": "alice"})
+    client.control(
+        "POST", "faults", {"route": "teardown", "fault": {"kind": "drop"}, "always": True, "account": "alice"}
+    )
     assert client.control("POST", "faults", {"clear": True}).json == {"pending": 0}
 
 

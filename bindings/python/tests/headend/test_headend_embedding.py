@@ -222,7 +222,16 @@ def test_plugin_failingTest_showsTheJournal(tmp_path: Path) -> None:
             """
         )
     )
-    command = [sys.executable, "-m", "pytest", "-p", "usher.testing.pytest_plugin", "-p", "no:cacheprovider", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "usher.testing.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path),
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, env=environment)
     assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout

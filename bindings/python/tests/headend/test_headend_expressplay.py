@@ -45,22 +45,33 @@ def number(client: Client, url: str, spc: bytes | None = None) -> int:
 
 def entitle(client: Client, content_id: str = "movie", **members: Any) -> Answer:
     value = {"messageID": "m-1", "version": 1, "requestType": 1, "contentID": content_id, **members}
-    return client.send("POST", client.he.entitlement_url, body=json.dumps(value), headers={"Content-Type": "application/json"})
+    return client.send(
+        "POST", client.he.entitlement_url, body=json.dumps(value), headers={"Content-Type": "application/json"}
+    )
 
 
 def test_rights_token_givesTheKey(headend: HeadEnd, client: Client) -> None:
     url = headend.rights_token_url("movie")
-    assert url.startswith(f"{headend.rights_url}?ExpressPlayToken=") and len(parse_qsl(urlsplit(url).query)[0][1]) == 128
+    assert (
+        url.startswith(f"{headend.rights_url}?ExpressPlayToken=") and len(parse_qsl(urlsplit(url).query)[0][1]) == 128
+    )
     spc = fairplay.make_spc("movie")
     for _ in range(2):
         reply = ask(client, url, spc)
         assert (reply.status, reply.headers["Content-Type"]) == (200, "application/octet-stream")
         assert fairplay.open_ckc(reply.body, spc) == (KID, KEY)
-    assert [(entry.route, entry.key_system, entry.parts) for entry in headend.journal] == [("rights", "fairplay", ())] * 2
+    assert [(entry.route, entry.key_system, entry.parts) for entry in headend.journal] == [
+        ("rights", "fairplay", ())
+    ] * 2
 
 
 def test_rights_token_inAHeader_isTaken(headend: HeadEnd, client: Client) -> None:
-    assert ask(client, headend.rights_url, fairplay.make_spc("movie"), ExpressPlayToken=headend.rights_token("movie")).status == 200
+    assert (
+        ask(
+            client, headend.rights_url, fairplay.make_spc("movie"), ExpressPlayToken=headend.rights_token("movie")
+        ).status
+        == 200
+    )
 
 
 def test_rights_token_missingOrUnknown_is4010(headend: HeadEnd, client: Client) -> None:
@@ -122,7 +133,9 @@ def test_rights_errors_inJson(headend_factory: HeadEndFactory, style: Any, body:
 
 
 def test_rights_errors_ofAnyNumber_byFault(headend: HeadEnd, client: Client) -> None:
-    headend.faults.add("rights", Fault.rights_error(-2034, "output control", status=404), Fault.rights_error(-6009, style="json"))
+    headend.faults.add(
+        "rights", Fault.rights_error(-2034, "output control", status=404), Fault.rights_error(-6009, style="json")
+    )
     url = headend.rights_token_url("movie", uses=1)
     page = ask(client, url, fairplay.make_spc("movie"))
     assert page.status == 404 and b"<h1>Error -2034</h1><p>output control</p>" in page.body
@@ -132,7 +145,11 @@ def test_rights_errors_ofAnyNumber_byFault(headend: HeadEnd, client: Client) -> 
 
 def test_entitlement_allowed_leadsToTheKey(headend: HeadEnd, client: Client) -> None:
     said = entitle(client).json
-    assert {name: said[name] for name in ("messageID", "version", "isAllowed")} == {"messageID": "m-1", "version": 1, "isAllowed": True}
+    assert {name: said[name] for name in ("messageID", "version", "isAllowed")} == {
+        "messageID": "m-1",
+        "version": 1,
+        "isAllowed": True,
+    }
     spc = fairplay.make_spc("movie")
     assert fairplay.open_ckc(ask(client, said["epTokenURL"], spc).body, spc) == (KID, KEY)
     assert headend.journal.routes() == ["entitlement", "rights"]
@@ -183,7 +200,15 @@ def test_entitlement_deviceBinding_takesTwoPasses(headend_factory: HeadEndFactor
 
 @pytest.mark.parametrize(
     "members",
-    [{"messageID": 7}, {"messageID": ""}, {"version": "1"}, {"version": 2}, {"requestType": 4}, {"contentID": None}, {"customerCookie": 5}],
+    [
+        {"messageID": 7},
+        {"messageID": ""},
+        {"version": "1"},
+        {"version": 2},
+        {"requestType": 4},
+        {"contentID": None},
+        {"customerCookie": 5},
+    ],
 )
 def test_entitlement_nonsense_is400(client: Client, members: dict[str, Any]) -> None:
     refused = entitle(client, **members)
@@ -198,18 +223,28 @@ def test_entitlement_optionalMembers_mayBeMissing(client: Client) -> None:
 
 
 def test_entitlement_authorization_401WithoutAnd403WithAnother(headend_factory: HeadEndFactory) -> None:
-    client = with_movie(headend_factory(sees=Sees(authorization="Bearer right", rights_url="https://rights.example.invalid:80/hms/fp/rights/")))
+    client = with_movie(
+        headend_factory(
+            sees=Sees(authorization="Bearer right", rights_url="https://rights.example.invalid:80/hms/fp/rights/")
+        )
+    )
     value = json.dumps({"messageID": "m", "version": 1, "contentID": "movie"})
 
     def post(**headers: str) -> Answer:
         return client.send("POST", client.he.entitlement_url, body=value, headers=headers)
 
     assert [post().status, post(Authorization="Bearer wrong").status] == [401, 403]
-    assert post(Authorization="Bearer right").json["epTokenURL"].startswith("https://rights.example.invalid:80/hms/fp/rights/?ExpressPlayToken=")
+    assert (
+        post(Authorization="Bearer right")
+        .json["epTokenURL"]
+        .startswith("https://rights.example.invalid:80/hms/fp/rights/?ExpressPlayToken=")
+    )
 
 
 def test_rights_overControl(headend: HeadEnd, client: Client) -> None:
-    token = client.control("POST", "token", {"kind": "rights", "content_id": "movie", "kid": KID.hex(), "device": "tv", "uses": 1}).json["token"]
+    token = client.control(
+        "POST", "token", {"kind": "rights", "content_id": "movie", "kid": KID.hex(), "device": "tv", "uses": 1}
+    ).json["token"]
     url = f"{headend.rights_url}?ExpressPlayToken={token}"
     assert number(client, url) == -4001
     assert ask(client, url, fairplay.make_spc("movie", device=b"tv")).status == 200
@@ -218,5 +253,7 @@ def test_rights_overControl(headend: HeadEnd, client: Client) -> None:
     assert entitle(client).json["errorText"] == "no"
     client.control("POST", "entitlement", {"content_id": "movie"})
     assert entitle(client).json["isAllowed"] is True
-    client.control("POST", "faults", {"route": "rights", "fault": {"kind": "rights_error", "number": -2030, "style": "json"}})
+    client.control(
+        "POST", "faults", {"route": "rights", "fault": {"kind": "rights_error", "number": -2030, "style": "json"}}
+    )
     assert ask(client, url, b"").json["errorCode"] == -2030

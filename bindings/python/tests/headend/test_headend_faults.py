@@ -189,7 +189,9 @@ def test_trickle_tokenCountsAsDeliveredAtTheEnd(headend: HeadEnd, client: Client
 
 
 def test_status_takesNoEffectUnlessTold(headend: HeadEnd, client: Client) -> None:
-    headend.faults.add("setup", Fault.status(503, retry_after=7), Fault.status(429, body={"error": "slow down"}, processed=True))
+    headend.faults.add(
+        "setup", Fault.status(503, retry_after=7), Fault.status(429, body={"error": "slow down"}, processed=True)
+    )
     busy, slow = client.setup(), client.setup()
     assert (busy.status, busy.headers["Retry-After"], busy.body) == (503, "7", b"")
     assert (slow.status, slow.json) == (429, {"error": "slow down"})
@@ -222,7 +224,9 @@ def test_bodies_thatAreNotTheJson(headend: HeadEnd, client: Client) -> None:
     headend.faults.add("setup", Fault.html_page(), Fault.non_json(), Fault.empty_body(), Fault.without("sessionToken"))
     page, text, empty, missing = (client.setup(headend.content_token(str(n))) for n in range(4))
     assert page.status == 200 and page.headers["Content-Type"].startswith("text/html") and b"<html>" in page.body
-    assert (text.status, text.body) == (200, b"session ok") and text.headers["Content-Type"].startswith("application/json")
+    assert (text.status, text.body) == (200, b"session ok") and text.headers["Content-Type"].startswith(
+        "application/json"
+    )
     assert (empty.status, empty.body) == (200, b"")
     assert missing.json == {"heartbeat": 60}
     assert [session.account for session in headend.sessions.active()] == ["1", "2", "3"]
@@ -284,7 +288,13 @@ def test_faults_badScript_isRefusedAtOnce(headend: HeadEnd) -> None:
         headend.faults.add("setup")
     with pytest.raises(ValueError, match="times"):
         headend.faults.add("setup", Fault.drop(), times=0)
-    for bad in ({"kind": "explode"}, {}, {"kind": "status"}, {"kind": "delay", "ms": 1, "when": "soon"}, {"kind": "drop", "x": 1}):
+    for bad in (
+        {"kind": "explode"},
+        {},
+        {"kind": "status"},
+        {"kind": "delay", "ms": 1, "when": "soon"},
+        {"kind": "drop", "x": 1},
+    ):
         with pytest.raises(ValueError, match="fault"):
             Fault.from_json(bad)
 

@@ -85,7 +85,9 @@ def test_ckc_ofAFormNotTaken_isRefused(headend_factory: HeadEndFactory, form: Re
     ],
 )
 @pytest.mark.parametrize("form", ["padded", "unpadded", "urlsafe", "urlsafe-unpadded"])
-def test_ckc_inEveryReplyForm_isTheSame(headend_factory: HeadEndFactory, settings: dict[str, Any], begins: bytes, ends: bytes, form: Any) -> None:
+def test_ckc_inEveryReplyForm_isTheSame(
+    headend_factory: HeadEndFactory, settings: dict[str, Any], begins: bytes, ends: bytes, form: Any
+) -> None:
     he = headend_factory(fps=Fps(**settings, base64=form))
     he.add_key(KID, KEY)
     while True:
@@ -120,7 +122,8 @@ def test_ckc_keyIsOfTheIdentifier(headend: HeadEnd, client: Client, identifier: 
 
 
 @pytest.mark.parametrize(
-    ("identifier", "code"), [(b"series", 4011), (fairplay.identifier("series", KID, bytes(16)), 4011), (b"\xff\xfe", 2001), (b"{}", 2001)]
+    ("identifier", "code"),
+    [(b"series", 4011), (fairplay.identifier("series", KID, bytes(16)), 4011), (b"\xff\xfe", 2001), (b"{}", 2001)],
 )
 def test_ckc_ofAnUnknownIdentifier_isRefused(headend: HeadEnd, client: Client, identifier: bytes, code: int) -> None:
     headend.add_key(KID, KEY, "movie")
@@ -203,7 +206,9 @@ def test_sspLicense_forAnSpcOfOurs_holdsTheKey(headend: HeadEnd, client: Client)
         ({"form": "json", "field": "Certificate", "base64": "urlsafe"}, "application/json; charset=utf-8"),
     ],
 )
-def test_certificate_wrapped_isTheSame(headend_factory: HeadEndFactory, settings: dict[str, Any], kind: str, url: str) -> None:
+def test_certificate_wrapped_isTheSame(
+    headend_factory: HeadEndFactory, settings: dict[str, Any], kind: str, url: str
+) -> None:
     he = headend_factory(certificate=Certificate(**settings))
     he.add_key(KID, KEY)
     client = Client(he)
@@ -214,7 +219,10 @@ def test_certificate_wrapped_isTheSame(headend_factory: HeadEndFactory, settings
         der = ssl.PEM_cert_to_DER_cert(text)
     else:
         assert ("=" in text[-2:]) <= (settings.get("base64") != "unpadded")
-        der = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if "base64" in settings and "urlsafe" in settings["base64"] else None)
+        der = base64.b64decode(
+            text + "=" * (-len(text) % 4),
+            altchars=b"-_" if "base64" in settings and "urlsafe" in settings["base64"] else None,
+        )
     assert der.startswith(b"\x30\x82")
     assert ask(client, fairplay.make_spc(ASSET, der)).status == 200
 

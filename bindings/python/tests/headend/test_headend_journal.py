@@ -20,9 +20,18 @@ def test_entry_holdsTheRequestExactlyAsSent(headend: HeadEnd) -> None:
     raw(headend, head.encode() + b"\x00\xff\r\n")
     (entry,) = headend.journal
     assert (entry.number, entry.at_ms, entry.route, entry.key_system) == (1, headend.now_ms, "license", "fairplay")
-    assert (entry.method, entry.path) == ("POST", "/TENANT1/fpls/contentlicenseservice/v1/licenses?a=1&renew=false&a=%20")
+    assert (entry.method, entry.path) == (
+        "POST",
+        "/TENANT1/fpls/contentlicenseservice/v1/licenses?a=1&renew=false&a=%20",
+    )
     assert entry.query == (("a", "1"), ("renew", "false"), ("a", " "))
-    assert [name for name, _ in entry.headers] == ["Host", "NV-Authorizations", "x-CORRELATION-id", "Connection", "Content-Length"]
+    assert [name for name, _ in entry.headers] == [
+        "Host",
+        "NV-Authorizations",
+        "x-CORRELATION-id",
+        "Connection",
+        "Content-Length",
+    ]
     assert (entry.header("X-Correlation-ID"), entry.header("absent")) == ("42", None)
     assert entry.body == b"\x00\xff\r\n"
     assert (entry.account, entry.parts[0].raw, entry.parts[0].claims["typ"]) == ("alice", token, "ContentAuthZ")
@@ -166,7 +175,9 @@ def test_violation_lateBeat(headend: HeadEnd, client: Client) -> None:
     token = client.heartbeat(token).token
     headend.advance(60_251)
     token = client.heartbeat(token).token
-    assert [(v.kind, v.number, v.message.split("is ")[1]) for v in headend.violations()] == [("late-beat", 3, "251 ms late")]
+    assert [(v.kind, v.number, v.message.split("is ")[1]) for v in headend.violations()] == [
+        ("late-beat", 3, "251 ms late")
+    ]
 
 
 def test_violation_contentTokenOnAKeepAlive(headend: HeadEnd, client: Client) -> None:

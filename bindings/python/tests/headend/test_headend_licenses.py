@@ -37,7 +37,9 @@ def test_license_withKeyTokenBetween_isGiven(headend: HeadEnd, client: Client) -
 
 
 @pytest.mark.parametrize(("required", "status"), [("token", 200), ("always", 400), ("never", 200)])
-def test_license_withoutSessionControl_needsASessionByConfig(headend_factory: HeadEndFactory, required: str, status: int) -> None:
+def test_license_withoutSessionControl_needsASessionByConfig(
+    headend_factory: HeadEndFactory, required: str, status: int
+) -> None:
     client = Client(headend_factory(ssm_required=required))
     assert ask(client, "fairplay", client.he.content_token(session_control=False)).status == status
 
@@ -77,7 +79,9 @@ def test_fairplay_base64Forms_holdTheSameBytes(headend_factory: HeadEndFactory, 
     client = Client(headend_factory(fairplay_base64=form, ssm_required="never"))
     spc = next(s for s in (n.to_bytes(2, "big") for n in range(65536)) if {"+", "/"} <= set(b64(ckc(s))))
     text = client.license("fairplay", client.he.content_token(), spc).json["CkcMessage"]
-    assert base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if form.startswith("urlsafe") else None) == ckc(spc)
+    assert base64.b64decode(
+        text + "=" * (-len(text) % 4), altchars=b"-_" if form.startswith("urlsafe") else None
+    ) == ckc(spc)
 
 
 def test_fairplay_rawReply_isTheCkc(headend_factory: HeadEndFactory) -> None:
@@ -122,7 +126,12 @@ def test_refusedPayload_doesNotRotate(headend_factory: HeadEndFactory) -> None:
 def test_widevine_json_answersAnArray(headend: HeadEnd, client: Client) -> None:
     content = headend.content_token()
     reply = ask(client, "widevine", f"{content},{client.setup(content).token}")
-    assert reply.json == {"status": "OK", "errorCode": 0, "license": [b64(widevine_license(SPC))], "sessionDrmEnforced": False}
+    assert reply.json == {
+        "status": "OK",
+        "errorCode": 0,
+        "license": [b64(widevine_license(SPC))],
+        "sessionDrmEnforced": False,
+    }
     assert headend.journal.last("license").error_code is None
 
 
@@ -209,7 +218,9 @@ def test_clearkey_givesTheRealKeys(headend: HeadEnd, client: Client) -> None:
 )
 def test_clearkey_badRequest_isRefused(headend: HeadEnd, client: Client, body: bytes, code: int) -> None:
     content = headend.content_token()
-    refused = client.license("clearkey", f"{content},{client.setup(content).token}", body, content_type="application/json")
+    refused = client.license(
+        "clearkey", f"{content},{client.setup(content).token}", body, content_type="application/json"
+    )
     assert (refused.status, refused.code) == (400, code)
 
 

@@ -34,7 +34,9 @@ class Watcher:
             if context is None
             else http.client.HTTPSConnection(he.config.host, he.port, timeout=10, context=context)
         )
-        self._connection.request("GET", "/_control/events", headers={"Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"})
+        self._connection.request(
+            "GET", "/_control/events", headers={"Accept": "text/event-stream", "Sec-Fetch-Site": "same-origin"}
+        )
         self.reply = self._connection.getresponse()
         self.ids: list[int] = []
 
@@ -134,7 +136,9 @@ def test_page_isOneDocumentUnderAStrictPolicy(headend: HeadEnd, client: Client, 
         assert policy[f"{kind}-src"] == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == "'none'"
     assert (policy["connect-src"], policy["require-trusted-types-for"]) == ("'self'", "'script'")
-    assert "unsafe" not in reply.headers["Content-Security-Policy"] and "*" not in reply.headers["Content-Security-Policy"]
+    assert (
+        "unsafe" not in reply.headers["Content-Security-Policy"] and "*" not in reply.headers["Content-Security-Policy"]
+    )
     assert reply.headers["X-Content-Type-Options"] == "nosniff" and reply.headers["X-Frame-Options"] == "DENY"
     assert all(address.startswith(("data:", "/_control/")) for address in page.addresses)
     assert len(headend.journal) == 0
@@ -142,7 +146,16 @@ def test_page_isOneDocumentUnderAStrictPolicy(headend: HeadEnd, client: Client, 
 
 def test_page_scriptNeverParsesText(client: Client, headend: HeadEnd) -> None:
     (script,) = Inline(client.send("GET", headend.page_url).body.decode()).texts["script"]
-    for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "DOMParser", "setAttribute(\"on"):
+    for danger in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "Function(",
+        "DOMParser",
+        'setAttribute("on',
+    ):
         assert danger not in script
 
 
@@ -165,7 +178,9 @@ def test_page_requestWithTokens_isAPlayersGoneAstray(headend: HeadEnd, client: C
 
 def test_page_withoutControl_isNotThere(headend_factory: HeadEndFactory) -> None:
     he = headend_factory(control=False)
-    assert [Client(he).send("GET", he.url + path).status for path in ("/", "/_control/page", "/_control/events")] == [404] * 3
+    assert [Client(he).send("GET", he.url + path).status for path in ("/", "/_control/page", "/_control/events")] == [
+        404
+    ] * 3
     assert he.journal.routes() == ["unknown"] * 3
 
 
@@ -180,15 +195,29 @@ def test_events_snapshotThenChangesInOrder(headend: HeadEnd, client: Client) -> 
         assert (told["clock"], told["now_ms"], told["head_end"]["period_ms"]) == ("manual", headend.now_ms, 60_000)
         assert told["accounts"] == [{"name": "alice", "limit": 1, "held": 1, "refused": 0, "refused_ms": None}]
         (session,), (request,) = told["sessions"], told["requests"]
-        assert (session["account"], session["device"], session["contents"], session["state"]) == ("alice", "tv", ["film"], "active")
-        assert (request["route"], request["account"], request["status"], request["given"]) == ("setup", "alice", 200, session["token"])
+        assert (session["account"], session["device"], session["contents"], session["state"]) == (
+            "alice",
+            "tv",
+            ["film"],
+            "active",
+        )
+        assert (request["route"], request["account"], request["status"], request["given"]) == (
+            "setup",
+            "alice",
+            200,
+            session["token"],
+        )
         assert first not in json.dumps(told) and headend.journal[0].parts[0].raw not in json.dumps(told)
 
         assert client.setup(headend.content_token("alice", max_sessions=1)).code == 1007
         refused = watcher.until(lambda change: any(row["outcome"] == "answered" for row in change.get("requests", [])))
         assert rows(refused, "accounts")[-1]["refused"] == 1 and rows(refused, "sessions") == []
         last = rows(refused, "requests")[-1]
-        assert (last["status"], last["code"], last["message"]) == (400, 1007, "maximum number of active sessions (1) exceeded")
+        assert (last["status"], last["code"], last["message"]) == (
+            400,
+            1007,
+            "maximum number of active sessions (1) exceeded",
+        )
 
         headend.advance(60_000)
         moved = watcher.until(lambda change: change["now_ms"] == headend.now_ms)
@@ -389,7 +418,11 @@ def test_events_overTls(headend_factory: HeadEndFactory) -> None:
 def test_control_fromAPageElsewhere_isRefused(headend: HeadEnd, client: Client, headers: Mapping[str, str]) -> None:
     client.setup(headend.content_token("alice"))
     sent = {name: value.format(port=headend.port) for name, value in headers.items()}
-    for name, body in (("kill", {"account": "alice"}), ("advance", {"ms": 1000}), ("faults", {"route": "*", "fault": {"kind": "drop"}})):
+    for name, body in (
+        ("kill", {"account": "alice"}),
+        ("advance", {"ms": 1000}),
+        ("faults", {"route": "*", "fault": {"kind": "drop"}}),
+    ):
         reply = client.send("POST", f"{headend.control_url}/{name}", body=json.dumps(body), headers=sent)
         assert reply.status == 403 and "error" in reply.json
     assert len(headend.sessions.active("alice")) == 1 and headend.faults.pending == 0

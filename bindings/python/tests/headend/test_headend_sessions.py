@@ -125,7 +125,10 @@ def test_heartbeat_noRotation_keepsTheToken(headend_factory: HeadEndFactory) -> 
 
 def test_heartbeat_withContentToken_is1006(headend: HeadEnd, client: Client) -> None:
     client.setup()
-    assert (client.heartbeat(headend.content_token()).status, client.heartbeat(headend.content_token()).code) == (400, 1006)
+    assert (client.heartbeat(headend.content_token()).status, client.heartbeat(headend.content_token()).code) == (
+        400,
+        1006,
+    )
 
 
 def test_heartbeat_withoutToken_is1003(client: Client) -> None:
@@ -144,8 +147,12 @@ def test_teardown_freesTheSlot_andAgainIs1006(headend: HeadEnd, client: Client) 
     assert client.setup(headend.content_token(max_sessions=1)).status == 200
 
 
-@pytest.mark.parametrize(("spelling", "status", "body"), [("no-content", 204, b""), ("text", 200, b"session torn down")])
-def test_teardown_reply_followsTheConfig(headend_factory: HeadEndFactory, spelling: str, status: int, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("spelling", "status", "body"), [("no-content", 204, b""), ("text", 200, b"session torn down")]
+)
+def test_teardown_reply_followsTheConfig(
+    headend_factory: HeadEndFactory, spelling: str, status: int, body: bytes
+) -> None:
     client = Client(headend_factory(teardown_reply=spelling))
     reply = client.teardown(client.setup().token)
     assert (reply.status, reply.body) == (status, body)

@@ -100,7 +100,9 @@ def test_keyToken_carriesTheKeys(headend: HeadEnd, client: Client, api: Api) -> 
     sent = token if api == "v2" else f"{token},{client.setup(token).token}"
     reply = clear_keys(client, sent, KID_B, KID_A, api=api)
     assert keys_of(reply) == {b64url(KID_A): b64url(KEY_A), b64url(KID_B): b64url(KEY_B)}
-    assert [part.kind for part in headend.journal.last("license").parts] == ["content", "key", "session"][: 2 if api == "v2" else 3]
+    assert [part.kind for part in headend.journal.last("license").parts] == ["content", "key", "session"][
+        : 2 if api == "v2" else 3
+    ]
 
 
 def test_keyToken_goesBeforeTheKeyStore(headend: HeadEnd, client: Client) -> None:
@@ -123,7 +125,9 @@ def test_keyToken_goesBeforeTheKeyStore(headend: HeadEnd, client: Client) -> Non
         ("not ours", 1006, 3004),
     ],
 )
-def test_keyToken_lostOrDamaged_isNoticed(headend: HeadEnd, client: Client, where: str, damage: str, ssm: int, license: int) -> None:
+def test_keyToken_lostOrDamaged_isNoticed(
+    headend: HeadEnd, client: Client, where: str, damage: str, ssm: int, license: int
+) -> None:
     token = headend.content_token_with_key(keys={KID_A: KEY_A})
     content, key = token.split(",")
     flipped = f"{key[:-5]}{'A' if key[-5] != 'A' else 'B'}{key[-4:]}"
@@ -195,7 +199,9 @@ def test_missingHeader_statusIsASetting(headend_factory: HeadEndFactory, setting
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("key_system", ["clearkey", "fairplay"])
-def test_token_ofOneContent_neverGetsTheKeysOfAnother(headend: HeadEnd, client: Client, key_system: KeySystem, api: Api) -> None:
+def test_token_ofOneContent_neverGetsTheKeysOfAnother(
+    headend: HeadEnd, client: Client, key_system: KeySystem, api: Api
+) -> None:
     headend.add_key(KID_A, KEY_A, "A")
     headend.add_key(KID_B, KEY_B, "B")
     for content_id, own, other in (("A", KID_A, KID_B), ("B", KID_B, KID_A)):
@@ -209,7 +215,10 @@ def test_token_ofOneContent_neverGetsTheKeysOfAnother(headend: HeadEnd, client: 
 
         before = len(headend.sessions)
         refused = get(other)
-        assert (refused.code, refused.json["message"]) == (4000, f"key id {other.hex()} is of another content than the token")
+        assert (refused.code, refused.json["message"]) == (
+            4000,
+            f"key id {other.hex()} is of another content than the token",
+        )
         assert len(headend.sessions) == before
         assert get(own).status == 200
     assert clear_keys(client, headend.content_token("alice", "A", max_sessions=9), KID_A, KID_B, api="v2").code == 4000
@@ -237,7 +246,9 @@ def test_keyRotation_contentHasSeveralKeys_theNewestIsItsOwn(headend: HeadEnd, c
 
     def named(identifier: str | bytes) -> tuple[bytes, bytes]:
         spc = fairplay.make_spc(identifier)
-        return fairplay.open_ckc(base64.b64decode(client.license("fairplay", token, spc, api="v2").json["CkcMessage"]), spc)
+        return fairplay.open_ckc(
+            base64.b64decode(client.license("fairplay", token, spc, api="v2").json["CkcMessage"]), spc
+        )
 
     assert named("movie") == (KID_A, KEY_A)
     headend.add_key(LATER_KID, LATER_KEY, "movie")
@@ -256,7 +267,9 @@ def test_keyOfNoContent_isForAny(headend: HeadEnd, client: Client) -> None:
 
 
 def test_tokenKinds_overControl(headend: HeadEnd, client: Client) -> None:
-    old = client.control("POST", "token", {"kind": "content-with-key", "keys": {KID_A.hex(): KEY_A.hex()}}).json["token"]
+    old = client.control("POST", "token", {"kind": "content-with-key", "keys": {KID_A.hex(): KEY_A.hex()}}).json[
+        "token"
+    ]
     assert clear_keys(client, old, KID_A, api="v2").status == 200
     assert client.control("POST", "revoke", {"account": "account-1"}).json == {}
     assert clear_keys(client, old, KID_A, api="v2").status == 401
@@ -264,7 +277,9 @@ def test_tokenKinds_overControl(headend: HeadEnd, client: Client) -> None:
     client.control("POST", "device", {"device": "phone", "account": "alice"})
     assert client.setup(device).code == 3004
     client.control("POST", "device", {"device": "tv", "account": "alice"})
-    client.control("POST", "rights", {"account": "alice", "content_ids": ["A"], "max_sessions": 1, "session_control": True})
+    client.control(
+        "POST", "rights", {"account": "alice", "content_ids": ["A"], "max_sessions": 1, "session_control": True}
+    )
     assert [client.setup(device).status for _ in range(2)] == [200, 400]
     client.control("POST", "device", {"device": "tv", "registered": False})
     assert client.setup(device).code == 3004

@@ -175,7 +175,10 @@ def test_base64url_roundTrips(data: bytes) -> None:
     assert unb64url(b64url(data)) == data
 
 
-@given(st.lists(st.text(alphabet=st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=60), max_size=3), st.booleans())
+@given(
+    st.lists(st.text(alphabet=st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=60), max_size=3),
+    st.booleans(),
+)
 def test_reading_anyHeader_neverFails(values: list[str], strict: bool) -> None:
     authorization = MINT.read(values, strict=strict)
     for part in authorization.parts:

@@ -18,14 +18,22 @@ RENEWING: tuple[KeySystem, ...] = ("fairplay", "playready", "clearkey")
 
 @pytest.mark.parametrize("enforced", [False, True])
 @pytest.mark.parametrize("key_system", ALL_KINDS)
-def test_v2License_withTheContentTokenAlone_setsTheSessionUp(headend_factory: HeadEndFactory, key_system: KeySystem, enforced: bool) -> None:
+def test_v2License_withTheContentTokenAlone_setsTheSessionUp(
+    headend_factory: HeadEndFactory, key_system: KeySystem, enforced: bool
+) -> None:
     he = headend_factory(enforced={key_system} if enforced else set())
     client = Client(he)
     reply = ask(client, key_system, he.content_token("alice", "movie", device="tv"), api="v2")
     says = members(key_system, reply)
     assert (reply.status, says["heartbeat"], says["sessionDrmEnforced"]) == (200, 60, enforced)
     session = he.sessions.only("alice")
-    assert (session.created_by, session.device, session.content_ids, session.seq, session.licenses) == ("license", "tv", ("movie",), 1, 1)
+    assert (session.created_by, session.device, session.content_ids, session.seq, session.licenses) == (
+        "license",
+        "tv",
+        ("movie",),
+        1,
+        1,
+    )
     assert session.expires_ms == he.now_ms + 120_000
     entry = he.journal.last("license")
     assert (entry.session, entry.issued, entry.delivered, entry.account) == (session.id, 1, True, "alice")
@@ -70,7 +78,10 @@ def test_v2License_atTheLimit_is1007AtTheLicenceServer(headend_factory: HeadEndF
     client = Client(he)
     first = ask(client, "clearkey", he.content_token("alice"), api="v2").token
     refused = ask(client, "clearkey", he.content_token("alice"), api="v2")
-    assert (refused.status, refused.json) == (400, {"errorCode": 1007, "message": "maximum number of active sessions (1) exceeded"})
+    assert (refused.status, refused.json) == (
+        400,
+        {"errorCode": 1007, "message": "maximum number of active sessions (1) exceeded"},
+    )
     assert client.setup(he.content_token("alice")).code == 1007
     assert he.sessions.account("alice").refused == 2
     client.teardown(first)
@@ -105,7 +116,9 @@ def test_v2License_replayedToken_setsUpOnce(headend: HeadEnd, client: Client) ->
 
 
 @pytest.mark.parametrize(("required", "control"), [("never", True), ("token", False)])
-def test_v2License_thatNeedsNoSession_saysNothingOfOne(headend_factory: HeadEndFactory, required: str, control: bool) -> None:
+def test_v2License_thatNeedsNoSession_saysNothingOfOne(
+    headend_factory: HeadEndFactory, required: str, control: bool
+) -> None:
     he = headend_factory(ssm_required=required)
     reply = ask(Client(he), "fairplay", he.content_token(session_control=control), api="v2")
     assert set(reply.json) == {"CkcMessage"}
@@ -120,7 +133,10 @@ def test_v2License_needsSessionControl_onlyWhenRequired(headend_factory: HeadEnd
 
 @pytest.mark.parametrize("key_system", ALL_KINDS)
 def test_v2Fields_canStandElsewhere(headend_factory: HeadEndFactory, key_system: KeySystem) -> None:
-    he = headend_factory(v2=V2(token_field="session.token", period_field="session.keepAlive.seconds", enforced_field="enforced"), period_s=0.5)
+    he = headend_factory(
+        v2=V2(token_field="session.token", period_field="session.keepAlive.seconds", enforced_field="enforced"),
+        period_s=0.5,
+    )
     client = Client(he)
     says = members(key_system, ask(client, key_system, he.content_token(), api="v2"))
     assert says["session"]["keepAlive"] == {"seconds": 0.5}

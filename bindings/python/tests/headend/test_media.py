@@ -29,7 +29,10 @@ def segments(playlist: Path) -> list[tuple[str, bytes]]:
         if line.startswith("#EXT-X-MAP:"):
             init = (playlist.parent / line.split('URI="')[1].split('"')[0]).read_bytes()
         elif line.startswith("#EXT-X-KEY:"):
-            assert line.startswith("#EXT-X-KEY:METHOD=SAMPLE-AES,") and 'KEYFORMAT="com.apple.streamingkeydelivery"' in line
+            assert (
+                line.startswith("#EXT-X-KEY:METHOD=SAMPLE-AES,")
+                and 'KEYFORMAT="com.apple.streamingkeydelivery"' in line
+            )
             url = line.split('URI="')[1].split('"')[0]
         elif line and not line.startswith("#"):
             found.append((url, init + (playlist.parent / line).read_bytes()))
@@ -66,15 +69,21 @@ def ask_key(client: Client, url: str) -> bytes:
 
 
 @pytest.mark.parametrize(("content", "name"), [(CLIP, "video"), (CLIP, "rotating"), (PREVIEW, "video")])
-def test_hls_keysFromTheKeyServer_decryptTheVeryPictures(headend: HeadEnd, client: Client, content: media.Content, name: str) -> None:
+def test_hls_keysFromTheKeyServer_decryptTheVeryPictures(
+    headend: HeadEnd, client: Client, content: media.Content, name: str
+) -> None:
     assert [one.content_id for one in headend.add_media(HLS)] == ["hls-clip", "preview-a?b=~1"]
-    pieces: list[tuple[bytes, bytes | None]] = [(piece, ask_key(client, url)) for url, piece in segments(content.files[name])]
+    pieces: list[tuple[bytes, bytes | None]] = [
+        (piece, ask_key(client, url)) for url, piece in segments(content.files[name])
+    ]
     assert pictures(pieces) == (content.frames, content.frames_sha256)
     assert len({key for _, key in pieces}) == (2 if name == "rotating" else 1)
 
 
 def test_hls_anotherKey_decryptsOtherPictures_ifAny() -> None:
-    pieces: list[tuple[bytes, bytes | None]] = [(piece, PREVIEW.keys[0].key) for _, piece in segments(CLIP.files["video"])]
+    pieces: list[tuple[bytes, bytes | None]] = [
+        (piece, PREVIEW.keys[0].key) for _, piece in segments(CLIP.files["video"])
+    ]
     try:
         shown = pictures(pieces)
     except av.FFmpegError:
@@ -86,7 +95,9 @@ def test_hls_isEncryptedFromTheFirstPicture() -> None:
     for content in (CLIP, PREVIEW):
         for name in ("video", "audio"):
             for _, piece in segments(content.files[name]) if name in content.files else []:
-                entries = piece[piece.index(b"stsd") + 8 : piece.index(b"stsd") + 12]  # a clear lead would have an entry of its own
+                entries = piece[
+                    piece.index(b"stsd") + 8 : piece.index(b"stsd") + 12
+                ]  # a clear lead would have an entry of its own
                 assert (entries, piece.count(b"encv" if name == "video" else b"enca")) == (b"\0\0\0\1", 1)
                 assert b"schm\0\0\0\0cbcs" in piece and (b"saiz" in piece) == (name == "video")
 
@@ -133,7 +144,12 @@ def test_hls_isSmall() -> None:
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg to make the clip with")
 def test_media_clipAndPreview_areTwoContents(tmp_path: Path, headend: HeadEnd) -> None:
-    subprocess.run([str(ROOT / "scripts" / "make-media.sh"), str(tmp_path), "--seconds", "1.5"], check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [str(ROOT / "scripts" / "make-media.sh"), str(tmp_path), "--seconds", "1.5"],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     clip, preview = headend.add_media(tmp_path / "media.json")
     assert (clip.content_id, preview.content_id) == ("clip", "preview") and clip.keys != preview.keys
     for content in (clip, preview):

@@ -25,7 +25,12 @@ def stage_factory(lib: Any, headend_factory: Callable[..., HeadEnd]) -> Iterator
     stages: list[Stage] = []
 
     def make(headend: dict[str, Any] | None = None, **options: Any) -> Stage:
-        stages.append(Stage(headend_factory(**{"period_s": PERIOD_MS // 1000, "limit": 9, "grace": 50, **(headend or {})}), **options))
+        stages.append(
+            Stage(
+                headend_factory(**{"period_s": PERIOD_MS // 1000, "limit": 9, "grace": 50, **(headend or {})}),
+                **options,
+            )
+        )
         return stages[-1]
 
     yield make

@@ -8,7 +8,8 @@
  */
 #include "host.h"
 
-static void on_payload(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *payload) {
+static void on_payload(
+    usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *payload) {
   (void)playback, (void)key_system, (void)tag;
   usher_complete_payload(completion, (const uint8_t *)payload, strlen((const char *)payload));
 }

@@ -7,9 +7,7 @@
  */
 #include "host.h"
 
-static struct {
-  char *url, *header, *token, *payload, *licence, *cookie;
-} given;
+static struct { char *url, *header, *token, *payload, *licence, *cookie; } given;
 
 static void on_hook(const usher_hook_call *call, void *user_data) {
   (void)user_data;
@@ -69,7 +67,8 @@ static int by_hooks(usher_context *context) {
   options.license_url = given.url;
   hooks.http_headers = hooks.license_body = hooks.license = on_hook;
   return check(usher_common_delegate_new(context, &options, &hooks, NULL, NULL, &delegate), "common delegate") ||
-         check(usher_delegate_set_http_header(delegate, "X-Set", strchr(given.header, ' ') + 1), "header") || licence_of(context, delegate, given.token);
+         check(usher_delegate_set_http_header(delegate, "X-Set", strchr(given.header, ' ') + 1), "header") ||
+         licence_of(context, delegate, given.token);
 }
 
 static int by_map(usher_context *context) {
@@ -92,7 +91,8 @@ static int by_own_servers(usher_context *context) {
   usher_customer_options options = USHER_CUSTOMER_OPTIONS_INIT;
   usher_delegate *delegate = NULL;
   options.license = on_license;
-  return check(usher_customer_delegate_new(context, &options, &delegate), "customer delegate") || licence_of(context, delegate, given.token);
+  return check(usher_customer_delegate_new(context, &options, &delegate), "customer delegate") ||
+         licence_of(context, delegate, given.token);
 }
 
 static int by_loader(usher_context *context) {

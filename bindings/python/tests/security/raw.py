@@ -32,7 +32,9 @@ class RawServer:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join(10)
         self._listener.close()
@@ -44,7 +46,10 @@ class RawServer:
             except OSError:  # shut down
                 return
             client.settimeout(10)
-            with client, contextlib.suppress(OSError):  # the client went away, or does not trust us: what it took is counted
+            with (
+                client,
+                contextlib.suppress(OSError),
+            ):  # the client went away, or does not trust us: what it took is counted
                 self._answer(client)
 
     def _answer(self, client: socket.socket) -> None:
@@ -76,7 +81,13 @@ def whole_request(client: socket.socket) -> bytes:
 
 def reply(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
     """A whole reply; headers as they are to be sent, without their ends."""
-    lines = [b"HTTP/1.1 " + status, b"Content-Type: application/json", b"Content-Length: %d" % len(body), b"Connection: close", *headers]
+    lines = [
+        b"HTTP/1.1 " + status,
+        b"Content-Type: application/json",
+        b"Content-Length: %d" % len(body),
+        b"Connection: close",
+        *headers,
+    ]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 

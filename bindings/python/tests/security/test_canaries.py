@@ -27,12 +27,19 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 def session_tokens(headend: HeadEnd) -> dict[str, str]:
     """Those that were sent."""
-    sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",") if part.startswith("eyJ")}
+    sent = {
+        part
+        for entry in headend.journal
+        for part in (entry.header("nv-authorizations") or "").split(",")
+        if part.startswith("eyJ")
+    }
     return {f"token {number}": token for number, token in enumerate(sorted(sent))}
 
 
 @pytest.mark.parametrize("enforced", [frozenset(), frozenset({"clearkey"})], ids=["heartbeats", "renewals"])
-def test_secrets_ofASession_areInNothingThatIsTold(stage_factory: Callable[..., Stage], enforced: frozenset[str]) -> None:
+def test_secrets_ofASession_areInNothingThatIsTold(
+    stage_factory: Callable[..., Stage], enforced: frozenset[str]
+) -> None:
     stage = stage_factory(headend={"enforced": enforced})
     told, header, payload = Told(), secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     token = stage.headend.content_token(marker=secrets.token_hex(16))
@@ -61,7 +68,9 @@ def test_secrets_ofASession_areInNothingThatIsTold(stage_factory: Callable[..., 
     playback.close()
     stage.settle()
     told.add_stage(stage)
-    assert {"SESSION_STARTED", "LICENSE", "KEPT_ALIVE", "LICENSE_ERROR", "SETUP_ERROR", "PLAYBACK_CLOSED"} <= set(stage.events.types())
+    assert {"SESSION_STARTED", "LICENSE", "KEPT_ALIVE", "LICENSE_ERROR", "SETUP_ERROR", "PLAYBACK_CLOSED"} <= set(
+        stage.events.types()
+    )
     told.check({"content token": token, "payload": payload, **KEYS, **session_tokens(stage.headend)})
 
 

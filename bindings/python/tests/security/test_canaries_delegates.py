@@ -57,7 +57,9 @@ def test_secrets_ofHooks_areInNothingThatIsTold(stage: Stage) -> None:
 def test_secrets_ofATokenMap_areInNothingThatIsTold(stage: Stage) -> None:
     told = Told()
     token, other = (stage.headend.content_token(marker=secrets.token_hex(16)) for _ in range(2))
-    delegate = usher.MultiInstanceDelegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+    delegate = usher.MultiInstanceDelegate(
+        stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+    )
     delegate.tokens["movie"] = token
     delegate.tokens["other"] = other
     told.add(delegate, delegate.tokens)
@@ -125,9 +127,16 @@ def test_secrets_ofTheLoader_areInNothingThatIsTold(stage: Stage, route: usher.R
         spcs.append(cdm(request))
         return spcs[-1]
 
-    options: dict[str, Any] = {"route": route, "entitlement_url": stage.headend.entitlement_url} if route is usher.Route.ENTITLEMENT else {}
+    options: dict[str, Any] = (
+        {"route": route, "entitlement_url": stage.headend.entitlement_url} if route is usher.Route.ENTITLEMENT else {}
+    )
     loader = fps_stage.loader(
-        stage, make, extra_headers=f"X-Api-Key: {header}", customer_cookie=cookie, certificate_url=stage.headend.fps_certificate_url, **options
+        stage,
+        make,
+        extra_headers=f"X-Api-Key: {header}",
+        customer_cookie=cookie,
+        certificate_url=stage.headend.fps_certificate_url,
+        **options,
     )
     playback = fps_stage.play(stage, tag="a")
     ckc = playback.get_resource(fps_stage.SKD)
@@ -135,7 +144,9 @@ def test_secrets_ofTheLoader_areInNothingThatIsTold(stage: Stage, route: usher.R
     step = "rights" if route is usher.Route.ENTITLEMENT else "ckc"
     used = [value for entry in stage.headend.journal for name, value in entry.query if name == "ExpressPlayToken"]
     assert bool(used) == (route is usher.Route.ENTITLEMENT)
-    stage.headend.faults.add(step, Fault.reply(400, body={"errorCode": 1, "message": " ".join([header, *used]), "errorText": " ".join(used)}))
+    stage.headend.faults.add(
+        step, Fault.reply(400, body={"errorCode": 1, "message": " ".join([header, *used]), "errorText": " ".join(used)})
+    )
     told.add(fps_stage.failed(playback))
     stage.settle()
     told.add_stage(stage)

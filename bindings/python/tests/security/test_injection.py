@@ -20,7 +20,9 @@ from usher.testing.headend import Fault, KeySystem
 
 CRLF = "a\r\nX-Injected: 1"
 POISONS = pytest.mark.parametrize("poison", ["a\rb", "a\nb", CRLF, "a\0b"], ids=["CR", "LF", "CRLF", "NUL"])
-ENDS = pytest.mark.parametrize("poison", ["a\rX-Injected: 1", "a\nX-Injected: 1", CRLF, "a\0b"], ids=["CR", "LF", "CRLF", "NUL"])
+ENDS = pytest.mark.parametrize(
+    "poison", ["a\rX-Injected: 1", "a\nX-Injected: 1", CRLF, "a\0b"], ids=["CR", "LF", "CRLF", "NUL"]
+)
 
 
 def nothing_injected(stage: Stage) -> None:
@@ -37,7 +39,9 @@ def url(stage: Stage, poison: str) -> str:
 
 
 def multi(stage: Stage) -> usher.MultiInstanceDelegate:
-    return usher.MultiInstanceDelegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+    return usher.MultiInstanceDelegate(
+        stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+    )
 
 
 def loader(stage: Stage, **options: Any) -> usher.ResourceLoader:
@@ -46,13 +50,16 @@ def loader(stage: Stage, **options: Any) -> usher.ResourceLoader:
 
 def v2(stage: Stage, **options: Any) -> usher.SSPV2Delegate:
     return usher.SSPV2Delegate(
-        stage.context, **{"license_url": stage.headend.license_url("clearkey", api="v2"), "ssm_url": stage.headend.ssm_url, **options}
+        stage.context,
+        **{"license_url": stage.headend.license_url("clearkey", api="v2"), "ssm_url": stage.headend.ssm_url, **options},
     )
 
 
 DOORS: dict[str, Callable[[Stage, str], object]] = {
     "content token": lambda stage, poison: stage.play(poison),
-    "late content token": lambda stage, poison: stage.player.play(None, delegate=stage.delegate()).set_content_token(poison),
+    "late content token": lambda stage, poison: stage.player.play(None, delegate=stage.delegate()).set_content_token(
+        poison
+    ),
     "token of the map": lambda stage, poison: multi(stage).tokens.__setitem__("movie", poison),
     "header value": lambda stage, poison: stage.delegate().set_http_header("X-Value", poison),
     "header name": lambda stage, poison: stage.delegate().set_http_header(poison, "value"),
@@ -61,12 +68,22 @@ DOORS: dict[str, Callable[[Stage, str], object]] = {
     "extra header of SSP": lambda stage, poison: stage.delegate(extra_headers=f"X-Value: {poison}"),
     "extra header name": lambda stage, poison: stage.delegate(extra_headers=f"{poison}: value"),
     "extra header of V2": lambda stage, poison: v2(stage, extra_headers=f"X-Value: {poison}"),
-    "extra header of a loader": lambda stage, poison: loader(stage, license_url=stage.headend.fps_url, extra_headers=f"X: {poison}"),
+    "extra header of a loader": lambda stage, poison: loader(
+        stage, license_url=stage.headend.fps_url, extra_headers=f"X: {poison}"
+    ),
     "user agent": lambda stage, poison: usher.Context(user_agent=poison),
     "API version": lambda stage, poison: stage.delegate(ssm_api_version=poison),
     **{
         f"{name} of SSP": lambda stage, poison, name=name: stage.delegate(**{name: url(stage, poison)})  # type: ignore[misc]
-        for name in ("license_url", "ssm_url", "certificate_url", "setup_url", "heartbeat_url", "teardown_url", "renewal_url")
+        for name in (
+            "license_url",
+            "ssm_url",
+            "certificate_url",
+            "setup_url",
+            "heartbeat_url",
+            "teardown_url",
+            "renewal_url",
+        )
     },
     **{
         f"{name} of a loader": lambda stage, poison, name=name: loader(stage, **{name: url(stage, poison)})  # type: ignore[misc]
@@ -121,16 +138,21 @@ def test_answerOfAHook_withALineEnd_isRefused(stage: Stage, lib: Any, what: str,
         with pytest.raises(usher.InvalidArgumentError) as refused:
             if what == "license_url":
                 given = url(stage, poison).encode()
-                lib.usher_complete_hook(call._completion, (ctypes.c_uint8 * len(given)).from_buffer_copy(given), len(given))
+                lib.usher_complete_hook(
+                    call._completion, (ctypes.c_uint8 * len(given)).from_buffer_copy(given), len(given)
+                )
             else:
                 lib.usher_complete_headers(
-                    call._completion, f"X-Value: {poison}".replace("\nX-Injected: 1", "\nInjected").replace("\0", "\r").encode()
+                    call._completion,
+                    f"X-Value: {poison}".replace("\nX-Injected: 1", "\nInjected").replace("\0", "\r").encode(),
                 )
         asked.append(refused.value)
         return call.builtin()
 
     token = stage.headend.content_token(session_control=False)
-    delegate = type("Own", (usher.CommonDelegate,), {what: answer})(stage.context, license_url=stage.headend.license_url("clearkey"))
+    delegate = type("Own", (usher.CommonDelegate,), {what: answer})(
+        stage.context, license_url=stage.headend.license_url("clearkey")
+    )
     stage.play(token, delegate=delegate).get_license(usher.KeySystem.CLEARKEY, CHALLENGE)
     assert len(asked) == 1
     nothing_injected(stage)
@@ -170,7 +192,9 @@ def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place:
         stage.headend.faults.add("license", Fault.fields(sessionToken=poison))
     else:
         data = html.escape(json.dumps({"sessionToken": poison, "heartbeat": 60}))
-        stage.headend.faults.add("license", Fault.reply(200, body=f"<a><CustomData>{data}</CustomData></a>", content_type="text/xml"))
+        stage.headend.faults.add(
+            "license", Fault.reply(200, body=f"<a><CustomData>{data}</CustomData></a>", content_type="text/xml")
+        )
     playback = v2_stage.play(stage, key_system)
     with pytest.raises(usher.UsherError) as refused:
         v2_stage.licence(playback, key_system)
@@ -183,9 +207,13 @@ def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place:
 @pytest.mark.parametrize("end", [b"\r", b"\0", b"\n ", b"-"], ids=["CR", "NUL", "folded", "none"])
 def test_sessionToken_ofAReplyHeader_withALineEnd_isNotSentBack(stage: Stage, end: bytes) -> None:
     """A header of the reply may hold the session token; a lone CR is part of the value to libcurl, a folded line is one line."""
-    licence = json.dumps({"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}]}).encode()
+    licence = json.dumps(
+        {"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}]}
+    ).encode()
     with RawServer(reply(licence, b"X-Session-Token: a" + end + b"X-Injected: 1"), reply(b"{}")) as server:
-        playback = v2_stage.play(stage, license_url=server.url, ssm_url=server.url, token_reply_header="x-session-token")
+        playback = v2_stage.play(
+            stage, license_url=server.url, ssm_url=server.url, token_reply_header="x-session-token"
+        )
         with contextlib.suppress(usher.UsherError):
             v2_stage.licence(playback)
         stage.advance(130_000)
@@ -193,4 +221,6 @@ def test_sessionToken_ofAReplyHeader_withALineEnd_isNotSentBack(stage: Stage, en
         stage.settle()
         assert any(b"a-X-Injected" in request for request in server.requests[1:]) == (end == b"-")
         for request in server.requests:
-            assert not [line for line in request.replace(b"\r", b"\n").split(b"\n") if line.lower().startswith(b"x-injected")], request
+            assert not [
+                line for line in request.replace(b"\r", b"\n").split(b"\n") if line.lower().startswith(b"x-injected")
+            ], request

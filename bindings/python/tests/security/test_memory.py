@@ -33,15 +33,30 @@ class Hosts:
         # All symbols bound at the start: the binder would leave registers, and so parts of what is copied through them, on the stack.
         linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined"]
         for name in ("host", "host_delegates"):
-            subprocess.run(["cc", *C_FLAGS, f"-I{INCLUDE}", str(HERE / f"{name}.c"), *linked, "-o", str(folder / name)], check=True, timeout=60)
-        subprocess.run(["cc", *C_FLAGS, "-shared", "-fPIC", str(HERE / "wiping.c"), "-ldl", "-o", str(folder / "wiping.so")], check=True, timeout=60)
+            subprocess.run(
+                ["cc", *C_FLAGS, f"-I{INCLUDE}", str(HERE / f"{name}.c"), *linked, "-o", str(folder / name)],
+                check=True,
+                timeout=60,
+            )
+        subprocess.run(
+            ["cc", *C_FLAGS, "-shared", "-fPIC", str(HERE / "wiping.c"), "-ldl", "-o", str(folder / "wiping.so")],
+            check=True,
+            timeout=60,
+        )
 
     def left(
-        self, words: Sequence[str], secret: Callable[[], Mapping[str, bytes]], *manner: str, host: str = "host", goes_well: bool = True
+        self,
+        words: Sequence[str],
+        secret: Callable[[], Mapping[str, bytes]],
+        *manner: str,
+        host: str = "host",
+        goes_well: bool = True,
     ) -> Counter[str]:
         """Has a host play with these words, and says how many parts of the secrets are in its memory then."""
         environment = {**os.environ, "LD_PRELOAD": str(self.folder / "wiping.so")}
-        child = subprocess.Popen([self.folder / host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        child = subprocess.Popen(
+            [self.folder / host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
         assert child.stdin is not None and child.stdout is not None
         with child:
             child.stdin.write("\n".join([*words, "end", ""]).encode())
@@ -56,11 +71,29 @@ class Hosts:
                 child.stdin.close()
                 assert child.wait(20) == (said != b"over\n")
 
-    def left_of_session(self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None) -> Counter[str]:
+    def left_of_session(
+        self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None
+    ) -> Counter[str]:
         """Plays a session with secrets of its own and says which are found in the process then."""
-        token, payload, key = headend.content_token(marker=secrets.token_hex(32)), secrets.token_hex(64), secrets.token_hex(32)
-        words = [headend.license_url("fairplay"), headend.ssm_url, str(headend.ca_file or ""), f"x-api-key: {key}", token, payload]
-        return self.left(words, lambda: {**wanted(headend, token, payload), "header": key.encode(), **(more or {})}, *manner, goes_well=goes_well)
+        token, payload, key = (
+            headend.content_token(marker=secrets.token_hex(32)),
+            secrets.token_hex(64),
+            secrets.token_hex(32),
+        )
+        words = [
+            headend.license_url("fairplay"),
+            headend.ssm_url,
+            str(headend.ca_file or ""),
+            f"x-api-key: {key}",
+            token,
+            payload,
+        ]
+        return self.left(
+            words,
+            lambda: {**wanted(headend, token, payload), "header": key.encode(), **(more or {})},
+            *manner,
+            goes_well=goes_well,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +102,31 @@ def hosts(lib: Any, tmp_path_factory: pytest.TempPathFactory) -> Hosts:
 
 
 def head_end(enforced: bool = False, tls: bool = False) -> HeadEnd:
-    return HeadEnd(clock="manual", token_rotation="strict", grace=100, enforced=frozenset({"fairplay"} if enforced else ()), tls=tls)
+    return HeadEnd(
+        clock="manual",
+        token_rotation="strict",
+        grace=100,
+        enforced=frozenset({"fairplay"} if enforced else ()),
+        tls=tls,
+    )
 
 
 def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
     """The secrets of that session; the session tokens as they were sent."""
-    sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",")} - {token, ""}
+    sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",")} - {
+        token,
+        "",
+    }
     assert sent, headend.journal.dump()
     licence = ckc(payload.encode())
     found = {f"session token {number}": text.encode() for number, text in enumerate(sorted(sent))}
-    return {**found, "content token": token.encode(), "payload": payload.encode(), "licence": licence, "licence in base64": base64.b64encode(licence)}
+    return {
+        **found,
+        "content token": token.encode(),
+        "payload": payload.encode(),
+        "licence": licence,
+        "licence in base64": base64.b64encode(licence),
+    }
 
 
 @TLS
@@ -108,7 +156,9 @@ def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str
         for status in (200, 400):
             body = BROKEN[broken].format(secret)
             headend.faults.add(
-                route, Fault.reply(status, body=body, content_type="application/json", headers={"x-sent": secret[:600]}), always=status == 400
+                route,
+                Fault.reply(status, body=body, content_type="application/json", headers={"x-sent": secret[:600]}),
+                always=status == 400,
             )
         assert not +hosts.left_of_session(headend, goes_well=False, more={"what the server said": secret.encode()})
         assert headend.journal.entries(route=route), headend.journal.dump()
@@ -116,11 +166,18 @@ def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str
 
 def test_memory_afterHooksMapsOwnServersAndLoaders_holdsNoSecret(hosts: Hosts) -> None:
     """One answer is good for all of them: JSON with a CKC in it."""
-    texts = {name: secrets.token_hex(size) for name, size in {"header": 32, "token": 300, "payload": 200, "licence": 200, "cookie": 16}.items()}
+    texts = {
+        name: secrets.token_hex(size)
+        for name, size in {"header": 32, "token": 300, "payload": 200, "licence": 200, "cookie": 16}.items()
+    }
     ckc = secrets.token_bytes(300)
     inside = base64.b64encode(ckc)
     with RawServer(reply(b'{"CkcMessage":"%s","ckc":"%s"}' % (inside, inside))) as server:
-        words = [server.url, f"X-Api-Key: {texts['header']}", *(texts[name] for name in ("token", "payload", "licence", "cookie"))]
+        words = [
+            server.url,
+            f"X-Api-Key: {texts['header']}",
+            *(texts[name] for name in ("token", "payload", "licence", "cookie")),
+        ]
         secret = {
             **{name: text.encode() for name, text in texts.items() if name != "cookie"},
             "CKC": ckc,
@@ -128,7 +185,9 @@ def test_memory_afterHooksMapsOwnServersAndLoaders_holdsNoSecret(hosts: Hosts) -
             "payload in base64": in_base64(texts["payload"]),
         }
         assert not +hosts.left(words, lambda: secret, host="host_delegates")
-        assert [texts["header"].encode() in request for request in server.requests] == [True, True, True], "hooks, map and loader"
+        assert [texts["header"].encode() in request for request in server.requests] == [True, True, True], (
+            "hooks, map and loader"
+        )
 
 
 def in_base64(text: str) -> bytes:

@@ -37,10 +37,15 @@ ELSEWHERE = [
 ]
 OPTIONS: dict[str, Callable[[usher.Context, str], object]] = {
     "licence server": lambda context, url: usher.SSPDelegate(context, license_url=url),
-    "session manager": lambda context, url: usher.SSPDelegate(context, license_url="https://tenant.example.invalid/", ssm_url=url),
+    "session manager": lambda context, url: usher.SSPDelegate(
+        context, license_url="https://tenant.example.invalid/", ssm_url=url
+    ),
     **{
         name: lambda context, url, name=name: usher.SSPDelegate(  # type: ignore[misc]
-            context, license_url="https://tenant.example.invalid/", ssm_url="https://tenant.example.invalid/", **{name: url}
+            context,
+            license_url="https://tenant.example.invalid/",
+            ssm_url="https://tenant.example.invalid/",
+            **{name: url},
         )
         for name in ("certificate_url", "setup_url", "heartbeat_url", "teardown_url", "renewal_url")
     },
@@ -49,7 +54,9 @@ OPTIONS: dict[str, Callable[[usher.Context, str], object]] = {
     "common": lambda context, url: usher.CommonDelegate(context, license_url=url),
     "multi-instance": lambda context, url: usher.MultiInstanceDelegate(context, license_url=url),
     "key server": lambda context, url: usher.ResourceLoader(context, CDM(), license_url=url),
-    "entitlement server": lambda context, url: usher.ResourceLoader(context, CDM(), route=usher.Route.ENTITLEMENT, entitlement_url=url),
+    "entitlement server": lambda context, url: usher.ResourceLoader(
+        context, CDM(), route=usher.Route.ENTITLEMENT, entitlement_url=url
+    ),
     "loader's certificate": lambda context, url: usher.ResourceLoader(
         context, CDM(), license_url="https://tenant.example.invalid/", certificate_url=url
     ),
@@ -69,7 +76,10 @@ def test_plainHttp_offThisMachine_isTakenWhereTheHostSaysSo(lib: Any, option: st
         OPTIONS[option](context, "http://tenant.example.invalid/x")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://127.255.0.9:8080/x", "http://localhost/", "http://LOCALHOST:1/", "http://[::1]:8/x"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1/", "http://127.255.0.9:8080/x", "http://localhost/", "http://LOCALHOST:1/", "http://[::1]:8/x"],
+)
 @pytest.mark.parametrize("option", OPTIONS)
 def test_plainHttp_onLoopback_isTaken(lib: Any, option: str, url: str) -> None:
     with usher.Context() as context:
@@ -109,7 +119,9 @@ def test_contentToken_of64kB_isTaken_oneMoreIsRefused(stage: Stage, extra: int) 
 @pytest.mark.parametrize("extra", [0, 1])
 def test_sessionToken_of64kB_isTaken_oneMoreIsNotSentBack(stage: Stage, place: str, extra: int) -> None:
     token = "t" * (MOST_TEXT + extra)
-    answer = reply(json.dumps({"sessionToken": token, "heartbeat": 60, "keys": [{"kty": "oct", "kid": "A", "k": "A"}]}).encode())
+    answer = reply(
+        json.dumps({"sessionToken": token, "heartbeat": 60, "keys": [{"kty": "oct", "kid": "A", "k": "A"}]}).encode()
+    )
     first = reply(b'{"sessionToken":"first","heartbeat":60}')
     with RawServer(*([first] if place == "heartbeat" else []), answer, reply(b"{}")) as server:
         if place == "license":
@@ -165,7 +177,9 @@ def test_assetId_of64kB_isTaken_oneMoreIsRefused(stage: Stage, extra: int) -> No
 @pytest.mark.parametrize("extra", [0, 1])
 def test_replyBody_ofTheMost_isTaken_oneByteMoreIsTooLarge(stage_factory: Callable[..., Stage], extra: int) -> None:
     stage = stage_factory(max_response_bytes=20_000)
-    body = json.dumps({"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}], "more": ""})
+    body = json.dumps(
+        {"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}], "more": ""}
+    )
     body = body[:-2] + "x" * (20_000 + extra - len(body)) + body[-2:]
     stage.headend.faults.add("license", Fault.reply(200, body=body, content_type="application/json"))
     playback = stage.play()
@@ -188,7 +202,10 @@ def test_replyHeaders_withoutEnd_areTooLarge_longBeforeMemoryIs(stage: Stage, ki
     with RawServer(endless(*pieces[kind], 200_000_000)) as server:
         stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
         stage.settle()
-        assert stage.events.error(usher.EventType.SETUP_ERROR, "a").status in (usher.Status.TOO_LARGE, usher.Status.TRANSPORT)
+        assert stage.events.error(usher.EventType.SETUP_ERROR, "a").status in (
+            usher.Status.TOO_LARGE,
+            usher.Status.TRANSPORT,
+        )
     assert server.sent < 16_000_000
     assert resident() - before < 16_000_000
 

@@ -35,7 +35,11 @@ class Server(RawServer):
     """A session manager over TLS; `client_of`: whose clients it lets in."""
 
     def __init__(
-        self, certificate: trustme.LeafCert, *, client_of: trustme.CA | None = None, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+        self,
+        certificate: trustme.LeafCert,
+        *,
+        client_of: trustme.CA | None = None,
+        newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
     ) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(context)
@@ -82,7 +86,10 @@ def test_server_ofTheAuthority_isTalkedTo(told: Setup) -> None:
         assert told(server) == ["SESSION_STARTED"]
 
 
-@pytest.mark.parametrize("certificate", [trustme.CA().issue_cert("127.0.0.1"), CA.issue_cert("127.0.0.2"), CA.issue_cert("tenant.example.invalid")])
+@pytest.mark.parametrize(
+    "certificate",
+    [trustme.CA().issue_cert("127.0.0.1"), CA.issue_cert("127.0.0.2"), CA.issue_cert("tenant.example.invalid")],
+)
 def test_server_ofAnotherAuthorityOrName_isSentNothing(told: Setup, certificate: trustme.LeafCert) -> None:
     with Server(certificate) as server:
         assert told(server) == ["SETUP_ERROR"]
@@ -131,9 +138,13 @@ with usher.Context(ca_file=ca_file, proxy="") as context, usher.Player(context) 
 """
 
 
-@pytest.mark.parametrize(("newest", "wanted"), [(ssl.TLSVersion.TLSv1_1, "TLS"), (ssl.TLSVersion.TLSv1_2, "OK")], ids=["1.1", "1.2"])
+@pytest.mark.parametrize(
+    ("newest", "wanted"), [(ssl.TLSVersion.TLSv1_1, "TLS"), (ssl.TLSVersion.TLSv1_2, "OK")], ids=["1.1", "1.2"]
+)
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-def test_server_withoutTls12_isSentNothing_alsoWhereOpenSSLWouldDo(ca_file: str, tmp_path: Path, newest: ssl.TLSVersion, wanted: str) -> None:
+def test_server_withoutTls12_isSentNothing_alsoWhereOpenSSLWouldDo(
+    ca_file: str, tmp_path: Path, newest: ssl.TLSVersion, wanted: str
+) -> None:
     """In a process of its own, whose OpenSSL is set to take everything."""
     settings = tmp_path / "openssl.cnf"
     settings.write_text(OLD_OPENSSL, encoding="ascii")

@@ -16,7 +16,9 @@ static int is_in(void *caller, const char *name) {
   Dl_info found;
   return dladdr(caller, &found) && found.dli_fname && strstr(found.dli_fname, name);
 }
-static int is_theirs(void *caller) { return is_in(caller, "/libcurl") || is_in(caller, "/libssl") || is_in(caller, "/libcrypto"); }
+static int is_theirs(void *caller) {
+  return is_in(caller, "/libcurl") || is_in(caller, "/libssl") || is_in(caller, "/libcrypto");
+}
 
 void free(void *memory) {
   if (memory && is_theirs(__builtin_return_address(0))) explicit_bzero(memory, malloc_usable_size(memory));
@@ -28,7 +30,8 @@ void *realloc(void *memory, size_t size) {
   const int is_wiped = is_theirs(__builtin_return_address(0));
   size_t had;
   void *grown;
-  if (!memory || !size || (!is_wiped && !is_in(__builtin_return_address(0), "/libjson-c"))) return __libc_realloc(memory, size);
+  if (!memory || !size || (!is_wiped && !is_in(__builtin_return_address(0), "/libjson-c")))
+    return __libc_realloc(memory, size);
   had = malloc_usable_size(memory);
   if (size <= had) return memory;
   grown = malloc(size);

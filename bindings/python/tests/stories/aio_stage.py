@@ -25,7 +25,9 @@ class AioStage:
         self.headend = headend
         self.failures: list[tuple[str, BaseException]] = []
         options.setdefault("clock", "manual")
-        self.context = usher.aio.Context(proxy="", on_callback_error=lambda name, error: self.failures.append((name, error)), **options)
+        self.context = usher.aio.Context(
+            proxy="", on_callback_error=lambda name, error: self.failures.append((name, error)), **options
+        )
         self.player = usher.aio.Player(self.context)
         self.events: list[usher.aio.Event] = []
         self.context.add_observer(self.events.append)
@@ -57,7 +59,9 @@ class AioStage:
             except usher.UsherTimeoutError:
                 quiet = 0
                 await asyncio.sleep(0.001)
-            assert time.monotonic() < deadline, f"not settled: {self.context.blocking.pending()}\n{self.headend.journal.dump()}"
+            assert time.monotonic() < deadline, (
+                f"not settled: {self.context.blocking.pending()}\n{self.headend.journal.dump()}"
+            )
 
     async def advance(self, ms: int) -> None:
         remaining = ms
@@ -94,7 +98,12 @@ def story(
     """Runs an async test on a loop of its own; afterwards no session, no entry of C's and no thread is left."""
     if function is None:
         return functools.partial(
-            story, headend=headend, failures=failures, leaves_session=leaves_session, breaks_rules=breaks_rules, uses_threads=uses_threads
+            story,
+            headend=headend,
+            failures=failures,
+            leaves_session=leaves_session,
+            breaks_rules=breaks_rules,
+            uses_threads=uses_threads,
         )
 
     def run(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:

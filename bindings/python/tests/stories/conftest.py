@@ -15,8 +15,12 @@ from usher.testing.headend import HeadEnd
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "leaves_session: at the end of this story a session remains at the head-end, on purpose")
-    config.addinivalue_line("markers", "breaks_rules(*kinds): violations of the protocol that this story brings about on purpose")
+    config.addinivalue_line(
+        "markers", "leaves_session: at the end of this story a session remains at the head-end, on purpose"
+    )
+    config.addinivalue_line(
+        "markers", "breaks_rules(*kinds): violations of the protocol that this story brings about on purpose"
+    )
     config.addinivalue_line("markers", "callback_errors: callbacks of this story raise on purpose")
 
 
@@ -35,12 +39,18 @@ def lib() -> Any:
 
 
 @pytest.fixture
-def stage_factory(lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest) -> Iterator[StageFactory]:
+def stage_factory(
+    lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest
+) -> Iterator[StageFactory]:
     """Makes stages: ``stage_factory(headend={…settings}, **context_options)``. Afterwards the session tables must be empty and the journals clean."""
     stages: list[Stage] = []
 
     def make(headend: dict[str, Any] | HeadEnd | None = None, **options: Any) -> Stage:
-        server = headend if isinstance(headend, HeadEnd) else headend_factory(**{"period_s": PERIOD_MS // 1000, **(headend or {})})
+        server = (
+            headend
+            if isinstance(headend, HeadEnd)
+            else headend_factory(**{"period_s": PERIOD_MS // 1000, **(headend or {})})
+        )
         stage = Stage(server, **options)
         stages.append(stage)
         return stage

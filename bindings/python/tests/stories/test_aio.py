@@ -44,7 +44,10 @@ async def test_aio_playedKeptAliveAndClosed_isTheUsualOrder(stage: AioStage) -> 
             seen.append(event)
 
     reading = asyncio.create_task(read())
-    async with usher.aio.Player(stage.context) as player, await player.play(delegate=stage.delegate(token_callback=token), tag="mine") as playback:
+    async with (
+        usher.aio.Player(stage.context) as player,
+        await player.play(delegate=stage.delegate(token_callback=token), tag="mine") as playback,
+    ):
         await playback.wait_session()
         license = await playback.get_license(usher.KeySystem.CLEARKEY, CHALLENGE)
         assert license.clear_keys() == {KID: KEY}
@@ -224,7 +227,9 @@ async def test_blockingCalls_onTheLoopsThread_areWouldDeadlock(stage: AioStage) 
 
 
 @pytest.mark.parametrize("kind", ["raises", "is no token", "has a newline", "has none", "plain raises"])
-def test_tokenCoroutine_thatFails_isNoTokenAndReported(lib: Any, headend_factory: Callable[..., HeadEnd], kind: str) -> None:
+def test_tokenCoroutine_thatFails_isNoTokenAndReported(
+    lib: Any, headend_factory: Callable[..., HeadEnd], kind: str
+) -> None:
     async def token(request: usher.aio.TokenRequest) -> Any:
         await asyncio.sleep(0)
         if kind == "raises":
@@ -236,7 +241,9 @@ def test_tokenCoroutine_thatFails_isNoTokenAndReported(lib: Any, headend_factory
 
     @story(failures=True)
     async def run(stage: AioStage) -> None:
-        playback = await stage.player.play(delegate=stage.delegate(token_callback=plain if kind == "plain raises" else token))
+        playback = await stage.player.play(
+            delegate=stage.delegate(token_callback=plain if kind == "plain raises" else token)
+        )
         with pytest.raises(usher.NoTokenError):
             await playback.wait_session()
         assert [name for name, _ in stage.failures] == ([] if kind == "has none" else ["token"])
@@ -247,7 +254,9 @@ def test_tokenCoroutine_thatFails_isNoTokenAndReported(lib: Any, headend_factory
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "plain", "future", "fail"])
-def test_tokenCallback_thatRaises_isTheCauseOfWhatIsAwaited(lib: Any, headend_factory: Callable[..., HeadEnd], kind: str) -> None:
+def test_tokenCallback_thatRaises_isTheCauseOfWhatIsAwaited(
+    lib: Any, headend_factory: Callable[..., HeadEnd], kind: str
+) -> None:
     mine = ZeroDivisionError("mine")
 
     async def coroutine(request: usher.aio.TokenRequest) -> str:
@@ -320,7 +329,10 @@ async def test_observerCoroutine_thatRaises_isReportedAndOthersAreTold(stage: Ai
     await (await stage.play()).wait_session()
     await stage.settle()
     assert [event.type for event in told] == [E.SESSION_STARTED]
-    assert sorted((name, type(error).__name__) for name, error in stage.failures) == [("observer", "LookupError"), ("observer", "ZeroDivisionError")]
+    assert sorted((name, type(error).__name__) for name, error in stage.failures) == [
+        ("observer", "LookupError"),
+        ("observer", "ZeroDivisionError"),
+    ]
     stage.context.remove_observer(plain)
 
 
@@ -366,7 +378,9 @@ async def test_tokenCoroutine_tooLate_changesNothing(stage: AioStage) -> None:
 @story
 async def test_tokenRequest_keptAndAnsweredFromAnotherThread_isTheToken(stage: AioStage) -> None:
     kept: list[usher.aio.TokenRequest] = []
-    playback = await stage.player.play(delegate=stage.delegate(token_callback=lambda request: kept.append(request) or usher.LATER))
+    playback = await stage.player.play(
+        delegate=stage.delegate(token_callback=lambda request: kept.append(request) or usher.LATER)
+    )
     await stage.settle()
     token = stage.headend.content_token()
     thread = threading.Thread(target=kept[0].answer, args=(token,))
@@ -503,7 +517,9 @@ def test_playbackClose_onAMuteServer_returnsAfterTheCap(lib: Any, headend_factor
     assert headend.journal.routes() == ["setup", "teardown"]
 
 
-def test_contextClose_withATeardownTriedAgain_doesNotHoldTheLoopUp(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
+def test_contextClose_withATeardownTriedAgain_doesNotHoldTheLoopUp(
+    lib: Any, headend_factory: Callable[..., HeadEnd]
+) -> None:
     headend = headend_factory(clock="system")
 
     async def play() -> tuple[int, float]:
@@ -575,7 +591,13 @@ print("left")
 def test_program_thatLeavesTheContextOpen_exitsAndTearsDown(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
     headend = headend_factory(clock="system")
     arguments = [headend.license_url("clearkey"), headend.ssm_url, headend.content_token()]
-    done = subprocess.run([sys.executable, "-W", "always", "-c", LEFT_OPEN, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", LEFT_OPEN, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
     assert headend.journal.routes() == ["setup", "teardown"]
 

@@ -21,7 +21,9 @@ CLEARKEY, FAIRPLAY = usher.KeySystem.CLEARKEY, usher.KeySystem.FAIRPLAY
 NO_SESSIONS = {"ssm_required": "never"}
 
 
-async def play(stage: AioStage, delegate: usher.aio.Delegate, token: str | None = None, **options: Any) -> usher.aio.Playback:
+async def play(
+    stage: AioStage, delegate: usher.aio.Delegate, token: str | None = None, **options: Any
+) -> usher.aio.Playback:
     return await stage.player.play(token, delegate=delegate, **options)
 
 
@@ -43,7 +45,10 @@ async def test_steps_asCoroutines_areAwaitedOnTheLoop(stage: AioStage) -> None:
         content_identifier = certificate = http_headers = license_url = license_body = license_from_reply = made
 
     stage.headend.add_key(KID, KEY, "movie")
-    urls = {"license_url": stage.headend.license_url("fairplay"), "certificate_url": stage.headend.certificate_url("fairplay")}
+    urls = {
+        "license_url": stage.headend.license_url("fairplay"),
+        "certificate_url": stage.headend.certificate_url("fairplay"),
+    }
     delegate = Own(stage.context, hook_timeout_ms=60_000, **urls)
     delegate.set_http_header(HEADER, stage.headend.content_token(content_id="movie"))
     playback = await play(stage, delegate, tag="mine")
@@ -74,7 +79,9 @@ async def test_steps_plainOrOfTheSuperclass_work(stage: AioStage) -> None:
         def content_identifier(self, call: usher.aio.HookCall[bytes]) -> None:
             call.answer_builtin()
 
-    playback = await play(stage, Own(stage.context, license_url=stage.headend.license_url("fairplay")), stage.headend.content_token())
+    playback = await play(
+        stage, Own(stage.context, license_url=stage.headend.license_url("fairplay")), stage.headend.content_token()
+    )
     assert (await playback.get_license(CLEARKEY, CHALLENGE)).clear_keys() == {KID: KEY}
     assert await playback.get_content_id("own://plain") == b"plain"
     entry = stage.headend.journal.last("license")
@@ -121,7 +128,9 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
             kept.append(call)
             return usher.LATER
 
-    playback = await play(stage, Own(stage.context, license_url=stage.headend.license_url("clearkey")), stage.headend.content_token())
+    playback = await play(
+        stage, Own(stage.context, license_url=stage.headend.license_url("clearkey")), stage.headend.content_token()
+    )
     task = asyncio.ensure_future(playback.get_license(CLEARKEY, CHALLENGE))
     await stage.settle()
     assert (kept[0].playback, task.done()) == (playback, False)
@@ -185,10 +194,14 @@ async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: Ai
 @story(headend={"limit": 3})
 async def test_multiInstance_inAsyncio_findsTheTokenOfEachStream(stage: AioStage) -> None:
     """Each stream with the token of its content identifier, each playback with a session of its own (multi-instance page)."""
-    delegate = usher.aio.MultiInstanceDelegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+    delegate = usher.aio.MultiInstanceDelegate(
+        stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+    )
     tokens = {name: stage.headend.content_token(name, name) for name in ("main", "preview")}
     delegate.tokens["main"] = tokens["main"]
-    playbacks = {name: await usher.aio.Player(stage.context).play(delegate=delegate, content_id=name) for name in tokens}
+    playbacks = {
+        name: await usher.aio.Player(stage.context).play(delegate=delegate, content_id=name) for name in tokens
+    }
     await playbacks["main"].wait_session()
     waiting = asyncio.ensure_future(playbacks["preview"].wait_session())
     await stage.settle()
@@ -204,7 +217,9 @@ async def test_multiInstance_inAsyncio_findsTheTokenOfEachStream(stage: AioStage
 async def test_sspV2_inAsyncio_isSetUpByTheFirstLicence(stage: AioStage) -> None:
     """The first licence reply opens the session, and wait_session() waits for it (protocol.md: SSP V2)."""
     url = stage.headend.license_url("clearkey", api="v2")
-    delegate = usher.aio.SSPV2Delegate(stage.context, license_url=url, ssm_url=stage.headend.ssm_url, teardown_on_close=True)
+    delegate = usher.aio.SSPV2Delegate(
+        stage.context, license_url=url, ssm_url=stage.headend.ssm_url, teardown_on_close=True
+    )
     playback = await play(stage, delegate, stage.headend.content_token())
     waiting = asyncio.ensure_future(playback.wait_session())
     await stage.settle()
@@ -294,7 +309,9 @@ async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
     async def heartbeat(call: usher.aio.SessionCall) -> None:
         raise usher.SessionError("killed")
 
-    delegate = usher.aio.CustomerDelegate(stage.context, license=license, heartbeat=heartbeat, jitter_permille=usher.OFF)
+    delegate = usher.aio.CustomerDelegate(
+        stage.context, license=license, heartbeat=heartbeat, jitter_permille=usher.OFF
+    )
     playback = await play(stage, delegate)
     await playback.get_license(FAIRPLAY, b"spc")
     with pytest.raises(usher.CallbackError) as caught:

@@ -78,7 +78,10 @@ def asking(stage_factory: StageFactory, mode: str, kind: str) -> Asking:
     """Makes stages with an open question of this kind."""
 
     def make(asked: str = kind, **headend: Any) -> Asked:
-        return Asked(stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0, "limit": 50, **headend}, callbacks=mode), asked)
+        return Asked(
+            stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0, "limit": 50, **headend}, callbacks=mode),
+            asked,
+        )
 
     return make
 
@@ -123,7 +126,9 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize("how", ["answer", "fail"])
-def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
+    asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What follows from an answer may come before answer() returns."""
     asked, seen = asking(), []
     name = f"usher_complete_{asked.kind}"
@@ -208,7 +213,12 @@ def test_answer_afterTheDeadline_changesNothing(asking: Asking) -> None:
 @pytest.mark.parametrize("end", ["close", "free", "stop", "zap"])
 def test_answer_afterThePlaybacksEnd_changesNothing(asking: Asking, end: str) -> None:
     asked = asking()
-    {"close": asked.playback.close, "free": asked.playback.free, "stop": asked.stage.player.stop, "zap": asked.stage.play}[end]()
+    {
+        "close": asked.playback.close,
+        "free": asked.playback.free,
+        "stop": asked.stage.player.stop,
+        "zap": asked.stage.play,
+    }[end]()
     asked.stage.settle()
     before = asked.stage.routes()
     for call in (lambda: asked.request.answer(asked.good), asked.request.fail):
@@ -242,7 +252,13 @@ def test_answer_ofTheOtherKind_isInvalidAndLeavesTheQuestionOpen(asking: Asking)
 def test_garbageIds_fromManyThreads_areInvalidAndDisturbNothing(asking: Asking) -> None:
     asked = asking()
     number = asked.request._completion
-    numbers = {0, 2**63, 2**64 - 1, *(number ^ (1 << bit) for bit in range(64)), *(number + step for step in range(1, 50))} - {number}
+    numbers = {
+        0,
+        2**63,
+        2**64 - 1,
+        *(number ^ (1 << bit) for bit in range(64)),
+        *(number + step for step in range(1, 50)),
+    } - {number}
     rng = random.Random(7)
     numbers |= {rng.getrandbits(64) for _ in range(500)} - {number}
 

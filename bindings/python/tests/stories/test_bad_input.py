@@ -28,7 +28,9 @@ def status(function: Any, *arguments: Any) -> usher.Status:
 
 
 def functions_of(lib: Any, kind: type[ctypes.c_void_p]) -> list[Any]:
-    return [getattr(lib, name) for name, (_, arguments) in _abi.PROTOTYPES.items() if arguments and arguments[0] is kind]
+    return [
+        getattr(lib, name) for name, (_, arguments) in _abi.PROTOTYPES.items() if arguments and arguments[0] is kind
+    ]
 
 
 def dummies(lib: Any, name: str, options: Any) -> list[Any]:
@@ -78,7 +80,11 @@ def test_handles_freedTwice_answerInvalidHandle(stage: Stage, lib: Any) -> None:
     delegate, player = stage.delegate(), usher.Player(stage.context)
     playback = player.play(stage.headend.content_token(), delegate=delegate)
     stage.settle()
-    for thing, free in ((playback, lib.usher_playback_free), (player, lib.usher_player_free), (delegate, lib.usher_delegate_free)):
+    for thing, free in (
+        (playback, lib.usher_playback_free),
+        (player, lib.usher_player_free),
+        (delegate, lib.usher_delegate_free),
+    ):
         assert status(free, thing._handle) is usher.Status.OK
         assert status(free, thing._handle) is usher.Status.INVALID_HANDLE
     stage.settle()
@@ -113,13 +119,19 @@ OPTIONS = {
 def test_options_ofASizeThatFitsNoRelease_areRefused(stage: Stage, lib: Any, name: str, size: int) -> None:
     structure, handle = OPTIONS[name]
     options, out = structure(struct_size=size), handle(77)
-    subject = {"usher_ssp_delegate_new": [stage.context._handle], "usher_player_play": [stage.player._handle]}.get(name, [])
+    subject = {"usher_ssp_delegate_new": [stage.context._handle], "usher_player_play": [stage.player._handle]}.get(
+        name, []
+    )
     assert status(getattr(lib, name), *subject, byref(options), byref(out)) is usher.Status.INVALID_ARGUMENT
     assert not out.value
 
 
-@pytest.mark.parametrize(("tail", "wanted"), [(b"\0" * 16, usher.Status.OK), (b"\0" * 15 + b"\1", usher.Status.INVALID_ARGUMENT)])
-def test_options_ofALaterRelease_areTakenWhileTheirNewFieldsAreZero(stage: Stage, lib: Any, tail: bytes, wanted: usher.Status) -> None:
+@pytest.mark.parametrize(
+    ("tail", "wanted"), [(b"\0" * 16, usher.Status.OK), (b"\0" * 15 + b"\1", usher.Status.INVALID_ARGUMENT)]
+)
+def test_options_ofALaterRelease_areTakenWhileTheirNewFieldsAreZero(
+    stage: Stage, lib: Any, tail: bytes, wanted: usher.Status
+) -> None:
     size = sizeof(_abi.SSPOptions)
     url = ctypes.c_char_p(stage.headend.license_url("clearkey").encode())
     options = _abi.SSPOptions(struct_size=size + 16, license_url=url)
@@ -131,7 +143,11 @@ def test_options_ofALaterRelease_areTakenWhileTheirNewFieldsAreZero(stage: Stage
         lib.usher_delegate_free(out)
 
 
-@pytest.mark.parametrize("token", ["", "a\rb", "a\nb", "a\r\nX: y", "a\0b", "x" * 65_537], ids=["empty", "CR", "LF", "CRLF", "NUL", "64 kB + 1"])
+@pytest.mark.parametrize(
+    "token",
+    ["", "a\rb", "a\nb", "a\r\nX: y", "a\0b", "x" * 65_537],
+    ids=["empty", "CR", "LF", "CRLF", "NUL", "64 kB + 1"],
+)
 def test_play_withATokenThatIsNone_isRefused(stage: Stage, token: str) -> None:
     with pytest.raises(usher.InvalidArgumentError):
         stage.play(token)
@@ -175,7 +191,12 @@ def test_delegate_withABadOption_isRefused(stage: Stage, options: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("key_system", "payload"),
-    [("", b"x"), ("nonsense", b"x"), (usher.KeySystem.CLEARKEY, b""), (usher.KeySystem.CLEARKEY, bytes(1024 * 1024 + 1))],
+    [
+        ("", b"x"),
+        ("nonsense", b"x"),
+        (usher.KeySystem.CLEARKEY, b""),
+        (usher.KeySystem.CLEARKEY, bytes(1024 * 1024 + 1)),
+    ],
     ids=["no key system", "unknown key system", "empty payload", "payload too large"],
 )
 def test_licenseRequest_withABadField_isRefused(stage: Stage, key_system: str, payload: bytes) -> None:
@@ -239,7 +260,9 @@ def test_explain_ofAnything_hasWords(lib: Any) -> None:
         for code in (0, 1007, -1, 2**63 - 1, -(2**63)):
             words = usher.explain(origin, usher.Status.REFUSED, code)
             assert words.summary and words.advice
-    assert usher.explain(usher.Origin.SSM, usher.Status.LIMIT, 1007) != usher.explain(usher.Origin.LICENSE, usher.Status.REFUSED, 1007)
+    assert usher.explain(usher.Origin.SSM, usher.Status.LIMIT, 1007) != usher.explain(
+        usher.Origin.LICENSE, usher.Status.REFUSED, 1007
+    )
 
 
 def test_names_ofEveryNumber_areTheHeaders(lib: Any) -> None:

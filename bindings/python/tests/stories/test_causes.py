@@ -67,7 +67,9 @@ def test_tokenCallback_thatRaises_isTheCauseOfWhatTheCallRaises(stage: Stage, na
 
 
 def test_tokenCallback_thatRaisesWhileACallWaits_isItsCause(stage: Stage) -> None:
-    waiting = stage.call(lambda: stage.player.play(delegate=stage.delegate(token_callback=portal)).get_license(CLEARKEY, CHALLENGE))
+    waiting = stage.call(
+        lambda: stage.player.play(delegate=stage.delegate(token_callback=portal)).get_license(CLEARKEY, CHALLENGE)
+    )
     error = waiting.exception(10)
     assert type(error) is usher.NoTokenError
     assert type(error.__cause__) is PortalError
@@ -134,7 +136,9 @@ def test_payloadCallback_thatRaises_isTheCauseOfTheHeartbeatError(enforced: Call
 
 
 @pytest.mark.breaks_rules("late-beat")
-def test_payloadCallback_thatRaisesUntilTheSessionIsGivenUp_isTheCauseOfEveryCall(enforced: Callable[..., Stage]) -> None:
+def test_payloadCallback_thatRaisesUntilTheSessionIsGivenUp_isTheCauseOfEveryCall(
+    enforced: Callable[..., Stage],
+) -> None:
     stage = enforced()
     playback = stage.play(payload=portal, delegate=stage.delegate(keep_alive_failures_max=1))
     stage.settle()

@@ -66,7 +66,9 @@ def answer_once_then_go(listening: socket.socket) -> None:
     listening.close()
     with connection, connection.makefile("rb") as incoming:
         read_request(incoming)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(reply), reply))
+        connection.sendall(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(reply), reply)
+        )
         read_request(incoming)
 
 

@@ -47,13 +47,20 @@ def widevine_data(content: bytes, *kids: bytes) -> bytes:
 
 def test_pssh_ofVersion1_listsItsKeys() -> None:
     raw = pssh(CLEARKEY, kids=KIDS)
-    assert usher.read_pssh(raw) == (usher.Protection(key_system=usher.KeySystem.CLEARKEY, system_id=CLEARKEY, key_ids=KIDS, init_data=raw),)
+    assert usher.read_pssh(raw) == (
+        usher.Protection(key_system=usher.KeySystem.CLEARKEY, system_id=CLEARKEY, key_ids=KIDS, init_data=raw),
+    )
 
 
 def test_pssh_ofWidevine_isLookedInto() -> None:
     raw = pssh(WIDEVINE, widevine_data(b"movie-1", *KIDS))
     (found,) = usher.read_pssh(raw)
-    assert (found.key_system, found.key_ids, found.content_id, found.init_data) == (usher.KeySystem.WIDEVINE, KIDS, b"movie-1", raw)
+    assert (found.key_system, found.key_ids, found.content_id, found.init_data) == (
+        usher.KeySystem.WIDEVINE,
+        KIDS,
+        b"movie-1",
+        raw,
+    )
 
 
 def test_pssh_ofAnUnknownSystem_isToldByItsId() -> None:
@@ -69,7 +76,9 @@ def test_pssh_severalAfterEachOther_areToldInOrder(wrap: Any) -> None:
     assert [one.init_data for one in found] == boxes
 
 
-@pytest.mark.parametrize("raw", [b"", b"\x00", b"pssh", b"\x00\x00\x00\x20pssh", pssh(WIDEVINE, b"x" * 50)[:-1], b"$" * 100, bytes(1 << 20)])
+@pytest.mark.parametrize(
+    "raw", [b"", b"\x00", b"pssh", b"\x00\x00\x00\x20pssh", pssh(WIDEVINE, b"x" * 50)[:-1], b"$" * 100, bytes(1 << 20)]
+)
 def test_pssh_thatIsNone_isNothing(raw: bytes) -> None:
     assert usher.read_pssh(raw) == ()
 
@@ -80,7 +89,9 @@ def test_pssh_thatIsNone_isNothing(raw: bytes) -> None:
 def test_tenc_ofTheMediaOfTheRepository_tellsSchemePatternAndIv() -> None:
     init = (MEDIA.parent / "clip" / "video" / "init.mp4").read_bytes()
     picture = CONTENT.keys[0]
-    assert usher.read_tenc(init) == (usher.Protection(key_ids=(picture.kid,), iv=picture.iv, scheme="cbcs", crypt_blocks=1, skip_blocks=9),)
+    assert usher.read_tenc(init) == (
+        usher.Protection(key_ids=(picture.kid,), iv=picture.iv, scheme="cbcs", crypt_blocks=1, skip_blocks=9),
+    )
     (sound,) = usher.read_tenc((MEDIA.parent / "clip" / "audio" / "init.mp4").read_bytes())
     assert (sound.key_ids, sound.scheme, sound.iv) == ((CONTENT.keys[1].kid,), "cbcs", CONTENT.keys[1].iv)
 
@@ -105,7 +116,9 @@ def test_hls_rotatingPlaylist_namesItsKeysInOrder() -> None:
     wanted = [CONTENT.keys[0], CONTENT.keys[2]]
     assert [one.uri for one in found] == [key.skd for key in wanted]
     assert [one.key_ids for one in found] == [(key.kid,) for key in wanted], "the JSON in the URL names the key id"
-    assert {(one.key_system, one.scheme, one.is_session) for one in found} == {(usher.KeySystem.FAIRPLAY, "cbcs", False)}
+    assert {(one.key_system, one.scheme, one.is_session) for one in found} == {
+        (usher.KeySystem.FAIRPLAY, "cbcs", False)
+    }
     for one, key in zip(found, wanted, strict=True):
         assert key.iv is not None
         assert one.content_id == fairplay.identifier(CONTENT.content_id, key.kid, key.iv)
@@ -121,14 +134,26 @@ def test_hls_sessionKey_andMethods_areTold() -> None:
 """
     raw = pssh(WIDEVINE, widevine_data(b"movie-1", KIDS[1]))
     session, aes, none, widevine = usher.read_hls_keys(playlist % (base64.b64encode(raw).decode(), KIDS[0].hex()))
-    assert (session.is_session, session.uri, session.content_id, session.scheme) == (True, "skd://movie", b"movie", "cbcs")
-    assert (aes.uri, aes.iv, aes.scheme, aes.key_system) == ("https://keys.example.com/1,2", bytes(range(16)), "aes1", None)
+    assert (session.is_session, session.uri, session.content_id, session.scheme) == (
+        True,
+        "skd://movie",
+        b"movie",
+        "cbcs",
+    )
+    assert (aes.uri, aes.iv, aes.scheme, aes.key_system) == (
+        "https://keys.example.com/1,2",
+        bytes(range(16)),
+        "aes1",
+        None,
+    )
     assert none == usher.Protection()
     assert (widevine.key_ids, widevine.content_id, widevine.init_data) == (KIDS, b"movie-1", raw)
 
 
 def test_hls_oneLine_isRead() -> None:
-    (found,) = usher.read_hls_keys('#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://m",KEYFORMAT="com.apple.streamingkeydelivery"')
+    (found,) = usher.read_hls_keys(
+        '#EXT-X-KEY:METHOD=SAMPLE-AES,URI="skd://m",KEYFORMAT="com.apple.streamingkeydelivery"'
+    )
     assert found.uri == "skd://m"
 
 
@@ -143,7 +168,10 @@ def test_rewrite_changesTheUris_andNoOtherByte(file: str) -> None:
 
 
 def test_rewrite_sameUri_hasTheSameNumber_otherSchemesAreLeft() -> None:
-    lines = [f'#EXT-X-KEY:METHOD=SAMPLE-AES,URI="{uri}"' for uri in ("skd://a", "https://b", "skd://c", "skd://a", "other:d", "SKD://a")]
+    lines = [
+        f'#EXT-X-KEY:METHOD=SAMPLE-AES,URI="{uri}"'
+        for uri in ("skd://a", "https://b", "skd://c", "skd://a", "other:d", "SKD://a")
+    ]
     playlist = "#EXTM3U\r\n" + "\r\n".join(lines) + "\r\n\xa0"
     found = [way.uri for way in usher.read_hls_keys(usher.rewrite_hls_keys(playlist, "k/"))]
     assert found == ["k/0", "https://b", "k/1", "k/0", "other:d", "k/2"]
@@ -263,7 +291,9 @@ def test_countInC_isToldAlsoWithoutACallbacksHelp() -> None:
     from usher import _abi, _ffi
 
     count, raw = ctypes.c_size_t(99), pssh(CLEARKEY, kids=KIDS) * 3
-    _ffi.lib.usher_read_pssh(_ffi.c_bytes(raw), len(raw), _abi.ProtectionFn(lambda pointer, user: None), None, ctypes.byref(count))
+    _ffi.lib.usher_read_pssh(
+        _ffi.c_bytes(raw), len(raw), _abi.ProtectionFn(lambda pointer, user: None), None, ctypes.byref(count)
+    )
     assert count.value == 3
     with pytest.raises(usher.InvalidArgumentError):
         _ffi.lib.usher_read_pssh(_ffi.c_bytes(raw), len(raw), _abi.ProtectionFn(), None, ctypes.byref(count))

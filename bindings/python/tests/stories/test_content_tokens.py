@@ -104,7 +104,9 @@ def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
     """Only non-renewal licence requests call back; renewals carry the session token alone (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage, single_use=True)
-    playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
+    playback = stage.player.play(
+        stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE
+    )
     stage.settle()
     stage.clear_keys(playback)
     stage.advance(120_000)
@@ -118,7 +120,9 @@ def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) ->
     """The renewal flag is reset in all cases: after a renewal that failed, a licence request is one again (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.player.play(
-        stage.headend.content_token(), delegate=stage.delegate(retry_permille=usher.OFF), payload=lambda request: CHALLENGE
+        stage.headend.content_token(),
+        delegate=stage.delegate(retry_permille=usher.OFF),
+        payload=lambda request: CHALLENGE,
     )
     stage.settle()
     stage.clear_keys(playback)

@@ -83,7 +83,12 @@ def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
     assert stage.events.only(E.SESSION_STARTED).period_ms == 60_000
     assert playback.session_state is usher.SessionState.ACTIVE
     (request,) = portal.license_requests
-    assert (request.key_system, request.payload, request.type, request.asset_id) == (FAIRPLAY.value, b"spc", usher.LicenseType.REQUEST, b"asset")
+    assert (request.key_system, request.payload, request.type, request.asset_id) == (
+        FAIRPLAY.value,
+        b"spc",
+        usher.LicenseType.REQUEST,
+        b"asset",
+    )
     assert (request.playback, request.tag) == (playback, "mine")
     assert stage.routes() == [], "the library itself asks nobody"
 
@@ -126,7 +131,9 @@ def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
     assert stage.events.types().count("KEPT_ALIVE") == 3
 
 
-@pytest.mark.parametrize(("heartbeat_s", "period_ms"), [(1e-9, 50), (0.04, 50), (0.05, 50), (86_401, 86_401_000), (1e9, 10**12)])
+@pytest.mark.parametrize(
+    ("heartbeat_s", "period_ms"), [(1e-9, 50), (0.04, 50), (0.05, 50), (86_401, 86_401_000), (1e9, 10**12)]
+)
 def test_customer_periodTinyOrHuge_isBoundedBelow(stage: Stage, heartbeat_s: float, period_ms: int) -> None:
     """A period that would keep the host's servers busy is 50 ms; a long one is what it says (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s, renew_type=usher.RenewType.HEARTBEAT))
@@ -251,7 +258,9 @@ def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
         (Response(http_status=400, service_code=4711, message="not you"), usher.RefusedError, 400, 4711, "not you"),
     ],
 )
-def test_customer_withoutALicence_saysWhy(stage: Stage, answer: Any, kind: type[usher.UsherError], http_status: int, code: int, message: str) -> None:
+def test_customer_withoutALicence_saysWhy(
+    stage: Stage, answer: Any, kind: type[usher.UsherError], http_status: int, code: int, message: str
+) -> None:
     """OTVSSMLicenseResponse without a licence fails the request; status, code and message of the host's server are told
     (customer SSM page; seed-to-api.md: Notifications)."""
     playback = play(stage, Portal(stage, answer))
@@ -443,7 +452,8 @@ def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
 
 @pytest.mark.callback_errors
 @pytest.mark.parametrize(
-    "answer", [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")]
+    "answer",
+    [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")],
 )
 def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
     """The host's server ended the session: heartbeat error at once, no more calls (protocol.md: Who wins)."""
@@ -456,7 +466,9 @@ def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None
     error = stage.events.error(E.HEARTBEAT_ERROR)
     assert error.must_stop
     assert error.status is (
-        answer if isinstance(answer, S) else {usher.SessionError: S.SESSION, usher.LimitError: S.LIMIT}.get(type(answer), S.REFUSED)
+        answer
+        if isinstance(answer, S)
+        else {usher.SessionError: S.SESSION, usher.LimitError: S.LIMIT}.get(type(answer), S.REFUSED)
     )
     assert error.__cause__ is (None if isinstance(answer, S) else answer)
     assert playback.session_state is usher.SessionState.FAILED
@@ -471,7 +483,13 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
     stage.advance(120_000)
-    assert portal.asked == [("license", 0), ("heartbeat", 60_000), ("heartbeat", 61_000), ("heartbeat", 63_000), ("heartbeat", 120_000)]
+    assert portal.asked == [
+        ("license", 0),
+        ("heartbeat", 60_000),
+        ("heartbeat", 61_000),
+        ("heartbeat", 63_000),
+        ("heartbeat", 120_000),
+    ]
     assert "HEARTBEAT_ERROR" not in stage.events.types()
 
 
@@ -578,7 +596,13 @@ def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> N
     stage.advance(100_000)
     error = stage.events.error(E.HEARTBEAT_ERROR)
     assert (error.operation, error.status, type(error.__cause__)) == (usher.Operation.RENEWAL, S.CALLBACK, OSError)
-    assert portal.asked[:5] == [("license", 0), ("renewal", 60_000), ("renewal", 61_000), ("renewal", 63_000), ("renewal", 67_000)]
+    assert portal.asked[:5] == [
+        ("license", 0),
+        ("renewal", 60_000),
+        ("renewal", 61_000),
+        ("renewal", 63_000),
+        ("renewal", 67_000),
+    ]
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -648,7 +672,13 @@ def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"license": None}, {"license": lambda r: BEATS, "certificate": b""}, {"license": lambda r: BEATS, "jitter_permille": 501}]
+    "options",
+    [
+        {},
+        {"license": None},
+        {"license": lambda r: BEATS, "certificate": b""},
+        {"license": lambda r: BEATS, "jitter_permille": 501},
+    ],
 )
 def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, Any]) -> None:
     """Without a licence callback there is nothing to ask (customer SSM page)."""

@@ -31,7 +31,11 @@ def default(stage: Stage, key_system: Any = "clearkey", **options: Any) -> usher
 
 def common(stage: Stage, key_system: Any = "clearkey", **steps: Any) -> usher.CommonDelegate:
     """A common delegate that overrides the steps given; a step that is no function is what it answers."""
-    options = {name: steps.pop(name) for name in ("license_url_option", "certificate_url", "hook_timeout_ms", "token_header") if name in steps}
+    options = {
+        name: steps.pop(name)
+        for name in ("license_url_option", "certificate_url", "hook_timeout_ms", "token_header")
+        if name in steps
+    }
     url = options.pop("license_url_option", stage.headend.license_url(key_system))
     methods = {name: step if callable(step) else (lambda self, call, made=step: made) for name, step in steps.items()}
     return type("Own", (usher.CommonDelegate,), methods)(stage.context, license_url=url, **options)  # type: ignore[no-any-return]
@@ -114,7 +118,12 @@ def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -
     """Extra headers, e.g. a tenant id, go with licence and certificate requests; the token only with the licence's
     (protocol.md: The session; protocol.md: Licences)."""
     stage.headend.add_key(KID, KEY, "movie")
-    delegate = default(stage, "fairplay", certificate_url=stage.headend.certificate_url("fairplay"), extra_headers="nv-tenant-id: TENANT1\nX-Two: 2")
+    delegate = default(
+        stage,
+        "fairplay",
+        certificate_url=stage.headend.certificate_url("fairplay"),
+        extra_headers="nv-tenant-id: TENANT1\nX-Two: 2",
+    )
     token = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate, token)
     spc = fairplay.make_spc(IDENTIFIER, playback.get_certificate())
@@ -148,7 +157,13 @@ def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"license_url": ""}, {"license_url": "ftp://127.0.0.1/"}, {"license_url": "http://tenant.example.invalid/"}, {"hook_timeout_ms": -1}],
+    [
+        {},
+        {"license_url": ""},
+        {"license_url": "ftp://127.0.0.1/"},
+        {"license_url": "http://tenant.example.invalid/"},
+        {"hook_timeout_ms": -1},
+    ],
 )
 def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: dict[str, Any]) -> None:
     """The licence URL is what a default delegate cannot be without (delegates.md: Which delegate)."""
@@ -161,7 +176,15 @@ def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: 
 def test_header_thatIsNone_isRefused(stage: Stage) -> None:
     """A header's value is one line (protocol.md: Licences)."""
     delegate = default(stage)
-    for name, value in [("", "x"), ("a b", "x"), ("X", "a\nb"), ("X", "a\rb"), ("X", "a\0b"), ("X:", "y"), ("X", "y" * 70_000)]:
+    for name, value in [
+        ("", "x"),
+        ("a b", "x"),
+        ("X", "a\nb"),
+        ("X", "a\rb"),
+        ("X", "a\0b"),
+        ("X:", "y"),
+        ("X", "y" * 70_000),
+    ]:
         with pytest.raises(usher.InvalidArgumentError):
             delegate.set_http_header(name, value)
 
@@ -280,7 +303,9 @@ def test_bodyStep_answers_whatIsSent(stage: Stage) -> None:
             assert call.builtin() == call.data
             return body
 
-    playback = play(stage, Own(stage.context, license_url=stage.headend.license_url("clearkey")), stage.headend.content_token())
+    playback = play(
+        stage, Own(stage.context, license_url=stage.headend.license_url("clearkey")), stage.headend.content_token()
+    )
     assert playback.get_license(CLEARKEY, b"a payload of the player's").clear_keys() == {KID: KEY}
     assert stage.sent("license")[0].body == body
 
@@ -294,7 +319,9 @@ def test_bodyStep_ofTheSuperclass_isTheChallengeInJsonForWidevine(stage: Stage) 
             made.append(call.builtin())
             return made[-1]
 
-    playback = play(stage, Own(stage.context, license_url=stage.headend.license_url("widevine")), stage.headend.content_token())
+    playback = play(
+        stage, Own(stage.context, license_url=stage.headend.license_url("widevine")), stage.headend.content_token()
+    )
     assert playback.get_license(WIDEVINE, b"challenge").data == widevine_license(b"challenge")
     assert made == [b'{"challenge":"Y2hhbGxlbmdl"}'] == [stage.sent("license")[0].body]
 
@@ -322,7 +349,11 @@ def test_licenceStep_ofTheSuperclass_isTheCkc(stage: Stage) -> None:
             assert b"CkcMessage" in (call.data or b"")
             return call.builtin()
 
-    playback = play(stage, Own(stage.context, license_url=stage.headend.license_url("fairplay")), stage.headend.content_token(content_id="movie"))
+    playback = play(
+        stage,
+        Own(stage.context, license_url=stage.headend.license_url("fairplay")),
+        stage.headend.content_token(content_id="movie"),
+    )
     spc = fairplay.make_spc(IDENTIFIER)
     assert fairplay.open_ckc(playback.get_license(FAIRPLAY, spc).data, spc) == (KID, KEY)
 
@@ -336,7 +367,9 @@ def test_licenceStep_whoseSuperclassFindsNone_hasItsErrorAsTheCause(stage: Stage
             return call.builtin()
 
     stage.headend.faults.add("license", Fault.without("CkcMessage"))
-    playback = play(stage, Own(stage.context, license_url=stage.headend.license_url("fairplay")), stage.headend.content_token())
+    playback = play(
+        stage, Own(stage.context, license_url=stage.headend.license_url("fairplay")), stage.headend.content_token()
+    )
     with pytest.raises(usher.CallbackError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
     assert type(caught.value.__cause__) is usher.ProtocolError
@@ -462,7 +495,9 @@ def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
         call.answer_builtin()
 
     steps = ("content_identifier", "certificate", "http_headers", "license_url", "license_body", "license_from_reply")
-    delegate = common(stage, "fairplay", certificate_url=stage.headend.certificate_url("fairplay"), **dict.fromkeys(steps, leave))
+    delegate = common(
+        stage, "fairplay", certificate_url=stage.headend.certificate_url("fairplay"), **dict.fromkeys(steps, leave)
+    )
     playback = play(stage, delegate, stage.headend.content_token(content_id="movie"))
     identifier = playback.get_content_id(SKD)
     spc = fairplay.make_spc(identifier, playback.get_certificate())
@@ -484,7 +519,12 @@ def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory
         def license_from_reply(self, call: usher.HookCall[bytes]) -> bytes:
             return call.builtin()
 
-    delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF)
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+    )
     playback = stage.play(delegate=delegate)
     stage.settle()
     assert stage.clear_keys(playback) == {KID: KEY}
@@ -510,8 +550,15 @@ def test_licenceStep_ofAnEnforcedSession_leavesTheSessionTokenToTheLibrary(stage
             return b"mine, from " + call.type.name.encode()
 
     renewed: list[bytes] = []
-    delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF)
-    playback = stage.play(delegate=delegate, payload=lambda request: CHALLENGE, renewed=lambda p, license: renewed.append(license.data))
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+    )
+    playback = stage.play(
+        delegate=delegate, payload=lambda request: CHALLENGE, renewed=lambda p, license: renewed.append(license.data)
+    )
     stage.settle()
     license = playback.get_license(CLEARKEY, CHALLENGE)
     assert (license.data, license.renew_type) == (b"mine, from REQUEST", usher.RenewType.ENFORCED)

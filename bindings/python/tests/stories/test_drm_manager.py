@@ -22,7 +22,9 @@ class Named(usher.SSPDelegate):
     def __init__(self, stage: Stage, name: str, **options: Any) -> None:
         self.name = name
         options.setdefault("ssm_url", stage.headend.ssm_url)
-        super().__init__(stage.context, license_url=stage.headend.license_url("clearkey"), jitter_permille=usher.OFF, **options)
+        super().__init__(
+            stage.context, license_url=stage.headend.license_url("clearkey"), jitter_permille=usher.OFF, **options
+        )
 
     def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:
         return {**call.builtin(), "X-Delegate": self.name}

@@ -33,7 +33,11 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
     told = threading.Event()
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(
-        context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, teardown_timeout_ms=50, jitter_permille=usher.OFF
+        context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        teardown_timeout_ms=50,
+        jitter_permille=usher.OFF,
     )
     context.add_observer(lambda event: told.set() if event.type is E.PLAYBACK_CLOSED else None)
     stage.headend.faults.add("setup", Fault.stall("after"))
@@ -53,7 +57,9 @@ def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage
     if kind == "v1":
         playback = stage.play()
     else:
-        delegate = usher.SSPV2Delegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url)
+        delegate = usher.SSPV2Delegate(
+            stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
+        )
         playback = stage.play(delegate=delegate)
     stage.settle()
     stage.headend.faults.add("license", Fault.stall("before"))
@@ -83,9 +89,14 @@ def test_close_beforeWhatWasAskedForCame_endsTheRequestBeforeItTellsTheEnd(stage
     """After PLAYBACK_CLOSED nothing is told of it (docs/threading.md: Callbacks)."""
     order: list[str] = []
     stage.context.add_observer(lambda event: order.append(event.type.name))
-    urls = {"license_url": stage.headend.license_url("fairplay"), "certificate_url": stage.headend.certificate_url("fairplay")}
+    urls = {
+        "license_url": stage.headend.license_url("fairplay"),
+        "certificate_url": stage.headend.certificate_url("fairplay"),
+    }
     stage.headend.faults.add("certificate", Fault.stall())
-    playback = stage.play(delegate=Slow(stage.context, **urls) if "step" in what else stage.delegate(ssm_url=None, **urls))
+    playback = stage.play(
+        delegate=Slow(stage.context, **urls) if "step" in what else stage.delegate(ssm_url=None, **urls)
+    )
 
     def note(answer: Any) -> None:
         order.append(type(answer.exception()).__name__)
@@ -110,7 +121,11 @@ def test_waitClosed_whileTheOnlyCallbackThreadIsBusyWithAnother_returns(stage: S
 
     with usher.Context(proxy="", callback_threads_max=1) as context:
         delegate = usher.SSPDelegate(
-            context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, token_callback=token, jitter_permille=usher.OFF
+            context,
+            license_url=stage.headend.license_url("clearkey"),
+            ssm_url=stage.headend.ssm_url,
+            token_callback=token,
+            jitter_permille=usher.OFF,
         )
         busy, player = usher.Player(context), usher.Player(context)
         busy.play(delegate=delegate)

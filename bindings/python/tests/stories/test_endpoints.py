@@ -14,7 +14,10 @@ T = usher.CloseMode.TEARDOWN
 
 def own(stage: Stage) -> dict[str, str]:
     """Whole URLs of the session manager, each told from the usual ones by its query."""
-    return {f"{name}_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/{name}?by={name}" for name in ("setup", "heartbeat", "teardown")}
+    return {
+        f"{name}_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/{name}?by={name}"
+        for name in ("setup", "heartbeat", "teardown")
+    }
 
 
 def asked_by(stage: Stage) -> list[tuple[str, str]]:
@@ -30,7 +33,12 @@ def test_wholeUrls_ofTheSessionManager_areUsedAsTheyStand(stage: Stage, ssm_url:
     stage.advance(60_000)
     playback.close()
     stage.settle()
-    assert asked_by(stage) == [("setup", "setup"), ("license", ""), ("heartbeat", "heartbeat"), ("teardown", "teardown")]
+    assert asked_by(stage) == [
+        ("setup", "setup"),
+        ("license", ""),
+        ("heartbeat", "heartbeat"),
+        ("teardown", "teardown"),
+    ]
 
 
 @pytest.mark.parametrize("left_out", ["setup_url", "heartbeat_url", "teardown_url"])
@@ -51,7 +59,9 @@ def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bo
     """Documents name another path than public clients use (protocol.md: Heartbeats or renewals)."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     place = {"renewal_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/renewal-license-wv?by=renewal"}
-    playback = v2_stage.play(stage, "widevine", **place) if v2 else stage.play(delegate=stage.delegate("widevine", **place))
+    playback = (
+        v2_stage.play(stage, "widevine", **place) if v2 else stage.play(delegate=stage.delegate("widevine", **place))
+    )
     v2_stage.licence(playback, "widevine")
     v2_stage.licence(playback, "widevine", type=usher.LicenseType.RENEWAL)
     playback.close(T)
@@ -90,7 +100,10 @@ def test_v2_wholeUrls_needNoneForSetup(stage: Stage) -> None:
     [
         ({"ssm_api_version": "v7"}, "/TENANT1/ssm/v7/sessions/setup"),
         ({"ssm_append_version": usher.AppendVersion.NEVER}, "/TENANT1/ssm/sessions/setup"),
-        ({"ssm_append_version": usher.AppendVersion.ALWAYS, "ssm_url": "{ssm}/v1"}, "/TENANT1/ssm/v1/v1/sessions/setup"),
+        (
+            {"ssm_append_version": usher.AppendVersion.ALWAYS, "ssm_url": "{ssm}/v1"},
+            "/TENANT1/ssm/v1/v1/sessions/setup",
+        ),
         ({"ssm_url": "{ssm}/v12"}, "/TENANT1/ssm/v12/sessions/setup"),
         ({"ssm_url": "{ssm}/video"}, "/TENANT1/ssm/video/v1/sessions/setup"),
     ],
@@ -99,7 +112,10 @@ def test_v2_wholeUrls_needNoneForSetup(stage: Stage) -> None:
 def test_version_isTheSegmentThatOptionsSay(stage: Stage, options: dict[str, str], path: str) -> None:
     """At places that the head-end does not have: it answers 404, and that is the error (protocol.md: The session)."""
     base = f"{stage.headend.tenant_url}/ssm"
-    given = {"ssm_url": base, **{name: value.format(ssm=base) if isinstance(value, str) else value for name, value in options.items()}}
+    given = {
+        "ssm_url": base,
+        **{name: value.format(ssm=base) if isinstance(value, str) else value for name, value in options.items()},
+    }
     stage.headend.faults.add("*", Fault.status(404), always=True)
     playback = stage.play(delegate=stage.delegate(**given))
     with pytest.raises(usher.HTTPStatusError):

@@ -138,7 +138,9 @@ def test_playback_closedWhileItsObserverIsBusy_isWaitedForUntilTold(stage: Stage
 
 def test_certificate_whoseServerHangs_endsWithThePlayback(stage: Stage) -> None:
     stage.headend.faults.add("certificate", Fault.stall("before"))
-    playback = stage.play(delegate=stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay")))
+    playback = stage.play(
+        delegate=stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay"))
+    )
     stage.settle()
     waiting = stage.call(playback.get_certificate)
     stage.headend.wait_held()
@@ -181,7 +183,9 @@ def test_setup_refusedJustBeforeOurOwnTeardownEnded_isTriedOnceMore(stage_factor
     assert stage.events.types("second") == ["SESSION_STARTED"]
 
 
-def test_setup_refusedWhileAnotherHeadEndHangs_waitsForItsOwnOnly(stage_factory: StageFactory, headend_factory: Any) -> None:
+def test_setup_refusedWhileAnotherHeadEndHangs_waitsForItsOwnOnly(
+    stage_factory: StageFactory, headend_factory: Any
+) -> None:
     stage = stage_factory(headend={"limit": 1})
     other: HeadEnd = headend_factory(period_s=60)
     elsewhere = stage.delegate(license_url=other.license_url("clearkey"), ssm_url=other.ssm_url)
@@ -242,7 +246,9 @@ def test_teardown_toldToWaitADay_doesNot(stage: Stage) -> None:
 def test_tokens_ofAnyShape_areKeptOutOfWhatTheServerSays(stage: Stage) -> None:
     opaque = "6f1c2f0e-6f5b-4a53"
     stage.headend.faults.add("setup", Fault.fields(sessionToken=opaque))
-    stage.headend.faults.add("heartbeat", Fault.reply(400, body={"errorCode": 1006, "message": f"session {opaque} unknown"}))
+    stage.headend.faults.add(
+        "heartbeat", Fault.reply(400, body={"errorCode": 1006, "message": f"session {opaque} unknown"})
+    )
     stage.play()
     stage.advance(60_000)
     assert str(stage.events.error(E.HEARTBEAT_ERROR)).count("[redacted]") == 1
@@ -275,7 +281,12 @@ def test_loopback_inPlainHttp_bypassesTheEnvironmentsProxy(lib: Any) -> None:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/x"
         closed.close()
         package = str(Path(usher.__file__).parents[1])
-        environment = {**os.environ, "http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}", "no_proxy": "", "PYTHONPATH": package}
+        environment = {
+            **os.environ,
+            "http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
+            "no_proxy": "",
+            "PYTHONPATH": package,
+        }
         subprocess.run([sys.executable, "-c", PROXIED, url], env=environment, timeout=30, check=True)
         with pytest.raises(TimeoutError):
             proxy.accept()

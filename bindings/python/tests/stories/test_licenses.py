@@ -47,7 +47,11 @@ def test_license_ofEachKeySystem_arrivesAndBeatsKeepItAlive(stage: Stage, key_sy
     stage.settle()
     license = playback.get_license(SYSTEMS[key_system], PAYLOAD[key_system])
     check(key_system, license)
-    assert (license.period_ms, license.renew_type, license.type) == (60_000, usher.RenewType.HEARTBEAT, usher.LicenseType.REQUEST)
+    assert (license.period_ms, license.renew_type, license.type) == (
+        60_000,
+        usher.RenewType.HEARTBEAT,
+        usher.LicenseType.REQUEST,
+    )
     stage.advance(120_000)
     playback.close()
     stage.settle()
@@ -57,7 +61,11 @@ def test_license_ofEachKeySystem_arrivesAndBeatsKeepItAlive(stage: Stage, key_sy
 HEADERS = {
     "clearkey": ("application/json", "application/json", None),
     "fairplay": ("application/octet-stream", "application/json", None),
-    "playready": ("text/xml; charset=utf-8", None, '"http://schemas.microsoft.com/DRM/2007/03/protocols/AcquireLicense"'),
+    "playready": (
+        "text/xml; charset=utf-8",
+        None,
+        '"http://schemas.microsoft.com/DRM/2007/03/protocols/AcquireLicense"',
+    ),
     "widevine": ("application/json", "application/json", None),
 }
 
@@ -92,7 +100,13 @@ def test_session_enforced_isKeptAliveByRenewals(stage_factory: StageFactory, key
     stage.advance(120_000)
     playback.close()
     stage.settle()
-    assert stage.seqs() == [("setup", None), ("license", 1), ("license-renewal", 2), ("license-renewal", 3), ("teardown", 4)]
+    assert stage.seqs() == [
+        ("setup", None),
+        ("license", 1),
+        ("license-renewal", 2),
+        ("license-renewal", 3),
+        ("teardown", 4),
+    ]
     assert asked == [SYSTEMS[key_system].value] * 2
     assert len(renewed) == 2
     for one in renewed:
@@ -150,7 +164,9 @@ def test_widevine_auto_sendsJson(stage: Stage) -> None:
     playback = stage.play(key_system="widevine")
     stage.settle()
     playback.get_license(usher.KeySystem.WIDEVINE, PAYLOAD["widevine"])
-    assert json.loads(stage.headend.journal.last("license").body) == {"challenge": base64.b64encode(PAYLOAD["widevine"]).decode()}
+    assert json.loads(stage.headend.journal.last("license").body) == {
+        "challenge": base64.b64encode(PAYLOAD["widevine"]).decode()
+    }
 
 
 def test_widevine_serviceCertificateRequest_isAnsweredRaw(stage: Stage) -> None:
@@ -160,7 +176,12 @@ def test_widevine_serviceCertificateRequest_isAnsweredRaw(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"fairplay_reply": "raw"}, *({"fairplay_base64": form} for form in ("padded", "unpadded", "urlsafe", "urlsafe-unpadded"))], ids=str
+    "settings",
+    [
+        {"fairplay_reply": "raw"},
+        *({"fairplay_base64": form} for form in ("padded", "unpadded", "urlsafe", "urlsafe-unpadded")),
+    ],
+    ids=str,
 )
 def test_fairplay_replyInAnyForm_isTheCkc(stage_factory: StageFactory, settings: dict[str, Any]) -> None:
     stage = stage_factory(headend=settings)
@@ -179,7 +200,9 @@ def test_keySystem_inAnySpelling_isKnown(stage: Stage, form: Any) -> None:
 
 def test_certificate_isFetchedOnceAndAFailureIsNotRemembered(stage: Stage) -> None:
     stage.headend.faults.add("certificate", Fault.status(500))
-    playback = stage.play(delegate=stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay")))
+    playback = stage.play(
+        delegate=stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay"))
+    )
     stage.settle()
     with pytest.raises(usher.HTTPStatusError) as caught:
         playback.get_certificate()
@@ -234,7 +257,9 @@ BAD_REPLIES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "key_system"), [(kind, system) for kind, (_, systems) in BAD_REPLIES.items() for system in sorted(systems)])
+@pytest.mark.parametrize(
+    ("kind", "key_system"), [(kind, system) for kind, (_, systems) in BAD_REPLIES.items() for system in sorted(systems)]
+)
 def test_licenseReply_unreadable_isAProtocolError(stage: Stage, kind: str, key_system: str) -> None:
     stage.headend.faults.add("license", BAD_REPLIES[kind][0])
     playback = stage.play(key_system=key_system)
@@ -277,7 +302,11 @@ def test_renewal_failed_isAHeartbeatErrorAndTheFlagIsReset(stage_factory: StageF
     stage.settle()
     assert again.get_license(usher.KeySystem.FAIRPLAY, PAYLOAD["fairplay"]).data
     entry = stage.headend.journal.last()
-    assert (entry.route, entry.query_value("renew"), entry.header("nv-authorizations").count(",")) == ("license", None, 1)
+    assert (entry.route, entry.query_value("renew"), entry.header("nv-authorizations").count(",")) == (
+        "license",
+        None,
+        1,
+    )
 
 
 # ---- the token callback --------------------------------------------------------------------------------------------------

@@ -34,7 +34,9 @@ def test_delegateThatIsFalse_isUsedAllTheSame(stage: Stage) -> None:
     assert stage.routes() == ["setup", "setup"]
 
 
-def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another thread replaces it, and frees the old one, after play() has chosen and before the library is called."""
     old, new = stage.delegate(ssm_url=None), stage.delegate()
     stage.context.set_delegate(old)
@@ -77,7 +79,9 @@ def closing(lib: Any) -> Closing:
     return Closing(proxy="")
 
 
-@pytest.mark.parametrize("what", ["playback.close", "playback.free", "player.close", "delegate.close", "loader.close", "observer.remove"])
+@pytest.mark.parametrize(
+    "what", ["playback.close", "playback.free", "player.close", "delegate.close", "loader.close", "observer.remove"]
+)
 def test_end_whileAnotherThreadClosesTheContext_isNoError(closing: Closing, headend: HeadEnd, what: str) -> None:
     with closing as context:
         loader = usher.ResourceLoader(context, spc=lambda request: b"spc", license_url=headend.fps_url)
@@ -120,7 +124,14 @@ def test_whatHasAHandle_isNotCopied(stage: Stage, how: Callable[[object], object
     playback = stage.play()
     playback.wait_session()
     loader = usher.ResourceLoader(stage.context, spc=lambda request: b"spc", license_url=stage.headend.fps_url)
-    for original in (stage.context, stage.player, stage.delegate(), playback, loader, stage.context.add_observer(stage.events)):
+    for original in (
+        stage.context,
+        stage.player,
+        stage.delegate(),
+        playback,
+        loader,
+        stage.context.add_observer(stage.events),
+    ):
         with pytest.raises(TypeError, match="cannot be copied"):
             how(original)
     gc.collect()

@@ -15,7 +15,9 @@ from usher.testing.headend import Fault
 
 async def aio_stage(stage: Stage, spc: Any, **options: Any) -> tuple[usher.aio.Context, usher.aio.Player]:
     ready(stage)
-    context = usher.aio.Context(proxy="", on_callback_error=lambda name, error: stage.callback_failures.append((name, error)))
+    context = usher.aio.Context(
+        proxy="", on_callback_error=lambda name, error: stage.callback_failures.append((name, error))
+    )
     options.setdefault("license_url", stage.headend.fps_url)
     usher.aio.ResourceLoader(context, spc, **options)
     return context, usher.aio.Player(context)

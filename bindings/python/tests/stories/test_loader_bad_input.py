@@ -71,7 +71,9 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("url", [url for _, url in OUTSIDE], ids=[name for name, _ in OUTSIDE])
-@pytest.mark.parametrize("route", [usher.Route.KEY_SERVER, usher.Route.ENTITLEMENT, usher.Route.TOKEN_URL], ids=lambda route: route.name)
+@pytest.mark.parametrize(
+    "route", [usher.Route.KEY_SERVER, usher.Route.ENTITLEMENT, usher.Route.TOKEN_URL], ids=lambda route: route.name
+)
 def test_url_thatIsNotOnTheList_isNeverAsked(stage: Stage, url: str, route: usher.Route) -> None:
     cdm = CDM()
     loader(stage, cdm, route=route, allowed_hosts=[host(stage)], content_id_rule=usher.ContentIDRule.WHOLE_URL)
@@ -143,12 +145,20 @@ def test_noList_noUrlOfTheContentIsUsed(stage: Stage) -> None:
 def test_fixedUrls_needNoList(stage: Stage) -> None:
     ready(stage)
     cdm = CDM()
-    usher.ResourceLoader(stage.context, cdm, license_url=stage.headend.fps_url, certificate_url=stage.headend.fps_certificate_url)
+    usher.ResourceLoader(
+        stage.context, cdm, license_url=stage.headend.fps_url, certificate_url=stage.headend.fps_certificate_url
+    )
     assert cdm.opened(play(stage).get_resource(SKD)) == (KID, KEY)
 
 
 def test_tokenUrlOfAnEntitlementServer_elsewhere_isNeverAsked(stage_factory: StageFactory) -> None:
-    for elsewhere in ("http://127.0.0.1:1/hms/", "https://evil.example.com/hms/", "ftp://127.0.0.1/", "//evil.example.com/", "/hms/fp/rights/"):
+    for elsewhere in (
+        "http://127.0.0.1:1/hms/",
+        "https://evil.example.com/hms/",
+        "ftp://127.0.0.1/",
+        "//evil.example.com/",
+        "/hms/fp/rights/",
+    ):
         stage = stage_factory(headend={"sees": Sees(rights_url=elsewhere)})
         ready(stage)
         cdm = CDM()
@@ -254,7 +264,9 @@ def test_assetId_thatIsNoBase64OfJson_isItsOwnIdentifier(stage: Stage, text: str
 @pytest.mark.parametrize("form", ["padded", "unpadded", "urlsafe", "percent", "slash"])
 def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
     ready(stage)
-    text = json.dumps({"ContentId": CONTENT, "KeyId": "00112233-4455-6677-8899-aabbccddeeff", "IV": "A" * 22 + "==", "x": "??>>~~"})
+    text = json.dumps(
+        {"ContentId": CONTENT, "KeyId": "00112233-4455-6677-8899-aabbccddeeff", "IV": "A" * 22 + "==", "x": "??>>~~"}
+    )
     padded = base64.b64encode(text.encode()).decode()
     asset = {
         "padded": padded,
@@ -362,17 +374,29 @@ def test_option_unknown_isATypeError(stage: Stage) -> None:
 def test_body_tooLarge_endsTheRequestBeforeItIsWhole(stage_factory: StageFactory, step: str) -> None:
     stage = stage_factory(max_response_bytes=20_000)
     ready(stage)
-    loader(stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, certificate_url=stage.headend.fps_certificate_url)
+    loader(
+        stage,
+        route=usher.Route.ENTITLEMENT,
+        entitlement_url=stage.headend.entitlement_url,
+        certificate_url=stage.headend.fps_certificate_url,
+    )
     stage.headend.faults.add(step, Fault.endless(1_000_000_000))
     assert isinstance(failed(play(stage)), usher.TooLargeError)
 
 
 @pytest.mark.parametrize("step", ["certificate", "entitlement", "rights"])
 @pytest.mark.parametrize(
-    "fault", [Fault.truncate(), Fault.bad_chunks(), Fault.truncated_chunks(), Fault.reset_in_headers()], ids=lambda fault: fault.label
+    "fault",
+    [Fault.truncate(), Fault.bad_chunks(), Fault.truncated_chunks(), Fault.reset_in_headers()],
+    ids=lambda fault: fault.label,
 )
 def test_body_cutShort_isNoAnswer(stage: Stage, step: str, fault: Fault) -> None:
     ready(stage)
-    loader(stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, certificate_url=stage.headend.fps_certificate_url)
+    loader(
+        stage,
+        route=usher.Route.ENTITLEMENT,
+        entitlement_url=stage.headend.entitlement_url,
+        certificate_url=stage.headend.fps_certificate_url,
+    )
     stage.headend.faults.add(step, fault, always=True)
     assert isinstance(failed(play(stage)), usher.TransportError)

@@ -145,7 +145,9 @@ def test_answer_afterTheLoaderWasFreed_isUsed(stage: Stage) -> None:
     assert cdm.opened(load.result(10)) == (KID, KEY)
 
 
-@pytest.mark.parametrize("spc", [b"", bytes(1024 * 1024 + 1), bytes(10 * 1024 * 1024)], ids=["0 bytes", "1 MiB + 1", "10 MiB"])
+@pytest.mark.parametrize(
+    "spc", [b"", bytes(1024 * 1024 + 1), bytes(10 * 1024 * 1024)], ids=["0 bytes", "1 MiB + 1", "10 MiB"]
+)
 def test_answer_ofAnImpossibleSize_isRefused_andTheQuestionStaysOpen(stage: Stage, spc: bytes) -> None:
     ready(stage)
     cdm, kept = CDM(), Kept()
@@ -212,7 +214,9 @@ def test_exception_isTheCauseOfTheError_ofACallAFutureAndAnEvent(stage: Stage) -
     assert isinstance(later, usher.CallbackError)
     assert isinstance(later.__cause__, LookupError)
     stage.settle()
-    assert [isinstance(event.error and event.error.__cause__, LookupError) for event in stage.events.all(E.LICENSE_ERROR)] == [True, True]
+    assert [
+        isinstance(event.error and event.error.__cause__, LookupError) for event in stage.events.all(E.LICENSE_ERROR)
+    ] == [True, True]
     assert [name for name, _ in stage.callback_failures] == ["spc", "spc"]
 
 
@@ -242,7 +246,9 @@ def test_exceptions_ofTwoKeysSideBySide_goEachToItsOwn(stage: Stage) -> None:
     loader(stage, spc)
     playback = play(stage)
     loads = {url: playback.load_resource(url) for url in ("skd://bad", "skd://worse", "skd://good")}
-    causes = {url: error and error.__cause__ for url, error in ((url, load.exception(10)) for url, load in loads.items())}
+    causes = {
+        url: error and error.__cause__ for url, error in ((url, load.exception(10)) for url, load in loads.items())
+    }
     assert {url: type(cause).__name__ for url, cause in causes.items()} == {
         "skd://bad": "LookupError",
         "skd://worse": "ArithmeticError",

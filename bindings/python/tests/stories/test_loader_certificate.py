@@ -121,7 +121,9 @@ def test_certificate_bytesAndFile_isRefused(stage: Stage, tmp_path: Path) -> Non
         loader(stage, certificate=b"\x30\x82", certificate_file=file)
 
 
-@pytest.mark.parametrize("certificate", [b"", bytes(1024 * 1024 + 1), bytes(10 * 1024 * 1024)], ids=["0 bytes", "1 MiB + 1", "10 MiB"])
+@pytest.mark.parametrize(
+    "certificate", [b"", bytes(1024 * 1024 + 1), bytes(10 * 1024 * 1024)], ids=["0 bytes", "1 MiB + 1", "10 MiB"]
+)
 def test_certificateBytes_ofAnImpossibleSize_areRefused(stage: Stage, certificate: bytes) -> None:
     with pytest.raises(usher.InvalidArgumentError):
         loader(stage, certificate=certificate)
@@ -142,7 +144,9 @@ def test_certificateBytes_ofAnImpossibleSize_areRefused(stage: Stage, certificat
     ],
     ids=lambda value: value.label if isinstance(value, Fault) else value.__name__,
 )
-def test_certificateUrl_thatFails_failsTheRequestAndIsNotRemembered(stage: Stage, fault: Fault, wanted: type[usher.UsherError]) -> None:
+def test_certificateUrl_thatFails_failsTheRequestAndIsNotRemembered(
+    stage: Stage, fault: Fault, wanted: type[usher.UsherError]
+) -> None:
     ready(stage)
     cdm = CDM()
     loader(stage, cdm, certificate_url=stage.headend.fps_certificate_url)

@@ -40,7 +40,9 @@ def test_load_withoutALoader_isDeclined(stage: Stage) -> None:
     assert stage.routes() == ["setup"]
 
 
-@pytest.mark.parametrize("url", ["https://127.0.0.1/key", "data:text/plain,x", "skdx://movie", "sk", "key.bin", "://", "skd"])
+@pytest.mark.parametrize(
+    "url", ["https://127.0.0.1/key", "data:text/plain,x", "skdx://movie", "sk", "key.bin", "://", "skd"]
+)
 def test_load_ofAnotherScheme_isDeclined(stage: Stage, url: str) -> None:
     ready(stage)
     cdm = CDM()
@@ -51,7 +53,16 @@ def test_load_ofAnotherScheme_isDeclined(stage: Stage, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["SKD://movie-1", "sKd:movie-1", "skd:/movie-1", "skd://movie-1/", "skd://movie%2D1", "skd://movie-1?x=1", "skd://movie-1#a"]
+    "url",
+    [
+        "SKD://movie-1",
+        "sKd:movie-1",
+        "skd:/movie-1",
+        "skd://movie-1/",
+        "skd://movie%2D1",
+        "skd://movie-1?x=1",
+        "skd://movie-1#a",
+    ],
 )
 def test_scheme_inAnyCase_andWithOrWithoutSlashes_isHandled(stage: Stage, url: str) -> None:
     ready(stage)
@@ -192,7 +203,10 @@ def test_keyRotation_laterKeysOfOnePlayback_areLoadedOneByOne(stage: Stage) -> N
     urls = [way.uri for way in usher.read_hls_keys(playlist)]
     assert len(urls) == 2
     got = [cdm.opened(playback.get_resource(url or "")) for url in urls]
-    assert got == [(contents[0].keys[0].kid, contents[0].keys[0].key), (contents[0].keys[2].kid, contents[0].keys[2].key)]
+    assert got == [
+        (contents[0].keys[0].kid, contents[0].keys[0].key),
+        (contents[0].keys[2].kid, contents[0].keys[2].key),
+    ]
 
 
 def test_zap_whileAKeyLoads_theNewItemLoadsItsOwn(stage: Stage) -> None:

@@ -53,7 +53,11 @@ def test_load_thatWorks_isToldOnce(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", [Fault.status(500), Fault.drop("after"), Fault.reset_in_body(), Fault.empty_body()], ids=lambda fault: fault.label)
+@pytest.mark.parametrize(
+    "fault",
+    [Fault.status(500), Fault.drop("after"), Fault.reset_in_body(), Fault.empty_body()],
+    ids=lambda fault: fault.label,
+)
 def test_load_thatFails_isToldOnce(stage: Stage, step: str, fault: Fault) -> None:
     told = Told()
     long_way(stage)
@@ -87,7 +91,9 @@ def test_load_endedWhileAServerAnswers_isToldOnce(stage: Stage, step: str, end: 
     assert stage.routes()[-1] == step, "nothing is sent for a request that is finished"
 
 
-def finish(stage: Stage, playback: usher.Playback, load: usher.LoadingRequest, end: str) -> type[usher.UsherError] | None:
+def finish(
+    stage: Stage, playback: usher.Playback, load: usher.LoadingRequest, end: str
+) -> type[usher.UsherError] | None:
     """Ends it; the error that it ends with, None for a future that is cancelled."""
     if end == "close":
         playback.close()

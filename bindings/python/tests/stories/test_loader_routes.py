@@ -62,7 +62,9 @@ def test_keyServer_derived_isHttpsByDefault(stage_factory: StageFactory) -> None
     stage = stage_factory(headend=stage.headend, ca_file=stage.headend.ca_file)
     ready(stage)
     cdm = CDM()
-    usher.ResourceLoader(stage.context, cdm, content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON, allowed_hosts=["127.0.0.1:*"])
+    usher.ResourceLoader(
+        stage.context, cdm, content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON, allowed_hosts=["127.0.0.1:*"]
+    )
     ckc = play(stage).get_resource(f"{skd(stage.headend.fps_url)}?;{CONTENT}")
     assert cdm.opened(ckc) == (KID, KEY)
 
@@ -126,7 +128,10 @@ def test_entitlement_derivedWithAnotherRule_theRuleSaysWhatNamesTheKey(stage: St
     ready(stage)
     cdm = CDM()
     loader(stage, cdm, route=usher.Route.ENTITLEMENT, content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON)
-    assert cdm.opened(play(stage).get_resource(f"{skd(stage.headend.entitlement_url)}?cid=movie%2D1&x;{CONTENT}")) == (KID, KEY)
+    assert cdm.opened(play(stage).get_resource(f"{skd(stage.headend.entitlement_url)}?cid=movie%2D1&x;{CONTENT}")) == (
+        KID,
+        KEY,
+    )
     assert json.loads(stage.sent("entitlement")[0].body)["contentID"] == "movie-1"
 
 
@@ -181,7 +186,10 @@ def test_entitlement_answerToAnotherMessage_isNoAnswer(stage_factory: StageFacto
     loader(stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url)
     error = failed(play(stage))
     assert isinstance(error, usher.ProtocolError)
-    assert (error.origin, error.message) == (usher.Origin.ENTITLEMENT, "the entitlement server answered another message")
+    assert (error.origin, error.message) == (
+        usher.Origin.ENTITLEMENT,
+        "the entitlement server answered another message",
+    )
     assert stage.routes() == ["entitlement"], "its token URL was not used"
 
 
@@ -206,7 +214,9 @@ def test_entitlement_answerToAnotherMessage_isNoAnswer(stage_factory: StageFacto
     ],
     ids=lambda value: getattr(value, "label", getattr(value, "__name__", None)),
 )
-def test_entitlement_brokenAnswer_isAnErrorOfTheEntitlement(stage: Stage, answer: Fault, wanted: type[usher.UsherError], said: str) -> None:
+def test_entitlement_brokenAnswer_isAnErrorOfTheEntitlement(
+    stage: Stage, answer: Fault, wanted: type[usher.UsherError], said: str
+) -> None:
     ready(stage)
     loader(stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url)
     stage.headend.faults.add("entitlement", answer)
@@ -221,14 +231,22 @@ def test_entitlement_brokenAnswer_isAnErrorOfTheEntitlement(stage: Stage, answer
 
 
 def kinds(stage: Stage) -> list[tuple[int, str | None]]:
-    return [(body["requestType"], body.get("customerCookie")) for body in (json.loads(sent.body) for sent in stage.sent("entitlement"))]
+    return [
+        (body["requestType"], body.get("customerCookie"))
+        for body in (json.loads(sent.body) for sent in stage.sent("entitlement"))
+    ]
 
 
 def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stage: Stage) -> None:
     ready(stage)
     cdm = CDM(device=b"this tv")
     loader(
-        stage, cdm, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, device_binding=True, customer_cookie="household-1"
+        stage,
+        cdm,
+        route=usher.Route.ENTITLEMENT,
+        entitlement_url=stage.headend.entitlement_url,
+        device_binding=True,
+        customer_cookie="household-1",
     )
     playback = play(stage)
     assert cdm.opened(playback.get_resource(SKD)) == (KID, KEY)
@@ -271,7 +289,14 @@ def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
 def test_deviceBinding_firstPassFails_isNotCountedAsRegistered(stage: Stage) -> None:
     ready(stage)
     cdm = CDM(device=b"tv")
-    loader(stage, cdm, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, device_binding=True, customer_cookie="c")
+    loader(
+        stage,
+        cdm,
+        route=usher.Route.ENTITLEMENT,
+        entitlement_url=stage.headend.entitlement_url,
+        device_binding=True,
+        customer_cookie="c",
+    )
     stage.headend.faults.add("rights", Fault.status(503))
     playback = play(stage)
     assert isinstance(failed(playback), usher.HTTPStatusError)
@@ -282,12 +307,20 @@ def test_deviceBinding_firstPassFails_isNotCountedAsRegistered(stage: Stage) -> 
 def test_deviceBinding_withoutACookie_isRefused(stage: Stage) -> None:
     for cookie in (None, "", "c" * 33):
         with pytest.raises(usher.InvalidArgumentError):
-            loader(stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, device_binding=True, customer_cookie=cookie)
+            loader(
+                stage,
+                route=usher.Route.ENTITLEMENT,
+                entitlement_url=stage.headend.entitlement_url,
+                device_binding=True,
+                customer_cookie=cookie,
+            )
 
 
 def test_customerCookie_withoutBinding_isSentWithATimeBasedQuestion(stage: Stage) -> None:
     ready(stage)
-    loader(stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, customer_cookie="ä" * 16)
+    loader(
+        stage, route=usher.Route.ENTITLEMENT, entitlement_url=stage.headend.entitlement_url, customer_cookie="ä" * 16
+    )
     play(stage).get_resource(SKD)
     assert kinds(stage) == [(1, "ä" * 16)]
 
@@ -313,7 +346,12 @@ def test_tokenUrl_inTheContent_onlyItsSchemeIsReplaced(stage: Stage) -> None:
 
 def test_tokenUrl_ofAnUnlistedHost_isRefusedWithoutARequest(stage: Stage) -> None:
     ready(stage)
-    loader(stage, route=usher.Route.TOKEN_URL, content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON, allowed_hosts=["127.0.0.1"])
+    loader(
+        stage,
+        route=usher.Route.TOKEN_URL,
+        content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON,
+        allowed_hosts=["127.0.0.1"],
+    )
     assert isinstance(failed(play(stage), token_url(stage)), usher.NotAllowedError), "the port is another"
     assert stage.routes() == []
 
@@ -322,8 +360,12 @@ TEXTS = {-2002: "the token has expired", -4010: "the token is invalid", -6004: "
 
 
 @pytest.mark.parametrize("style", ["html", "json", "json-short", "json-error"])
-@pytest.mark.parametrize(("number", "text"), [(-2002, "token has expired"), (-4010, "token is not valid"), (-6004, "CKC generation failed")])
-def test_tokenUrl_refused_isToldWithItsNumberAndText(stage_factory: StageFactory, style: str, number: int, text: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "text"), [(-2002, "token has expired"), (-4010, "token is not valid"), (-6004, "CKC generation failed")]
+)
+def test_tokenUrl_refused_isToldWithItsNumberAndText(
+    stage_factory: StageFactory, style: str, number: int, text: str
+) -> None:
     stage = stage_factory(headend={"expressplay": ExpressPlay(errors=style)})  # type: ignore[arg-type]
     ready(stage)
     loader(stage, route=usher.Route.TOKEN_URL, content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON)

@@ -23,15 +23,27 @@ FORM, JSON = usher.FPSRequest.FORM, usher.FPSRequest.JSON
     [
         ({}, "raw", "application/octet-stream"),
         ({"request_format": FORM}, "form", "application/x-www-form-urlencoded"),
-        ({"request_format": FORM, "spc_urlencode": usher.URLEncode.NONE}, "form-plain", "application/x-www-form-urlencoded"),
-        ({"request_format": FORM, "spc_urlencode": usher.URLEncode.WHOLE}, "form-whole", "application/x-www-form-urlencoded"),
+        (
+            {"request_format": FORM, "spc_urlencode": usher.URLEncode.NONE},
+            "form-plain",
+            "application/x-www-form-urlencoded",
+        ),
+        (
+            {"request_format": FORM, "spc_urlencode": usher.URLEncode.WHOLE},
+            "form-whole",
+            "application/x-www-form-urlencoded",
+        ),
         ({"request_format": usher.FPSRequest.BASE64}, "base64", "text/plain"),
         ({"request_format": JSON}, "json", "application/json"),
     ],
     ids=["raw", "form", "form, nothing coded", "form, whole coded", "base64", "json"],
 )
-def test_spc_inEveryEncoding_arrivesWhole(stage_factory: StageFactory, options: dict[str, object], form: str, kind: str) -> None:
-    taken = {form, "form"} if form == "form-plain" else {form}  # without a "+", "/" or "=" in it, base64 is the same coded and not
+def test_spc_inEveryEncoding_arrivesWhole(
+    stage_factory: StageFactory, options: dict[str, object], form: str, kind: str
+) -> None:
+    taken = (
+        {form, "form"} if form == "form-plain" else {form}
+    )  # without a "+", "/" or "=" in it, base64 is the same coded and not
     stage = stage_factory(headend={"fps": Fps(requests=frozenset(taken))})  # type: ignore[arg-type]
     ready(stage)
     cdm = CDM()
@@ -57,7 +69,9 @@ def test_fields_ofFormAndJson_areNamedAsTold(stage_factory: StageFactory, encodi
     assert json.loads(fields["asset Id&1"])["ContentId"] == CONTENT
 
 
-@pytest.mark.parametrize("option", [{"spc_field": ""}, {"content_id_field": ""}, {"spc_field": "x" * 257}, {"spc_field": "a\0b"}])
+@pytest.mark.parametrize(
+    "option", [{"spc_field": ""}, {"content_id_field": ""}, {"spc_field": "x" * 257}, {"spc_field": "a\0b"}]
+)
 def test_fieldName_thatIsNone_isRefused(stage_factory: StageFactory, option: dict[str, str]) -> None:
     with pytest.raises(usher.InvalidArgumentError):
         loader(stage_factory(), request_format=FORM, **option)
@@ -100,7 +114,9 @@ def test_contentIdField_thatIsNoText_failsInJsonOnly(stage_factory: StageFactory
     ],
     ids=str,
 )
-def test_ckc_inEveryEncoding_isUnwrapped(stage_factory: StageFactory, reply: str, path: str, options: dict[str, object], coded: str) -> None:
+def test_ckc_inEveryEncoding_isUnwrapped(
+    stage_factory: StageFactory, reply: str, path: str, options: dict[str, object], coded: str
+) -> None:
     stage = stage_factory(headend={"fps": Fps(reply=reply, reply_path=path, base64=coded)})  # type: ignore[arg-type]
     ready(stage)
     cdm = CDM()
@@ -126,13 +142,25 @@ NO_CKC: list[tuple[str, dict[str, object], dict[str, object], type[usher.UsherEr
     ("element, not closed", {"body": "<ckc>AAAA"}, {}, usher.ProtocolError),
     ("element, empty", {"body": "<ckc></ckc>"}, {}, usher.ProtocolError),
     ("base64, broken", {"body": "AAA$"}, {"response_format": usher.FPSResponse.BASE64}, usher.ProtocolError),
-    ("bytes where JSON is told", {"body": b"\x00\x01"}, {"response_format": usher.FPSResponse.JSON}, usher.ProtocolError),
-    ("bytes where an element is told", {"body": b"\x00\x01"}, {"response_format": usher.FPSResponse.ELEMENT}, usher.ProtocolError),
+    (
+        "bytes where JSON is told",
+        {"body": b"\x00\x01"},
+        {"response_format": usher.FPSResponse.JSON},
+        usher.ProtocolError,
+    ),
+    (
+        "bytes where an element is told",
+        {"body": b"\x00\x01"},
+        {"response_format": usher.FPSResponse.ELEMENT},
+        usher.ProtocolError,
+    ),
     ("10 MB", {"body": bytes(10_000_000)}, {}, usher.TooLargeError),
 ]
 
 
-@pytest.mark.parametrize(("answer", "options", "wanted"), [case[1:] for case in NO_CKC], ids=[case[0] for case in NO_CKC])
+@pytest.mark.parametrize(
+    ("answer", "options", "wanted"), [case[1:] for case in NO_CKC], ids=[case[0] for case in NO_CKC]
+)
 def test_reply_thatIsNoCkc_failsTheRequest(
     stage_factory: StageFactory, answer: dict[str, object], options: dict[str, object], wanted: type[usher.UsherError]
 ) -> None:

@@ -33,7 +33,9 @@ def multi(stage: Stage, key_system: Any = "clearkey", **options: Any) -> usher.M
     return usher.MultiInstanceDelegate(stage.context, jitter_permille=usher.OFF, **options)
 
 
-def play(stage: Stage, delegate: usher.Delegate, content_id: Any = None, *, own_player: bool = False, **options: Any) -> usher.Playback:
+def play(
+    stage: Stage, delegate: usher.Delegate, content_id: Any = None, *, own_player: bool = False, **options: Any
+) -> usher.Playback:
     player = usher.Player(stage.context) if own_player else stage.player
     playback = player.play(delegate=delegate, content_id=content_id, **options)
     stage._playbacks.append(playback)
@@ -144,7 +146,11 @@ def test_playback_thatNamesNoContent_beginsWithItsFirstLicence(stage: Stage) -> 
     assert stage.routes() == ["setup", "license"]
 
 
-JSON = {"ContentId": "movie?>~", "KeyId": "00112233-4455-6677-8899-aabbccddeeff", "IV": base64.b64encode(bytes(16)).decode()}
+JSON = {
+    "ContentId": "movie?>~",
+    "KeyId": "00112233-4455-6677-8899-aabbccddeeff",
+    "IV": base64.b64encode(bytes(16)).decode(),
+}
 
 
 def in_base64(value: Any, encode: Callable[[bytes], bytes] = base64.b64encode) -> str:
@@ -278,7 +284,11 @@ def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stag
     assert spot.result(10).clear_keys() == {KID: KEY}
     assert stage.clear_keys(playback) == {KID: KEY}
     assert stage.routes() == ["setup", "license", "license"]
-    assert [entry.header(HEADER).partition(",")[0] for entry in stage.headend.journal] == [token["movie"], token["spot"], token["movie"]]
+    assert [entry.header(HEADER).partition(",")[0] for entry in stage.headend.journal] == [
+        token["movie"],
+        token["spot"],
+        token["movie"],
+    ]
 
 
 # ---- a token that a server refuses -----------------------------------------------------------------------------------
@@ -332,7 +342,11 @@ def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bo
     assert len(asked) == 1
     delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie", serial="set")
     stage.clear_keys(playback, **name)
-    assert [(entry.route, entry.status) for entry in stage.headend.journal] == [("setup", 401), ("setup", 200), *[("license", 200)] * 3]
+    assert [(entry.route, entry.status) for entry in stage.headend.journal] == [
+        ("setup", 401),
+        ("setup", 200),
+        *[("license", 200)] * 3,
+    ]
     sent = [(entry.header(HEADER) or "").partition(",")[0] for entry in stage.sent("license")]
     assert sent == [asked[0], asked[0], delegate.tokens["movie"]]
 
@@ -340,7 +354,9 @@ def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bo
 def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
     """The server's second word is its last (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[str] = []
-    delegate = multi(stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie"))
+    delegate = multi(
+        stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
+    )
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate, "movie")
     stage.headend.faults.add("license", Fault.error(4000, status=403, message="no"), always=True)
@@ -352,7 +368,9 @@ def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
 def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> None:
     """The callback is asked for the item's token. That of an advertisement is in the map: denied, it fails with what the server said."""
     asked: list[str] = []
-    delegate = multi(stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie"))
+    delegate = multi(
+        stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
+    )
     for name in ("movie", "spot"):
         delegate.tokens[name] = stage.headend.content_token(content_id=name)
     playback = play(stage, delegate, "movie")

@@ -40,7 +40,11 @@ def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:
     return stage.events.error(kind)
 
 
-OPERATIONS = {"setup": usher.Operation.SETUP, "heartbeat": usher.Operation.HEARTBEAT, "teardown": usher.Operation.TEARDOWN}
+OPERATIONS = {
+    "setup": usher.Operation.SETUP,
+    "heartbeat": usher.Operation.HEARTBEAT,
+    "teardown": usher.Operation.TEARDOWN,
+}
 
 
 # ---- the three notifications -----------------------------------------------------------------------------------------
@@ -84,7 +88,9 @@ def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) ->
     ],
     ids=lambda value: getattr(value, "label", str(value)),
 )
-def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(stage: Stage, fault: Fault, status: usher.Status, http_status: int) -> None:
+def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
+    stage: Stage, fault: Fault, status: usher.Status, http_status: int
+) -> None:
     """code is the HTTP status, -1 when there was no response; errorCode only if the body was JSON with one
     (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, "setup", fault)
@@ -102,7 +108,9 @@ def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(stage: St
         pytest.param("teardown", LegacyCodes(6002, -1354, 4000, 3020, 500), marks=pytest.mark.leaves_session),
     ],
 )
-def test_notification_ofEachOperation_hasTheNumbersOfOtherPlayers(stage: Stage, route: str, codes: usher.LegacyCodes) -> None:
+def test_notification_ofEachOperation_hasTheNumbersOfOtherPlayers(
+    stage: Stage, route: str, codes: usher.LegacyCodes
+) -> None:
     """Apple 30x0, Android what and extra, React Native 600x (seed-to-api.md: Notifications)."""
     assert failing(stage, route, Fault.error(4000, status=500)).legacy_codes == codes
 
@@ -142,7 +150,12 @@ def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: 
     with pytest.raises(usher.RefusedError) as caught:
         playback.get_license(CLEARKEY, CHALLENGE)
     error = caught.value
-    assert (error.service_code, error.http_status, error.message, error.origin) == (code, 400, f"code {code}", usher.Origin.LICENSE)
+    assert (error.service_code, error.http_status, error.message, error.origin) == (
+        code,
+        400,
+        f"code {code}",
+        usher.Origin.LICENSE,
+    )
     words = error.explain()
     assert (words.known, words.source) == (True, "SSP licence service error codes")
     assert words.summary.endswith(".")
@@ -183,7 +196,9 @@ def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, s
     assert words.summary.endswith(".")
 
 
-@pytest.mark.parametrize("code", sorted({-1, 1, 999, 1011, 2000, 2003, 2050, 2101, 2105, 3000, 3012, 3999, 4023, 4026, 4028, 10**12}))
+@pytest.mark.parametrize(
+    "code", sorted({-1, 1, 999, 1011, 2000, 2003, 2050, 2101, 2105, 3000, 3012, 3999, 4023, 4026, 4028, 10**12})
+)
 def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
     """A code that is in no list is not explained as if it were (errors.md: Words)."""
     words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
@@ -221,6 +236,8 @@ LEGACY = [
 
 
 @pytest.mark.parametrize(("status", "operation", "codes"), LEGACY)
-def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(lib: Any, status: S, operation: usher.Operation, codes: LegacyCodes) -> None:
+def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(
+    lib: Any, status: S, operation: usher.Operation, codes: LegacyCodes
+) -> None:
     """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback (seed-to-api.md: Notifications)."""
     assert usher.UsherError("", status=status, operation=operation).legacy_codes == codes

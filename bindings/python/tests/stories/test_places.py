@@ -27,7 +27,10 @@ def test_heartbeat_behindOneThatHangs_goesWithoutAPlaceAndSaysHowLate(stage_fact
     stage.advance(60_000)
     assert stage.headend.journal.count("heartbeat") == 1 and stage.events.all(E.KEPT_ALIVE) == []
     stage.advance(100)
-    assert {event.tag: event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)} == {"waits": 100, "waits too": 100}
+    assert {event.tag: event.lateness_ms for event in stage.events.all(E.KEPT_ALIVE)} == {
+        "waits": 100,
+        "waits too": 100,
+    }
     stage.headend.release()
     stage.settle()
     assert stage.events.only(E.KEPT_ALIVE, tag="hangs").lateness_ms == 0
@@ -42,7 +45,9 @@ def test_heartbeats_dueAtOnceWithOnePlace_goOneAfterAnother(stage_factory: Stage
     assert [entry.session for entry in stage.sent("heartbeat")] == [entry.session for entry in stage.sent("setup")]
 
 
-def test_heartbeat_whileAnotherOriginHangs_waitsForNothing(stage_factory: StageFactory, headend_factory: object) -> None:
+def test_heartbeat_whileAnotherOriginHangs_waitsForNothing(
+    stage_factory: StageFactory, headend_factory: object
+) -> None:
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     playing(stage, "here")
     other = headend_factory(period_s=60)  # type: ignore[operator]

@@ -63,7 +63,9 @@ class Witness:
     def elsewhere(self) -> list[str]:
         """What ran, or was let go of, on other threads than this."""
         me = threading.get_ident()
-        return [name for name, thread in self.calls if thread != me] + [f"destroy of {name}" for name, thread in self.dropped if thread != me]
+        return [name for name, thread in self.calls if thread != me] + [
+            f"destroy of {name}" for name, thread in self.dropped if thread != me
+        ]
 
     def names(self) -> set[str]:
         return {name for name, _ in self.calls}
@@ -118,7 +120,9 @@ def test_loop_ofOneThread_playsRenewsAndClosesAllInsidePump(stage_factory: Stage
     witness = Witness()
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     headend = stage.headend
-    context = usher.Context(clock="manual", proxy="", callbacks="pumped", log=witness("log"), log_level=usher.LogLevel.DEBUG)
+    context = usher.Context(
+        clock="manual", proxy="", callbacks="pumped", log=witness("log"), log_level=usher.LogLevel.DEBUG
+    )
     fd = context.pump_fd
     events: list[usher.Event] = []
     context.add_observer(witness("observer", events.append))
@@ -131,9 +135,15 @@ def test_loop_ofOneThread_playsRenewsAndClosesAllInsidePump(stage_factory: Stage
         token_callback=witness("token", lambda request: token),
     )
     player = usher.Player(context)
-    playback = player.play(delegate=delegate, payload=witness("payload", lambda request: CHALLENGE), renewed=witness("renewed"))
+    playback = player.play(
+        delegate=delegate, payload=witness("payload", lambda request: CHALLENGE), renewed=witness("renewed")
+    )
     licenses: list[usher.License] = []
-    playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE, callback=witness("license", lambda future: licenses.append(future.result())))
+    playback.request_license(
+        usher.KeySystem.CLEARKEY,
+        CHALLENGE,
+        callback=witness("license", lambda future: licenses.append(future.result())),
+    )
 
     def due() -> bool:
         if waiting == "select":
@@ -225,7 +235,9 @@ def test_callbacks_ofAnUnknownKind_areRefused(lib: Any) -> None:
 
 
 @pytest.mark.parametrize("freed_by", ["this thread", "another"])
-def test_pump_neverCalled_sessionLivesAndFreeRunsWhatIsDue(stage_factory: StageFactory, destroys: Counter[int], freed_by: str) -> None:
+def test_pump_neverCalled_sessionLivesAndFreeRunsWhatIsDue(
+    stage_factory: StageFactory, destroys: Counter[int], freed_by: str
+) -> None:
     stage = stage_factory(callbacks="pumped")
     witness, told = Witness(), []
     stage.context.add_observer(witness("observer", lambda event: told.append(event.type.name)))
@@ -395,7 +407,9 @@ def test_interrupt_insideACallback_isRaisedByPump(pumped: Stage, kind: type[Base
 
 @pytest.mark.parametrize("callbacks", ["threaded", "pumped"])
 @pytest.mark.parametrize("where", ["observer", "token", "license", "log"])
-def test_context_closedInsideACallback_endsAndDestroysOnce(stage_factory: StageFactory, destroys: Counter[int], callbacks: Any, where: str) -> None:
+def test_context_closedInsideACallback_endsAndDestroysOnce(
+    stage_factory: StageFactory, destroys: Counter[int], callbacks: Any, where: str
+) -> None:
     headend = stage_factory().headend
     done, armed = threading.Event(), threading.Event()
     contexts: list[usher.Context] = []
@@ -411,11 +425,17 @@ def test_context_closedInsideACallback_endsAndDestroysOnce(stage_factory: StageF
         return end if name == where else (lambda *arguments: token)
 
     armed.set()
-    context = usher.Context(clock="manual", proxy="", callbacks=callbacks, log=ends("log"), log_level=usher.LogLevel.DEBUG)
+    context = usher.Context(
+        clock="manual", proxy="", callbacks=callbacks, log=ends("log"), log_level=usher.LogLevel.DEBUG
+    )
     contexts.append(context)
     context.add_observer(ends("observer"))
     delegate = usher.SSPDelegate(
-        context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url, jitter_permille=usher.OFF, token_callback=ends("token")
+        context,
+        license_url=headend.license_url("clearkey"),
+        ssm_url=headend.ssm_url,
+        jitter_permille=usher.OFF,
+        token_callback=ends("token"),
     )
     with contextlib.suppress(usher.ClosedError, usher.InvalidHandleError):
         playback = usher.Player(context).play(delegate=delegate)

@@ -69,7 +69,9 @@ def test_close_whileHeartbeatNeverAnswers_tearsDownAtTheCapWithTheLastKnownToken
 def test_close_whileRenewalInFlight_tearsDownWithTheNewestToken(stage_factory: StageFactory) -> None:
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     stage.headend.faults.add("license-renewal", Fault.stall("after"))
-    playback = stage.play(payload=lambda request: usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")]))
+    playback = stage.play(
+        payload=lambda request: usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")])
+    )
     stage.settle()
     stage.clear_keys(playback)
     stage.advance(60_000)
@@ -101,7 +103,9 @@ def test_close_whileEnforcedLicenseInFlight_usesTheTokenOfTheLateReply(stage_fac
     stage.headend.faults.add("license", Fault.stall("after"))
     playback = stage.play()
     stage.settle()
-    future = playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")]))
+    future = playback.request_license(
+        usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes.fromhex("00112233445566778899aabbccddeeff")])
+    )
     stage.headend.wait_held()
     playback.close()
     with pytest.raises(usher.ClosedError):
@@ -196,7 +200,12 @@ def test_setup_refusedWithNothingOfOursToWaitFor_isALimitError(stage_factory: St
     stage.settle()
     error = stage.events.error(E.SETUP_ERROR, "second")
     assert isinstance(error, usher.LimitError)
-    assert (error.origin, error.operation, error.http_status, error.service_code) == (usher.Origin.SSM, usher.Operation.SETUP, 400, 1007)
+    assert (error.origin, error.operation, error.http_status, error.service_code) == (
+        usher.Origin.SSM,
+        usher.Operation.SETUP,
+        400,
+        1007,
+    )
     assert error.must_stop and not error.orphan_possible
     assert error.explain().known
     assert stage.headend.journal.count("setup") == 2
@@ -317,7 +326,12 @@ def test_heartbeat_refusedOtherwise_stopsAndIsTornDownOnClose(stage: Stage) -> N
     assert stage.routes() == ["setup", "heartbeat", "teardown"]
 
 
-FAILURES = {"503": Fault.status(503), "429": Fault.status(429), "drop": Fault.drop("before"), "reset": Fault.reset("before")}
+FAILURES = {
+    "503": Fault.status(503),
+    "429": Fault.status(429),
+    "drop": Fault.drop("before"),
+    "reset": Fault.reset("before"),
+}
 
 
 @pytest.mark.parametrize("kind", FAILURES)

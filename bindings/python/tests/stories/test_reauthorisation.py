@@ -66,7 +66,9 @@ def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("beating", [False, True], ids=["alone", "while a heartbeat is out"])
-def test_licences_deniedTogether_underASession_shareOneQuestion(stage_factory: StageFactory, status: int, beating: bool) -> None:
+def test_licences_deniedTogether_underASession_shareOneQuestion(
+    stage_factory: StageFactory, status: int, beating: bool
+) -> None:
     """Picture and sound under one session, their token revoked: all wait for the one answer, and go on with it."""
     stage = stage_factory(headend={"period_s": 5, "revoked_token_status": status})
     tokens = Tokens(stage, hold=True)
@@ -130,7 +132,12 @@ def test_licence_deniedAgain_failsAndNeverLoops(stage: Stage, status: int) -> No
     with pytest.raises(usher.RefusedError) as caught:
         stage.clear_keys(playback)
     error = caught.value
-    assert (error.http_status, error.service_code, error.message, error.origin) == (status, 4000, "no", usher.Origin.LICENSE)
+    assert (error.http_status, error.service_code, error.message, error.origin) == (
+        status,
+        4000,
+        "no",
+        usher.Origin.LICENSE,
+    )
     assert error.must_stop
     assert (len(tokens.requests), stage.routes()) == (1, ["setup", "license", "license"])
     stage.advance(10_000)
@@ -171,7 +178,10 @@ def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
     assert stage.routes() == ["setup", "license"]
 
 
-@pytest.mark.parametrize("fault", [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503), Fault.reset()])
+@pytest.mark.parametrize(
+    "fault",
+    [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503), Fault.reset()],
+)
 def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
     """Only 401 and 403 are about the token as such: nothing else is retried (protocol.md: When it fails)."""
     tokens = Tokens(stage)
@@ -212,7 +222,9 @@ def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFacto
     """A renewal carries no content token: another one would not help (protocol.md: Licences; protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage)
-    playback = stage.player.play(stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE)
+    playback = stage.player.play(
+        stage.headend.content_token(), delegate=stage.delegate(token_callback=tokens), payload=lambda request: CHALLENGE
+    )
     stage.settle()
     stage.clear_keys(playback)
     stage.headend.faults.add("license-renewal", Fault.status(401))

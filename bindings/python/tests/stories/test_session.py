@@ -30,7 +30,14 @@ def test_sessionToken_rotating_isAlwaysTheNewest(stage: Stage) -> None:
     stage.advance(3 * 60_000)
     playback.close()
     stage.settle()
-    assert stage.seqs() == [("setup", None), ("license", 1), ("heartbeat", 1), ("heartbeat", 2), ("heartbeat", 3), ("teardown", 4)]
+    assert stage.seqs() == [
+        ("setup", None),
+        ("license", 1),
+        ("heartbeat", 1),
+        ("heartbeat", 2),
+        ("heartbeat", 3),
+        ("teardown", 4),
+    ]
 
 
 def test_licenseHeader_isContentTokenCommaSessionToken(stage: Stage) -> None:
@@ -111,7 +118,10 @@ def test_period_asText_isReadWhereLenient(stage: Stage) -> None:
     assert stage.events.only(E.SESSION_STARTED).period_ms == 60_000
 
 
-@pytest.mark.parametrize(("value", "period_ms"), [(1e12, 86_400_000), (1e300, 86_400_000), (86_401, 86_400_000), (0.001, 50), (2**62, 86_400_000)])
+@pytest.mark.parametrize(
+    ("value", "period_ms"),
+    [(1e12, 86_400_000), (1e300, 86_400_000), (86_401, 86_400_000), (0.001, 50), (2**62, 86_400_000)],
+)
 def test_period_outOfBounds_isBounded(stage: Stage, value: float, period_ms: int) -> None:
     stage.headend.faults.add("setup", Fault.fields(heartbeat=value))
     playback = stage.play()
@@ -232,7 +242,10 @@ def test_ssmUrl_inAnySpelling_isNormalised(stage: Stage, suffix: str) -> None:
     stage.settle()
     playback.close()
     stage.settle()
-    assert [e.path for e in stage.headend.journal] == ["/TENANT1/ssm/v1/sessions/setup", "/TENANT1/ssm/v1/sessions/teardown"]
+    assert [e.path for e in stage.headend.journal] == [
+        "/TENANT1/ssm/v1/sessions/setup",
+        "/TENANT1/ssm/v1/sessions/teardown",
+    ]
 
 
 def test_ssmUrl_withAQuery_keepsItAfterThePath(stage: Stage) -> None:

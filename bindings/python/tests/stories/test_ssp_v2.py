@@ -120,7 +120,12 @@ def test_heartbeats_keepItAlive_whereTheReplySaysSo(stage: Stage, key_system: Ke
 def test_renewals_keepItAlive_whereTheReplySaysSo(stage_factory: StageFactory, key_system: KeySystem) -> None:
     stage = stage_factory(headend={"enforced": {key_system}})
     renewed: list[usher.License] = []
-    playback = play(stage, key_system, payload=lambda request: PAYLOAD[key_system], renewed=lambda p, license: renewed.append(license))
+    playback = play(
+        stage,
+        key_system,
+        payload=lambda request: PAYLOAD[key_system],
+        renewed=lambda p, license: renewed.append(license),
+    )
     assert licence(playback, key_system).renew_type is usher.RenewType.ENFORCED
     stage.advance(120_000)
     playback.close(T)
@@ -158,7 +163,9 @@ def test_widevine_enforced_isRenewedByTheCdmAtTheSessionManager(stage_factory: S
 
 @pytest.mark.parametrize("flag", [True, False])
 @pytest.mark.parametrize("key_system", RENEWING)
-def test_enforcedFlag_decidesWhateverTheTokenSays(stage_factory: StageFactory, key_system: KeySystem, flag: bool) -> None:
+def test_enforcedFlag_decidesWhateverTheTokenSays(
+    stage_factory: StageFactory, key_system: KeySystem, flag: bool
+) -> None:
     stage = stage_factory(headend={"enforced": {key_system} if flag else set()})
     playback = play(stage, key_system)
     wanted = usher.RenewType.ENFORCED if flag else usher.RenewType.HEARTBEAT
@@ -254,9 +261,21 @@ def test_periodMissing_theOptionSaysWhich(stage_factory: StageFactory, option: i
 
 
 @pytest.mark.parametrize(
-    ("period", "wanted_ms"), [(0, 0), (-1, 60_000), ("60", 60_000), (None, 60_000), ([], 60_000), (True, 60_000), (1e300, 86_400_000), (0.001, 50)]
+    ("period", "wanted_ms"),
+    [
+        (0, 0),
+        (-1, 60_000),
+        ("60", 60_000),
+        (None, 60_000),
+        ([], 60_000),
+        (True, 60_000),
+        (1e300, 86_400_000),
+        (0.001, 50),
+    ],
 )
-def test_periodOfNoUse_isTheDefaultOrTheNearestOfUse(stage_factory: StageFactory, period: object, wanted_ms: int) -> None:
+def test_periodOfNoUse_isTheDefaultOrTheNearestOfUse(
+    stage_factory: StageFactory, period: object, wanted_ms: int
+) -> None:
     stage = stage_factory(headend={"grace": 10.0})
     stage.headend.faults.add("license", Fault.fields(heartbeat=period))
     playback = play(stage)
@@ -331,7 +350,9 @@ def test_laterReply_withToken_setsTheSessionUpThen(stage_factory: StageFactory) 
         (usher.CloseMode.LEAVE, True, False),
     ],
 )
-def test_close_tearsDownOrLeaves_asModeAndOptionSay(stage: Stage, mode: usher.CloseMode, option: bool, torn_down: bool) -> None:
+def test_close_tearsDownOrLeaves_asModeAndOptionSay(
+    stage: Stage, mode: usher.CloseMode, option: bool, torn_down: bool
+) -> None:
     playback = play(stage, teardown_on_close=option)
     licence(playback)
     playback.close(mode)

@@ -35,7 +35,9 @@ def test_limit_onTheLicenceReply_isASetupError(stage_factory: StageFactory) -> N
         second.close(T)
         first.close(T)
         stage.settle()
-        assert stage.routes() == ["license", "license", "teardown"], "nothing is tried again, and what was refused is not torn down"
+        assert stage.routes() == ["license", "license", "teardown"], (
+            "nothing is tried again, and what was refused is not torn down"
+        )
 
 
 def test_limit_whileAnOwnTeardownIsUnderWay_isTriedOnceMore(stage_factory: StageFactory) -> None:
@@ -90,7 +92,13 @@ def test_refusal_ofTheLicence_isALicenceError_andTheNextRequestOpensAnew(stage: 
     assert stage.routes() == ["license", "license", "teardown"]
 
 
-LOST = [Fault.drop("after"), Fault.reset_in_body(), Fault.truncate(), Fault.non_json("<html>"), Fault.oversized(9_000_000)]
+LOST = [
+    Fault.drop("after"),
+    Fault.reset_in_body(),
+    Fault.truncate(),
+    Fault.non_json("<html>"),
+    Fault.oversized(9_000_000),
+]
 
 
 @pytest.mark.leaves_session
@@ -225,7 +233,9 @@ def test_teardownWhileTheOpeningReplyNeverComes_endsAtTheCapWithOrphanPossible(s
     assert stage.events.only(E.PLAYBACK_CLOSED).orphan_possible
     stage.headend.release()
     stage.settle()
-    assert stage.seqs() == [("license", None), ("teardown", 1)], "a token that comes after the cap is still a slot of ours"
+    assert stage.seqs() == [("license", None), ("teardown", 1)], (
+        "a token that comes after the cap is still a slot of ours"
+    )
 
 
 @pytest.mark.parametrize("key_system", ["clearkey", "fairplay", "playready", "widevine"])
@@ -450,7 +460,9 @@ def test_heartbeatError_zapToTheSameStream_playsUnderANewSession(stage: Stage, w
     assert again.session_state is usher.SessionState.ACTIVE
     again.close(T)
     stage.settle()
-    assert stage.routes() == ["license", "heartbeat", "license", "teardown"], "a session the server calls unknown is not torn down"
+    assert stage.routes() == ["license", "heartbeat", "license", "teardown"], (
+        "a session the server calls unknown is not torn down"
+    )
 
 
 @pytest.mark.breaks_rules("late-beat")

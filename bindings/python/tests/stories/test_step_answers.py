@@ -32,7 +32,9 @@ def stage(stage_factory: StageFactory) -> Stage:
 class Kept:
     """The calls of one step, which the story answers itself."""
 
-    def __init__(self, stage: Stage, step: str, base: type[usher.HTTPDelegate] = usher.CommonDelegate, **options: Any) -> None:
+    def __init__(
+        self, stage: Stage, step: str, base: type[usher.HTTPDelegate] = usher.CommonDelegate, **options: Any
+    ) -> None:
         self.calls: list[usher.HookCall[Any]] = []
         self.came = threading.Event()
 
@@ -62,7 +64,10 @@ class Kept:
 
     def good(self) -> Any:
         """An answer that is one."""
-        made = {"http_headers": {HEADER: self.stage.headend.content_token()}, "license_url": self.stage.headend.license_url("clearkey")}
+        made = {
+            "http_headers": {HEADER: self.stage.headend.content_token()},
+            "license_url": self.stage.headend.license_url("clearkey"),
+        }
         return made.get(self.step, CHALLENGE)
 
 
@@ -155,7 +160,12 @@ def test_step_withoutAnAnswerInTime_timesOut(stage: Stage, step: str) -> None:
     assert type(error) is usher.UsherTimeoutError
     assert error.__cause__ is None
     routes = stage.routes()
-    for late in (lambda: kept.calls[0].answer(kept.good()), kept.calls[0].fail, kept.calls[0].answer_builtin, kept.calls[0].builtin):
+    for late in (
+        lambda: kept.calls[0].answer(kept.good()),
+        kept.calls[0].fail,
+        kept.calls[0].answer_builtin,
+        kept.calls[0].builtin,
+    ):
         with pytest.raises(usher.InvalidCompletionError):
             late()
     stage.settle()
@@ -329,14 +339,26 @@ NONSENSE: dict[str, list[Any]] = {
         {"X: a": "b"},
         {"X": "y" * 70_000},
     ],
-    "license_url": ["", "not a URL", "ftp://127.0.0.1/", "http://tenant.example.invalid/", b"http://127.0.0.1/", "http://127.0.0.1/\0", 7],
+    "license_url": [
+        "",
+        "not a URL",
+        "ftp://127.0.0.1/",
+        "http://tenant.example.invalid/",
+        b"http://127.0.0.1/",
+        "http://127.0.0.1/\0",
+        7,
+    ],
     "license_body": [b"", "text", 7, {}, b"x" * (2**20 + 1)],
     "license_from_reply": [b"", "text", None.__class__, b"x" * (2**20 + 1)],
 }
 
 
 @pytest.mark.callback_errors
-@pytest.mark.parametrize(("step", "answer"), [(step, answer) for step, answers in NONSENSE.items() for answer in answers], ids=lambda v: repr(v)[:40])
+@pytest.mark.parametrize(
+    ("step", "answer"),
+    [(step, answer) for step, answers in NONSENSE.items() for answer in answers],
+    ids=lambda v: repr(v)[:40],
+)
 def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, answer: Any) -> None:
     """What is no answer is refused, and becomes the cause of the failure; nothing of it goes out (delegates.md: Hooks)."""
     kept = Kept(stage, step)
@@ -441,7 +463,12 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> Any:
             return answers.pop() if answers else call.builtin()
 
-    delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF)
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+    )
     playback = stage.play(delegate=delegate)
     stage.settle()
     with pytest.raises(usher.DeclinedError):
@@ -466,7 +493,12 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
                 raise StepError("mine")
             return call.builtin()
 
-    delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF)
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+    )
     playback = stage.play(delegate=delegate, payload=lambda request: CHALLENGE)
     stage.settle()
     stage.clear_keys(playback)
@@ -483,7 +515,14 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
 def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: StageFactory, is_closed: bool) -> None:
     """The host waits no longer for the licence, or closed the playback: a step that ends then sends nothing (protocol.md: Who wins)."""
     stage = stage_factory()
-    kept = Kept(stage, "license_url", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=60_000)
+    kept = Kept(
+        stage,
+        "license_url",
+        usher.SSPDelegate,
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=60_000,
+    )
     playback = kept.play()
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=1000)
@@ -513,7 +552,12 @@ def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFacto
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> Any:
             return answers.pop() if answers else call.builtin()
 
-    delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF)
+    delegate = Own(
+        stage.context,
+        license_url=stage.headend.license_url("clearkey"),
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+    )
     playback = stage.play(delegate=delegate, payload=lambda request: CHALLENGE)
     stage.settle()
     stage.clear_keys(playback)
@@ -529,7 +573,14 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
     """A beat that comes while a step thinks replaces the session token: the request that then goes out must not carry the old one
     (protocol.md: The session)."""
     stage = stage_factory()
-    kept = Kept(stage, "license_body", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=300_000)
+    kept = Kept(
+        stage,
+        "license_body",
+        usher.SSPDelegate,
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=300_000,
+    )
     playback = kept.play()
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
@@ -543,7 +594,14 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
 def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factory: StageFactory) -> None:
     """What the superclass makes is made when it is asked: with the newest session token (protocol.md: The session; delegates.md: Hooks)."""
     stage = stage_factory()
-    kept = Kept(stage, "http_headers", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=300_000)
+    kept = Kept(
+        stage,
+        "http_headers",
+        usher.SSPDelegate,
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=300_000,
+    )
     playback = kept.play()
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
@@ -558,7 +616,14 @@ def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: S
     """Headers with a token that was replaced meanwhile are denied; the request goes out once more, with headers asked for anew
     (protocol.md: The session)."""
     stage = stage_factory()
-    kept = Kept(stage, "http_headers", usher.SSPDelegate, ssm_url=stage.headend.ssm_url, jitter_permille=usher.OFF, hook_timeout_ms=300_000)
+    kept = Kept(
+        stage,
+        "http_headers",
+        usher.SSPDelegate,
+        ssm_url=stage.headend.ssm_url,
+        jitter_permille=usher.OFF,
+        hook_timeout_ms=300_000,
+    )
     playback = kept.play()
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
@@ -584,6 +649,8 @@ def test_reply_ofABigLicence_isToldWhole(stage: Stage) -> None:
             return (call.data or b"")[::-1]
 
     stage.headend.faults.add("license", Fault.reply(200, body=body))
-    playback = stage.player.play(stage.headend.content_token(), delegate=Own(stage.context, license_url=stage.headend.license_url("clearkey")))
+    playback = stage.player.play(
+        stage.headend.content_token(), delegate=Own(stage.context, license_url=stage.headend.license_url("clearkey"))
+    )
     assert playback.get_license(CLEARKEY, CHALLENGE).data == body[::-1]
     assert told == [body]

@@ -23,7 +23,9 @@ def make(stage: Stage) -> Any:
     """Makes a delegate with a map."""
 
     def made(**options: Any) -> usher.MultiInstanceDelegate:
-        return usher.MultiInstanceDelegate(stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, **options)
+        return usher.MultiInstanceDelegate(
+            stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url, **options
+        )
 
     return made
 
@@ -68,7 +70,12 @@ def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
 @pytest.mark.parametrize("key", [b"", "", b"x" * 65_537])
 def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
     """A content identifier is 1 byte to 64 kB."""
-    for call in (lambda: tokens.__setitem__(key, TOKEN), lambda: tokens[key], lambda: tokens.__delitem__(key), lambda: key in tokens):
+    for call in (
+        lambda: tokens.__setitem__(key, TOKEN),
+        lambda: tokens[key],
+        lambda: tokens.__delitem__(key),
+        lambda: key in tokens,
+    ):
         with pytest.raises(usher.InvalidArgumentError):
             call()
     tokens[b"x" * 65_536] = TOKEN
@@ -98,7 +105,12 @@ def test_map_ofAFreedDelegate_isStale(make: Any) -> None:
     delegate = make()
     delegate.tokens["id"] = TOKEN
     delegate.close()
-    for call in (lambda: delegate.tokens["id"], lambda: len(delegate.tokens), lambda: "id" in delegate.tokens, delegate.tokens.clear):
+    for call in (
+        lambda: delegate.tokens["id"],
+        lambda: len(delegate.tokens),
+        lambda: "id" in delegate.tokens,
+        delegate.tokens.clear,
+    ):
         with pytest.raises(usher.InvalidHandleError):
             call()
 
@@ -154,7 +166,9 @@ def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> Non
     assert len(tokens) == 0, "no playback holds it any more, and its time is over"
 
 
-@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="AddressSanitizer keeps what is freed, to see who uses it then")
+@pytest.mark.skipif(
+    "ASAN_OPTIONS" in os.environ, reason="AddressSanitizer keeps what is freed, to see who uses it then"
+)
 def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
     """If tokens are removed when no longer required, memory usage does not increase (multi-instance page)."""
     delegate = make()

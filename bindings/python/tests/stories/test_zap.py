@@ -87,7 +87,11 @@ def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
     last = stage.play(stage.headend.content_token("last"), tag=6)
     stage.headend.release()
     stage.settle()
-    assert [(entry.route, entry.account) for entry in stage.headend.journal] == [("setup", "first"), ("teardown", "first"), ("setup", "last")]
+    assert [(entry.route, entry.account) for entry in stage.headend.journal] == [
+        ("setup", "first"),
+        ("teardown", "first"),
+        ("setup", "last"),
+    ]
     for playback in between:
         assert type(stage.events.error(E.PLAYBACK_CLOSED, playback.tag)) is usher.ReplacedError
     assert (first.session_state, last.session_state) == (S.ENDED, S.ACTIVE)
@@ -122,7 +126,9 @@ def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactor
     stage, other = stage_factory(), stage_factory()
     stage.play()
     stage.settle()
-    delegate = usher.SSPDelegate(stage.context, license_url=other.headend.license_url("clearkey"), ssm_url=other.headend.ssm_url)
+    delegate = usher.SSPDelegate(
+        stage.context, license_url=other.headend.license_url("clearkey"), ssm_url=other.headend.ssm_url
+    )
     stage.player.play(other.headend.content_token(), delegate=delegate)
     stage.settle()
     assert (stage.routes(), other.routes()) == (["setup", "teardown"], ["setup"])
@@ -293,7 +299,9 @@ def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: St
     second = stage.play(token)
     stage.settle()
     assert stage.clear_keys(second) == {KID: KEY}
-    assert stage.routes() == ["setup", "license", "heartbeat", "setup", "license"], "no teardown for a session the server calls unknown"
+    assert stage.routes() == ["setup", "license", "heartbeat", "setup", "license"], (
+        "no teardown for a session the server calls unknown"
+    )
     sessions = [entry.session for entry in stage.sent("license")]
     assert len(set(sessions)) == 2
 

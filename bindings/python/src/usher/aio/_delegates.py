@@ -151,9 +151,13 @@ class DefaultDelegate(HTTPDelegate):
 
 
 class _SSPDelegate(HTTPDelegate):
-    def _open_ssp(self, context: Context, blocking: _ssp._SSPDelegate, token_callback: TokenCallback | None, options: Any) -> None:
+    def _open_ssp(
+        self, context: Context, blocking: _ssp._SSPDelegate, token_callback: TokenCallback | None, options: Any
+    ) -> None:
         if options.get("sync_setup_teardown"):
-            raise InvalidArgumentError("sync_setup_teardown would block the event loop: await wait_session()", status=Status.INVALID_ARGUMENT)
+            raise InvalidArgumentError(
+                "sync_setup_teardown would block the event loop: await wait_session()", status=Status.INVALID_ARGUMENT
+            )
         self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
         blocking._open(context.blocking, options, self._hooks(), None)
         self.blocking = blocking
@@ -164,7 +168,9 @@ class _SSPDelegate(HTTPDelegate):
 class SSPDelegate(_SSPDelegate):
     """As ``usher.SSPDelegate``; `token_callback` may be a coroutine function."""
 
-    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPOptions]) -> None:
+    def __init__(
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPOptions]
+    ) -> None:
         """Makes a delegate.
 
         Args:
@@ -182,7 +188,9 @@ class SSPDelegate(_SSPDelegate):
 class SSPV2Delegate(_SSPDelegate):
     """As ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function. Playback.wait_session() waits for the first licence."""
 
-    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPV2Options]) -> None:
+    def __init__(
+        self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPV2Options]
+    ) -> None:
         """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
         super().__init__(context)
         self._has_sessions = True
@@ -194,7 +202,13 @@ class MultiInstanceDelegate(_SSPDelegate):
 
     blocking: _tokens.MultiInstanceDelegate
 
-    def __init__(self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_tokens.MultiInstanceOptions]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        token_callback: TokenCallback | None = None,
+        **options: Unpack[_tokens.MultiInstanceOptions],
+    ) -> None:
         """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
         super().__init__(context)
         self._has_sessions = bool(options.get("ssm_url") or options.get("setup_url"))
@@ -230,7 +244,12 @@ class CustomerDelegate(Delegate):
 
         given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}
         blocking = _bare(_customer.CustomerDelegate)
-        blocking._open(context.blocking, _customer.Callbacks(context.blocking, self, CustomerDelegate, given, run), certificate, options)
+        blocking._open(
+            context.blocking,
+            _customer.Callbacks(context.blocking, self, CustomerDelegate, given, run),
+            certificate,
+            options,
+        )
         self.blocking = blocking
 
     def license(self, request: CustomerRequest) -> Made[_customer.LicenseResponse]:

@@ -40,7 +40,9 @@ class ResourceLoader:
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[_loader.LoaderOptions]) -> None:
         """Makes a loader and registers it. Arguments and errors as ``usher.ResourceLoader``; `spc` runs on the loop's thread."""
         self.context = context
-        self.blocking = _loader.ResourceLoader(context.blocking, lambda request: context._ask("spc", spc, _request(request)), **options)
+        self.blocking = _loader.ResourceLoader(
+            context.blocking, lambda request: context._ask("spc", spc, _request(request)), **options
+        )
 
     def close(self) -> None:
         """Unregisters it. Loading requests under way go on. Again: does nothing."""
@@ -54,4 +56,11 @@ class ResourceLoader:
 
 
 def _request(asked: _loader.SPCRequest) -> SPCRequest:
-    return SPCRequest(asked._completion, *subject(asked), asked._causes, certificate=asked.certificate, content_id=asked.content_id, url=asked.url)
+    return SPCRequest(
+        asked._completion,
+        *subject(asked),
+        asked._causes,
+        certificate=asked.certificate,
+        content_id=asked.content_id,
+        url=asked.url,
+    )

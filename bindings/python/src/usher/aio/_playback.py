@@ -75,7 +75,12 @@ class Playback:
         """Asks for a licence and waits for it. Arguments and errors as ``usher.Playback.get_license``."""
         answer: asyncio.Future[License] = self.context._loop.create_future()
         self._blocking.request_license(
-            key_system, payload, type=type, asset_id=asset_id, timeout_ms=timeout_ms, callback=lambda done: pass_on(done, answer)
+            key_system,
+            payload,
+            type=type,
+            asset_id=asset_id,
+            timeout_ms=timeout_ms,
+            callback=lambda done: pass_on(done, answer),
         )
         return await answer
 

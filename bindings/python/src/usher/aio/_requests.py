@@ -133,7 +133,9 @@ PayloadCallback = Callable[[PayloadRequest], Reply[bytes] | Awaitable[bytes | No
 """``async def payload(request): return challenge``, or a plain function as the blocking form takes it."""
 RenewedCallback = Callable[["Playback", License], object]
 """``renewed(playback, license)``, plain or a coroutine function."""
-CustomerCallback = Callable[[CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]]
+CustomerCallback = Callable[
+    [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
+]
 """``async def license(request): return usher.LicenseResponse(…)``, or a plain function as the blocking form takes it."""
 SessionCallback = Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
 """``async def heartbeat(call): …``, or a plain function as the blocking form takes it."""

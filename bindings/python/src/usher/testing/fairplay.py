@@ -49,7 +49,9 @@ class Spc:
     device: bytes | None
 
 
-def make_spc(identifier: bytes | str, certificate: bytes = b"", *, device: bytes = b"", nonce: bytes | None = None) -> bytes:
+def make_spc(
+    identifier: bytes | str, certificate: bytes = b"", *, device: bytes = b"", nonce: bytes | None = None
+) -> bytes:
     """The SPC for a content identifier.
 
     Args:

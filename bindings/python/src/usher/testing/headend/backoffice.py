@@ -73,7 +73,12 @@ class BackOffice:
         )
 
     def content_token_with_key(
-        self, account: str | None = "account-1", content_id: str = "content-1", *, keys: Mapping[bytes, bytes] = _NO_KEYS, **arguments: Any
+        self,
+        account: str | None = "account-1",
+        content_id: str = "content-1",
+        *,
+        keys: Mapping[bytes, bytes] = _NO_KEYS,
+        **arguments: Any,
     ) -> str:
         """A content token, a comma, and the content key token it refers to, an encrypted JWE.
 
@@ -166,12 +171,16 @@ class BackOffice:
             cookie: registers the device that uses it under this cookie.
             device: good for this device only.
         """
-        made = self._service.right(content_id, kid=kid, expires_in_s=expires_in_s, uses=uses, cookie=cookie, device=device)
+        made = self._service.right(
+            content_id, kid=kid, expires_in_s=expires_in_s, uses=uses, cookie=cookie, device=device
+        )
         return self._service.rights.issue(made)
 
     def rights_token_url(self, content_id: str = "content-1", **arguments: Any) -> str:
         """The licence URL with a token in it; arguments as for ``rights_token``."""
-        return f"{self._service.tenant_url}/hms/fp/rights/?ExpressPlayToken={self.rights_token(content_id, **arguments)}"
+        return (
+            f"{self._service.tenant_url}/hms/fp/rights/?ExpressPlayToken={self.rights_token(content_id, **arguments)}"
+        )
 
     def deny(self, content_id: str, text: str = "not in your package", error: int = 1) -> None:
         """Lets the entitlement server deny a content, with a number and a text for the viewer."""

@@ -80,7 +80,9 @@ def find(
         if token is not None and token.jti is not None and token.signed:
             session = token.jti
             if session in torn and not (entry.route == "teardown" and not _succeeded(torn[session])):
-                report("after-teardown", entry, f"{entry.route} with {token.short} after teardown #{torn[session].number}")
+                report(
+                    "after-teardown", entry, f"{entry.route} with {token.short} after teardown #{torn[session].number}"
+                )
             replies = under_way.get(session, [])
             arrived = [reply for reply in replies if _answered_before(reply, entry)]
             if arrived:

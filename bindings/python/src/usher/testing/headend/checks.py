@@ -169,7 +169,11 @@ class Checks:
         return account if is_named or is_known else None
 
     def _session_control(self, token: TokenPart) -> bool:
-        return token.session_control if token.kind == "content" else self.accounts.rights(self.accounts.account(token)).session_control
+        return (
+            token.session_control
+            if token.kind == "content"
+            else self.accounts.rights(self.accounts.account(token)).session_control
+        )
 
     def open_session(self, token: TokenPart, created_by: CreatedBy) -> Session:
         """Takes a slot for the account of a content or device token.

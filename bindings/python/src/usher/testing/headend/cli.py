@@ -76,7 +76,9 @@ def parser() -> argparse.ArgumentParser:
     )
     rules = made.add_argument_group("sessions")
     rules.add_argument("--limit", type=int, default=2, metavar="N", help="streams at once per account (%(default)s)")
-    rules.add_argument("--period", type=float, default=60.0, metavar="S", help="seconds between keep-alives (%(default)g)")
+    rules.add_argument(
+        "--period", type=float, default=60.0, metavar="S", help="seconds between keep-alives (%(default)g)"
+    )
     rules.add_argument("--grace", type=float, default=2.0, metavar="X", help="a session lives X periods (%(default)g)")
     rules.add_argument(
         "--rotation",
@@ -85,29 +87,49 @@ def parser() -> argparse.ArgumentParser:
         help="which session tokens are taken: only the newest, the previous too, or one for good (%(default)s)",
     )
     rules.add_argument(
-        "--enforced", nargs="+", action="extend", default=[], choices=KEY_SYSTEMS, metavar="KEYSYSTEM",
+        "--enforced",
+        nargs="+",
+        action="extend",
+        default=[],
+        choices=KEY_SYSTEMS,
+        metavar="KEYSYSTEM",
         help=f"enforce sessions by licence renewal for: {', '.join(KEY_SYSTEMS)}",
     )
     rules.add_argument(
         "--clock", choices=["system", "manual"], default="system", help="real time, or moved by /_control/advance"
     )
     rules.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="settings",
         help="any other setting of HeadEndConfig, the value as JSON or text: v2.token_field=session.token; repeat for more",
     )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
-        "--key", type=_key, action="append", default=[], metavar="KID:KEY[:ID]",
+        "--key",
+        type=_key,
+        action="append",
+        default=[],
+        metavar="KID:KEY[:ID]",
         help="a content key, both 32 hex digits, for any content or for the one named; repeat for more",
     )
     content.add_argument("--key-file", type=Path, metavar="PATH", help="keys, one KID:KEY[:ID] a line, # comments")
     content.add_argument(
-        "--media", type=Path, action="append", default=[], metavar="PATH", help="the keys of the contents of a media.json; repeat for more"
+        "--media",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="the keys of the contents of a media.json; repeat for more",
     )
     content.add_argument(
         "--account", action="append", default=[], metavar="NAME", help="print a content token for it; repeat for more"
     )
-    content.add_argument("--content-id", default="content-1", metavar="ID", help="content of those tokens (%(default)s)")
+    content.add_argument(
+        "--content-id", default="content-1", metavar="ID", help="content of those tokens (%(default)s)"
+    )
     return made
 
 
@@ -122,7 +144,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     ending = {signal.SIGTERM, signal.SIGINT}
     try:
         head_end = HeadEnd(_config(options))
-        for kid, key, content_id in [*options.key, *(_read_keys(options.key_file) if options.key_file is not None else [])]:
+        for kid, key, content_id in [
+            *options.key,
+            *(_read_keys(options.key_file) if options.key_file is not None else []),
+        ]:
             head_end.add_key(kid, key, content_id)
         for path in options.media:
             head_end.add_media(path)

@@ -223,7 +223,9 @@ class Fault:
         return cls.reply(status, body=body, processed=processed, label=f"error {code}")
 
     @classmethod
-    def rights_error(cls, number: int, text: str = "by fault script", *, style: ExpressPlayErrors = "html", status: int = 400) -> Fault:
+    def rights_error(
+        cls, number: int, text: str = "by fault script", *, style: ExpressPlayErrors = "html", status: int = 400
+    ) -> Fault:
         """An error of ExpressPlay's, without effect."""
         made = rights.error_reply(number, text, style, status=status)
         return cls(f"rights error {number}", effect=False, edits=(lambda _: made,))

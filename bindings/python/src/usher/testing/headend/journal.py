@@ -274,9 +274,7 @@ class Journal:
         """
 
         def matching() -> list[Entry]:
-            return self.entries(
-                route=route, account=account, session=session, key_system=key_system, answered=answered
-            )
+            return self.entries(route=route, account=account, session=session, key_system=key_system, answered=answered)
 
         def reached() -> bool:
             return what(self) if callable(what) else len(matching()) >= what

@@ -71,7 +71,9 @@ class KeyStore:
         kid = asset.kid if asset.kid is not None else self._newest(asset.content_id or "")
         key = None if kid is None else keys.get(kid, self.get(kid))
         if kid is None or key is None:
-            raise Refusal(Problem.NO_KEY, f"no key for content identifier {identifier[:100].decode('utf-8', 'replace')}")
+            raise Refusal(
+                Problem.NO_KEY, f"no key for content identifier {identifier[:100].decode('utf-8', 'replace')}"
+            )
         belongs = self.content_ids(kid)
         if asset.kid is not None and asset.content_id is not None and belongs and asset.content_id not in belongs:
             raise Refusal(Problem.NO_KEY, f"key id {kid.hex()} is not of content {asset.content_id!r}")

@@ -63,7 +63,9 @@ class V2:
 
     def __post_init__(self) -> None:
         one_of("v2.tenant", self.tenant, Presence)
-        paths = [path.split(".") for path in (self.token_field, self.period_field, self.enforced_field) if path is not None]
+        paths = [
+            path.split(".") for path in (self.token_field, self.period_field, self.enforced_field) if path is not None
+        ]
         for path in paths:
             if not all(path):
                 raise ValueError(f"v2: {'.'.join(path)!r} is not a path of names")

@@ -59,9 +59,14 @@ def _fitting(now: Any, hint: Any, value: Any, name: str) -> Any:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise ValueError(f"{name}: {value!r} is not a JSON array of strings")
         return type(now)(value)
-    kinds = {str if get_origin(kind) is Literal else kind for kind in (get_args(hint) if get_origin(hint) is UnionType else [hint])}
+    kinds = {
+        str if get_origin(kind) is Literal else kind
+        for kind in (get_args(hint) if get_origin(hint) is UnionType else [hint])
+    }
     if float in kinds and type(value) is int:
         value = float(value)
     if type(value) not in kinds:
-        raise ValueError(f"{name}: {value!r} does not fit; wanted: {', '.join(sorted(kind.__name__ for kind in kinds))}")
+        raise ValueError(
+            f"{name}: {value!r} does not fit; wanted: {', '.join(sorted(kind.__name__ for kind in kinds))}"
+        )
     return value

@@ -55,7 +55,11 @@ def error_reply(number: int, text: str, style: ExpressPlayErrors, *, status: int
     if style == "html":
         page = f"<html><head><title>Error {number}</title></head><body><h1>Error {number}</h1><p>{escape(text, quote=False)}</p></body></html>\n"
         return Reply(status, page.encode(), "text/html; charset=utf-8")
-    names = {"json": ("errorCode", "errorMessage"), "json-short": ("code", "message"), "json-error": ("error", "message")}[style]
+    names = {
+        "json": ("errorCode", "errorMessage"),
+        "json-short": ("code", "message"),
+        "json-error": ("error", "message"),
+    }[style]
     return json_reply(dict(zip(names, (number, text), strict=True)), status)
 
 

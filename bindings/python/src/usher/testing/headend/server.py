@@ -96,9 +96,7 @@ class HeadEnd(Addresses, BackOffice):
                 raise RuntimeError("the head-end is started already")
             started = threading.Event()
             failure: list[BaseException] = []
-            thread = threading.Thread(
-                target=self._run, args=(started, failure), name="usher-headend", daemon=True
-            )
+            thread = threading.Thread(target=self._run, args=(started, failure), name="usher-headend", daemon=True)
             thread.start()
             if not started.wait(_START_TIMEOUT_S):
                 raise TimeoutError(f"the head-end has not started within {_START_TIMEOUT_S} s")

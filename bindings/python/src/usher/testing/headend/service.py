@@ -90,7 +90,9 @@ class Service(Checks):
         self.mint = TokenMint(config.hmac_key, config.key_id, config.tenant)
         self.keys = KeyStore(config.keys)
         self.sessions = SessionTable(clock.now_ms, lifetime_ms=config.lifetime_ms, rotation=config.token_rotation)
-        self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture").ljust(config.certificate.size_bytes, b"\0")
+        self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture").ljust(
+            config.certificate.size_bytes, b"\0"
+        )
         self.widevine_certificate = service_certificate(config.tenant)
         self.rights = RightsLedger(clock)
         self.accounts = AccountBook()

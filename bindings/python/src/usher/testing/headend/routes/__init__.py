@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from ..service import Route
 from . import certificates, expressplay, fps, licenses, operator, sees, ssm
 
-ALL: tuple[Route, ...] = (*ssm.ROUTES, *operator.ROUTES, *certificates.ROUTES, *licenses.ROUTES, *fps.ROUTES, *expressplay.ROUTES, *sees.ROUTES)
+ALL: tuple[Route, ...] = (
+    *ssm.ROUTES,
+    *operator.ROUTES,
+    *certificates.ROUTES,
+    *licenses.ROUTES,
+    *fps.ROUTES,
+    *expressplay.ROUTES,
+    *sees.ROUTES,
+)
 """Every route served."""
 
 

@@ -43,7 +43,13 @@ def _request(body: bytes) -> dict[str, Any]:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise Refusal(Problem.BAD_BODY, "the entitlement request is not JSON") from error
-    kinds: dict[str, type] = {"messageID": str, "version": int, "requestType": int, "contentID": str, "customerCookie": str}
+    kinds: dict[str, type] = {
+        "messageID": str,
+        "version": int,
+        "requestType": int,
+        "contentID": str,
+        "customerCookie": str,
+    }
     if not isinstance(value, dict):
         raise Refusal(Problem.BAD_BODY, "the entitlement request is no object")
     for name, kind in kinds.items():

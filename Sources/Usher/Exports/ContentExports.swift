@@ -1,0 +1,127 @@
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_read_pssh`; contract in `include/usher/content.h`.
+@_cdecl("usher_read_pssh") @implementation
+public func usher_read_pssh(
+  _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
+  _ out_count: UnsafeMutablePointer<Int>!
+) -> Int32 {
+  tell(bytes, size, fn, user_data, out_count) { input in
+    let boxes = PSSH.all(in: input)
+    return (boxes.isEmpty ? PSSH.all(inBase64: input) : boxes).map { Protection($0) }
+  }
+}
+
+/// Implements `usher_read_tenc`; contract in `include/usher/content.h`.
+@_cdecl("usher_read_tenc") @implementation
+public func usher_read_tenc(
+  _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
+  _ out_count: UnsafeMutablePointer<Int>!
+) -> Int32 {
+  tell(bytes, size, fn, user_data, out_count) { input in TrackEncryption.all(in: input).map { Protection($0) } }
+}
+
+/// Implements `usher_read_hls_keys`; contract in `include/usher/content.h`.
+@_cdecl("usher_read_hls_keys") @implementation
+public func usher_read_hls_keys(
+  _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
+  _ out_count: UnsafeMutablePointer<Int>!
+) -> Int32 {
+  tell(bytes, size, fn, user_data, out_count) { input in ((try? HLSKey.all(in: input)) ?? []).map { Protection($0) } }
+}
+
+/// Implements `usher_read_dash_protection`; contract in `include/usher/content.h`.
+@_cdecl("usher_read_dash_protection") @implementation
+public func usher_read_dash_protection(
+  _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
+  _ out_count: UnsafeMutablePointer<Int>!
+) -> Int32 {
+  tell(bytes, size, fn, user_data, out_count) { input in
+    ((try? ContentProtection.all(in: input)) ?? []).map { Protection($0) }
+  }
+}
+
+/// Reads up to 1 MiB and tells the host each thing found.
+private func tell(
+  _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ fn: usher_protection_fn?, _ user: UnsafeMutableRawPointer?,
+  _ count: UnsafeMutablePointer<Int>?,
+  _ read: (UnsafeBufferPointer<UInt8>) -> [Protection]
+) -> Int32 {
+  count?.pointee = 0
+  return report { () throws(UsherError) in
+    guard let bytes, size >= 0, size <= 1 << 20, let fn else { throw UsherError(.invalidArgument) }
+    let found = read(UnsafeBufferPointer(start: bytes, count: size))
+    count?.pointee = found.count
+    for protection in found { protection.tell(fn, user) }
+  }
+}
+
+/// Implements `usher_content_id`; contract in `include/usher/content.h`.
+@_cdecl("usher_content_id") @implementation
+public func usher_content_id(
+  _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ rule: Int32, _ buffer: UnsafeMutablePointer<UInt8>!,
+  _ size: UnsafeMutablePointer<Int>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let text = try neededIdentifier(url, url_size)
+    let found: [UInt8]?
+    if rule == USHER_CONTENT_ID_SSP {
+      found = sspContentID(text)
+    } else {
+      let chosen = try contentIDRule(rule)
+      found = text.withUnsafeBufferPointer { url -> [UInt8]? in try? chosen.bytes(of: url) }
+    }
+    guard let found, !found.isEmpty else { throw UsherError(.invalidArgument) }
+    try copy(found, buffer, size)
+  }
+}
+
+func contentIDRule(_ rule: Int32) throws(UsherError) -> ContentIdentifier {
+  switch rule {
+  case USHER_CONTENT_ID_DECODED_JSON: return .decodedJSON
+  case USHER_CONTENT_ID_DECODED_BASE64: return .decodedBase64
+  case USHER_CONTENT_ID_HOST: return .hostOnly
+  case USHER_CONTENT_ID_AFTER_SCHEME: return .everythingAfterScheme
+  case USHER_CONTENT_ID_AFTER_SEMICOLON: return .afterLastSemicolon
+  case USHER_CONTENT_ID_WHOLE_URL: return .wholeURL
+  default: throw UsherError(.invalidArgument)
+  }
+}
+
+/// Implements `usher_rewrite_hls_keys`; contract in `include/usher/content.h`.
+@_cdecl("usher_rewrite_hls_keys") @implementation
+public func usher_rewrite_hls_keys(
+  _ playlist: UnsafePointer<UInt8>!, _ playlist_size: Int, _ scheme: UnsafePointer<CChar>!,
+  _ uri_prefix: UnsafePointer<CChar>!,
+  _ buffer: UnsafeMutablePointer<UInt8>!, _ size: UnsafeMutablePointer<Int>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    guard let playlist, playlist_size > 0, playlist_size <= 1 << 20, let prefix = try bytes(uri_prefix, most: 8192)
+    else { throw UsherError(.invalidArgument) }
+    let scheme = try schemeName(scheme) ?? AssetID.fairPlayScheme
+    var numbers: [[UInt8]: Int] = [:]
+    let made = try? HLSRewrite.rewrite(UnsafeBufferPointer(start: playlist, count: playlist_size), scheme: scheme) {
+      key in
+      let number = numbers[key.uri] ?? numbers.count
+      numbers[key.uri] = number
+      return prefix + digits(number)
+    }
+    guard let made else { throw UsherError(.invalidArgument) }
+    try copy(made, buffer, size)
+  }
+}
+
+private func digits(_ number: Int) -> [UInt8] { Array(String(number).utf8) }
+
+/// Into the host's buffer, or how large it must be.
+private func copy(
+  _ bytes: [UInt8], _ buffer: UnsafeMutablePointer<UInt8>?, _ size: UnsafeMutablePointer<Int>?
+) throws(UsherError) {
+  guard let size else { throw UsherError(.invalidArgument) }
+  let room = size.pointee
+  size.pointee = bytes.count
+  guard let buffer, room >= bytes.count else { throw UsherError(.tooLarge) }
+  for index in 0..<bytes.count { buffer[index] = bytes[index] }
+}

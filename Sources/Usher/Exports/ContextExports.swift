@@ -1,0 +1,168 @@
+internal import CPlatform
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_context_new`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_new") @implementation
+public func usher_context_new(
+  _ options: UnsafePointer<usher_context_options>!, _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report(owing: options?.pointee.log_destroy, options?.pointee.log_user_data) { () throws(UsherError) in
+    let destroy = try logDestroy(options)
+    let engine: Engine
+    do throws(UsherError) {
+      guard out != nil else { throw UsherError(.invalidArgument) }
+      engine = try startedEngine(options)
+    } catch {
+      destroy?()
+      throw error
+    }
+    let logReference = HostReference(executor: engine.executor, lane: 0, destroy: destroy)
+    logReference.accept()
+    if let options, let log = options.pointee.log {
+      let user = options.pointee.log_user_data
+      engine.setLog { level, line in
+        _ = logReference
+        line.withCString { log(level.rawValue, $0, user) }
+      }
+    }
+    let context = ContextObject(engine: engine, allowsInsecureHTTP: options?.pointee.allow_insecure_http == 1)
+    out?.pointee = OpaquePointer(bitPattern: handles.give(context))
+  }
+}
+
+private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
+  guardAgainstFork()
+  guard ensureCurl() else { throw UsherError(.system) }
+  let chosen = try contextOptions(options)
+  guard let engine = Engine(options: chosen), engine.start() else { throw UsherError(.system) }
+  return engine
+}
+
+/// Implements `usher_context_close`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_close") @implementation
+public func usher_context_close(
+  _ context: OpaquePointer!, _ timeout_ms: UInt32, _ out_open: UnsafeMutablePointer<UInt32>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    object.beginClosing()
+    try refuseToWait(object.engine)
+    let open = object.engine.close(within: milliseconds(timeout_ms, default: closeTimeout))
+    out_open?.pointee = UInt32(clamping: open)
+    if open > 0 { throw UsherError(.timeout) }
+    object.engine.letCallbacksTell()
+  }
+}
+
+/// Implements `usher_context_free`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_free") @implementation
+public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in
+    guard let object = try release(context, as: ContextObject.self) else { return }
+    object.endHandles()
+    object.beginClosing()
+    guard isCallbackThread() else { return finish(object.engine) }
+    if let pump = object.engine.pump {
+      let engine = object.engine
+      // In another context's callback nothing of this one is in the way.
+      if !pump.afterThisPump({ finish(engine) }) { finish(engine) }
+      return
+    }
+    let engine = Unmanaged.passRetained(object.engine)
+    guard up_thread_start(finishInBackground, engine.toOpaque(), 1, nil) == 0 else {
+      engine.release()
+      throw UsherError(.system)
+    }
+  }
+}
+
+/// A reply and a teardown at their default caps.
+private let closeTimeout: Milliseconds = 6000
+
+private func finish(_ engine: Engine) {
+  engine.finishClosing(within: closeTimeout)
+  engine.stop()
+}
+
+private func finishInBackground(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let argument { finish(Unmanaged<Engine>.fromOpaque(argument).takeRetainedValue()) }
+  return nil
+}
+
+/// Implements `usher_context_add_observer`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_add_observer") @implementation
+public func usher_context_add_observer(
+  _ context: OpaquePointer!, _ fn: usher_event_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!,
+  _ out_id: UnsafeMutablePointer<UInt64>!
+) -> Int32 {
+  report(owing: destroy, user_data) { () throws(UsherError) in
+    let object = try ownedContext(context, user_data, destroy)
+    let reference = hostReference(object.engine, user_data, destroy)
+    guard let fn else { throw UsherError(.invalidArgument) }
+    try object.refuseIfClosing()
+    reference.accept()
+    let id = object.newID()
+    object.addObserverID(id)
+    let user = user_data
+    object.engine.addObserver(id) { event in
+      _ = reference
+      withEvent(event) { fn($0, user) }
+    }
+    out_id?.pointee = id
+  }
+}
+
+/// Implements `usher_context_remove_observer`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_remove_observer") @implementation
+public func usher_context_remove_observer(_ context: OpaquePointer!, _ id: UInt64) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard object.removeObserverID(id) else { throw UsherError(.invalidArgument) }
+    object.engine.removeObserver(id)
+  }
+}
+
+/// Implements `usher_context_set_delegate`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_set_delegate") @implementation
+public func usher_context_set_delegate(_ context: OpaquePointer!, _ delegate: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard let delegate else {
+      object.delegate = nil
+      return
+    }
+    let chosen = try borrow(delegate, as: DelegateObject.self)
+    guard chosen.context === object else { throw UsherError(.invalidArgument) }
+    object.delegate = chosen.delegate
+  }
+}
+
+/// Implements `usher_context_pump`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_pump") @implementation
+public func usher_context_pump(_ context: OpaquePointer!, _ out_ran: UnsafeMutablePointer<UInt32>!) -> Int32 {
+  out_ran?.pointee = 0
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard let pump = object.engine.pump else { throw UsherError(.state) }
+    switch pump.pump() {
+    case .ran(let count): out_ran?.pointee = UInt32(clamping: count)
+    case .busy: throw UsherError(.state)
+    case .reentered: throw UsherError(.wouldDeadlock)
+    }
+  }
+}
+
+/// Implements `usher_context_pump_fd`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_pump_fd") @implementation
+public func usher_context_pump_fd(_ context: OpaquePointer!, _ out_fd: UnsafeMutablePointer<Int32>!) -> Int32 {
+  out_fd?.pointee = -1
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard let out_fd else { throw UsherError(.invalidArgument) }
+    guard let pump = object.engine.pump else { throw UsherError(.state) }
+    out_fd.pointee = pump.fileDescriptor
+  }
+}

@@ -1,0 +1,141 @@
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_customer_delegate_new`; contract in `include/usher/customer.h`.
+@_cdecl("usher_customer_delegate_new") @implementation
+public func usher_customer_delegate_new(
+  _ context: OpaquePointer!, _ options: UnsafePointer<usher_customer_options>!,
+  _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
+    let given = try Usher.options(options)
+    let object = try ownedContext(context, given.user_data, given.destroy)
+    let reference = hostReference(object.engine, given.user_data, given.destroy)
+    let callbacks = try customerCallbacks(given, reference)
+    let certificate =
+      given.certificate == nil && given.certificate_size == 0
+      ? nil : try payload(given.certificate, given.certificate_size)
+    let delegate = LicenseDelegate(
+      policy: try customerPolicy(given), isSync: false,
+      endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil), isRaw: false,
+      setupBody: [], keepAliveBody: [], tokenHeader: [], extraHeaders: [], customer: callbacks, certificate: certificate
+    )
+    try give(delegate, object, out)
+    reference.accept()
+  }
+}
+
+private func customerPolicy(_ given: usher_customer_options) throws(UsherError) -> SSPPolicy {
+  var policy = SSPPolicy()
+  policy.opening = .customer
+  policy.needsToken = false
+  policy.resetup = .never
+  policy.periodMax = 1_000_000_000_000
+  // Its contract: called once.
+  policy.teardownRetries = 0
+  policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
+  policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)
+  policy.keepAliveTimeout = given.heartbeat_timeout_ms == 0 ? nil : Milliseconds(given.heartbeat_timeout_ms)
+  policy.jitter = choice(given.jitter_permille, default: policy.jitter) ?? 0
+  policy.retry = choice(given.retry_permille, default: policy.retry) ?? 0
+  guard policy.jitter <= 500, policy.retry <= 1000 else { throw UsherError(.invalidArgument) }
+  policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
+  policy.suspend = try suspendRule(given.suspend)
+  return policy
+}
+
+private func customerCallbacks(
+  _ given: usher_customer_options, _ reference: HostReference
+) throws(UsherError) -> CustomerCallbacks {
+  guard let license = given.license else { throw UsherError(.invalidArgument) }
+  let user = given.user_data
+  var callbacks = CustomerCallbacks { ask, question, host in
+    _ = reference
+    var request = usher_customer_request()
+    request.struct_size = MemoryLayout<usher_customer_request>.size
+    request.completion = ask.number
+    request.playback = OpaquePointer(bitPattern: host.handle)
+    request.tag = host.tag
+    request.key_system = UnsafeRawPointer(question.keySystem.identifier.utf8Start).assumingMemoryBound(to: CChar.self)
+    request.type = question.isRenewal ? USHER_LICENSE_RENEWAL : USHER_LICENSE_REQUEST
+    withBytes(question.assetID) { assetID in
+      request.asset_id = assetID.baseAddress
+      request.asset_id_size = assetID.count
+      question.payload.withBytes { payload in
+        request.payload = payload.baseAddress
+        request.payload_size = payload.count
+        license(&request, user)
+      }
+    }
+  }
+  callbacks.heartbeat = customerCall(given.heartbeat, user, reference)
+  callbacks.teardown = customerCall(given.teardown, user, reference)
+  callbacks.licenseTimeout = milliseconds(given.license_timeout_ms, default: 10_000)
+  return callbacks
+}
+
+private func customerCall(
+  _ fn: usher_customer_call_fn?, _ user: UnsafeMutableRawPointer?, _ reference: HostReference
+) -> ((Ask, HostPlayback) -> Void)? {
+  guard let fn else { return nil }
+  return { ask, host in
+    _ = reference
+    fn(ask.number, OpaquePointer(bitPattern: host.handle), host.tag, user)
+  }
+}
+
+/// Implements `usher_complete_license`; contract in `include/usher/customer.h`.
+@_cdecl("usher_complete_license") @implementation
+public func usher_complete_license(
+  _ completion: usher_completion, _ license: UnsafePointer<usher_customer_license>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard ask.kind == .customerLicense else { throw UsherError(.invalidCompletion) }
+    let reply: AskReply = license == nil ? .none : try customerReply(try options(license))
+    guard ask.reply(reply) else { throw UsherError(.invalidCompletion) }
+  }
+}
+
+private func customerReply(_ given: usher_customer_license) throws(UsherError) -> AskReply {
+  guard given.license != nil || given.license_size != 0 else {
+    let said = try bytes(given.message, most: 1000) ?? []
+    let message = said.withUnsafeBufferPointer { sanitised($0, hiding: []) }
+    let status: Status = given.service_code != 0 ? .refused : (given.http_status > 0 ? .http : .callback)
+    return .failed(
+      WireFailure(
+        status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code,
+        message: message))
+  }
+  guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw UsherError(.invalidArgument) }
+  guard given.renew_type == 0 || given.renew_type == USHER_RENEW_ENFORCED || given.renew_type == USHER_RENEW_HEARTBEAT
+  else {
+    throw UsherError(.invalidArgument)
+  }
+  let data = try payload(given.license, given.license_size)
+  return .license(
+    CustomerLicense(data: data, period: given.heartbeat_s, isEnforced: given.renew_type != USHER_RENEW_HEARTBEAT))
+}
+
+/// Implements `usher_complete_call`; contract in `include/usher/customer.h`.
+@_cdecl("usher_complete_call") @implementation
+public func usher_complete_call(_ completion: usher_completion, _ status: Int32) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard ask.kind == .customerCall else { throw UsherError(.invalidCompletion) }
+    guard let status = Status(rawValue: status) else { throw UsherError(.invalidArgument) }
+    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerFailure(status))) else {
+      throw UsherError(.invalidCompletion)
+    }
+  }
+}
+
+/// An end of the session is final; anything else is worth another try.
+private func customerFailure(_ status: Status) -> WireFailure {
+  switch status {
+  case .session, .refused, .limit: return WireFailure(status)
+  default: return WireFailure(.callback, message: status.message)
+  }
+}

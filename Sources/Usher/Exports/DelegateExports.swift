@@ -1,0 +1,125 @@
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_ssp_delegate_new`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_ssp_delegate_new") @implementation
+public func usher_ssp_delegate_new(
+  _ context: OpaquePointer!, _ options: UnsafePointer<usher_ssp_options>!, _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    try give(try sspDelegate(options, insecure: object.allowsInsecureHTTP), object, out)
+  }
+}
+
+/// Implements `usher_ssp_v2_delegate_new`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_ssp_v2_delegate_new") @implementation
+public func usher_ssp_v2_delegate_new(
+  _ context: OpaquePointer!, _ options: UnsafePointer<usher_ssp_v2_options>!,
+  _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    try give(try sspV2Delegate(options, insecure: object.allowsInsecureHTTP), object, out)
+  }
+}
+
+/// Implements `usher_default_delegate_new`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_default_delegate_new") @implementation
+public func usher_default_delegate_new(
+  _ context: OpaquePointer!, _ options: UnsafePointer<usher_default_options>!,
+  _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    try give(try defaultDelegate(options, insecure: object.allowsInsecureHTTP, needsURL: true), object, out)
+  }
+}
+
+/// The handle of a new delegate.
+func give(
+  _ delegate: LicenseDelegate, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) throws(UsherError) {
+  guard let out else { throw UsherError(.invalidArgument) }
+  try context.refuseIfClosing()
+  out.pointee = OpaquePointer(bitPattern: try context.give(DelegateObject(context: context, delegate: delegate)))
+}
+
+/// Implements `usher_delegate_set_http_header`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_delegate_set_http_header") @implementation
+public func usher_delegate_set_http_header(
+  _ delegate: OpaquePointer!, _ name: UnsafePointer<CChar>!, _ value: UnsafePointer<CChar>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(delegate, as: DelegateObject.self)
+    guard name != nil else { throw UsherError(.invalidArgument) }
+    let name = try headerName(name)
+    let line = try headerValue(value).map { value in
+      Secret(count: name.count + 2 + value.count + 1) { target in
+        for index in 0..<name.count { target[index] = name[index] }
+        target[name.count] = 0x3A
+        target[name.count + 1] = 0x20
+        value.withBytes { for index in 0..<$0.count { target[name.count + 2 + index] = $0[index] } }
+      }
+    }
+    object.context.engine.setLicenseHeader(object.delegate, name: name, line: line)
+  }
+}
+
+/// Implements `usher_delegate_set_token_callback`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_delegate_set_token_callback") @implementation
+public func usher_delegate_set_token_callback(
+  _ delegate: OpaquePointer!, _ fn: usher_token_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
+) -> Int32 {
+  report(owing: destroy, user_data) { () throws(UsherError) in
+    let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
+    let engine = object.context.engine
+    let reference = hostReference(engine, user_data, destroy)
+    guard let fn else {
+      reference.accept()
+      return engine.setTokenCallback(object.delegate, nil)
+    }
+    reference.accept()
+    let user = user_data
+    engine.setTokenCallback(object.delegate) { ask, host in
+      _ = reference
+      fn(ask.number, OpaquePointer(bitPattern: host.handle), host.tag, user)
+    }
+  }
+}
+
+/// Implements `usher_delegate_free`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_delegate_free") @implementation
+public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in
+    guard let object = try release(delegate, as: DelegateObject.self) else { return }
+  }
+}
+
+/// Implements `usher_complete_token`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_complete_token") @implementation
+public func usher_complete_token(_ completion: usher_completion, _ text: UnsafePointer<CChar>!) -> Int32 {
+  report { () throws(UsherError) in try answer(completion, .token, with: token(text)) }
+}
+
+/// Implements `usher_complete_payload`; contract in `include/usher/player.h`.
+@_cdecl("usher_complete_payload") @implementation
+public func usher_complete_payload(_ completion: usher_completion, _ bytes: UnsafePointer<UInt8>!, _ size: Int) -> Int32
+{
+  report { () throws(UsherError) in try answer(completion, .payload, with: bytes == nil ? nil : payload(bytes, size)) }
+}
+
+private func answer(_ completion: usher_completion, _ kind: Ask.Kind, with value: Secret?) throws(UsherError) {
+  let ask = try question(completion)
+  guard ask.kind == kind, ask.answer(value) else { throw UsherError(.invalidCompletion) }
+}
+
+/// The question of a completion id.
+func question(_ completion: usher_completion) throws(UsherError) -> Ask {
+  guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
+  return object.ask
+}

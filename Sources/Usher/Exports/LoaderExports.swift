@@ -1,0 +1,208 @@
+internal import CPlatform
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_context_add_loader`; contract in `include/usher/loader.h`.
+@_cdecl("usher_context_add_loader") @implementation
+public func usher_context_add_loader(
+  _ context: OpaquePointer!, _ options: UnsafePointer<usher_loader_options>!,
+  _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
+    let given = try Usher.options(options)
+    let object = try ownedContext(context, given.user_data, given.destroy)
+    let reference = hostReference(object.engine, given.user_data, given.destroy)
+    guard let out else { throw UsherError(.invalidArgument) }
+    let loader = try resourceLoader(given, insecure: object.allowsInsecureHTTP, reference)
+    try object.refuseIfClosing()
+    let handle = try object.give(LoaderObject(context: object, loader: loader))
+    reference.accept()
+    object.register(loader)
+    out.pointee = OpaquePointer(bitPattern: handle)
+  }
+}
+
+/// Implements `usher_loader_free`; contract in `include/usher/loader.h`.
+@_cdecl("usher_loader_free") @implementation
+public func usher_loader_free(_ loader: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in
+    guard let object = try release(loader, as: LoaderObject.self) else { return }
+    object.context.unregister(object.loader)
+  }
+}
+
+/// Implements `usher_playback_load_resource`; contract in `include/usher/loader.h`.
+@_cdecl("usher_playback_load_resource") @implementation
+public func usher_playback_load_resource(
+  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32,
+  _ fn: usher_license_fn!,
+  _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!, _ out_id: UnsafeMutablePointer<UInt64>!
+) -> Int32 {
+  out_id?.pointee = 0
+  return report(owing: destroy, user_data) { () throws(UsherError) in
+    let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
+    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
+    guard let fn else { throw UsherError(.invalidArgument) }
+    let (text, loader) = try loading(object, url, url_size)
+    reference.accept()
+    let id = object.context.newID()
+    out_id?.pointee = id
+    object.engine.load(
+      object.id, id, loader, url: text, timeout: choice(timeout_ms, default: 20_000).map { Milliseconds($0) },
+      isBlocking: false,
+      complete: completion(playback, object.tag, fn, user_data, reference))
+  }
+}
+
+/// Implements `usher_playback_get_resource`; contract in `include/usher/loader.h`.
+@_cdecl("usher_playback_get_resource") @implementation
+public func usher_playback_get_resource(
+  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32,
+  _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    let (text, loader) = try loading(object, url, url_size)
+    try refuseToWait(object.engine)
+    let wait = Wait<Answer>()
+    object.engine.load(
+      object.id, object.context.newID(), loader, url: text,
+      timeout: choice(timeout_ms, default: 20_000).map { Milliseconds($0) }, isBlocking: true,
+      complete: { wait.end($0) })
+    try handOut(wait.wait(), object.context, out)
+  }
+}
+
+/// Implements `usher_playback_cancel_load`; contract in `include/usher/loader.h`.
+@_cdecl("usher_playback_cancel_load") @implementation
+public func usher_playback_cancel_load(_ playback: OpaquePointer!, _ id: UInt64) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(playback, as: PlaybackObject.self)
+    guard object.engine.cancelLoad(object.id, id) else { throw UsherError(.state) }
+  }
+}
+
+/// The URL, and the loader registered for its scheme.
+private func loading(
+  _ object: PlaybackObject, _ url: UnsafePointer<UInt8>?, _ count: Int
+) throws(UsherError) -> ([UInt8], ResourceLoader) {
+  let text = try neededIdentifier(url, count)
+  guard let loader = object.context.loader(for: text) else { throw UsherError(.declined) }
+  guard loader.names(text) != nil else { throw UsherError(.invalidArgument) }
+  if object.shared.isEnded { throw UsherError(.closed) }
+  return (text, loader)
+}
+
+private func resourceLoader(
+  _ given: usher_loader_options, insecure: Bool, _ reference: HostReference
+) throws(UsherError) -> ResourceLoader {
+  guard let spc = given.spc else { throw UsherError(.invalidArgument) }
+  let options = try loaderOptions(given, insecure)
+  let user = given.user_data
+  var certificateURL: Endpoint?
+  if let url = try url(given.certificate_url) { certificateURL = try endpoint(url, insecure) }
+  return ResourceLoader(options, certificate: try certificate(given), certificateURL: certificateURL) {
+    ask, question, host in
+    _ = reference
+    var request = usher_spc_request()
+    request.struct_size = MemoryLayout<usher_spc_request>.size
+    request.completion = ask.number
+    request.playback = OpaquePointer(bitPattern: host.handle)
+    request.tag = host.tag
+    withBytes(question.contentIdentifier) { identifier in
+      request.content_id = identifier.baseAddress
+      request.content_id_size = identifier.count
+      withBytes(question.url) { url in
+        request.url = url.baseAddress
+        request.url_size = url.count
+        withBytes(question.certificate) { certificate in
+          request.certificate = certificate?.baseAddress
+          request.certificate_size = certificate?.count ?? 0
+          spc(&request, user)
+        }
+      }
+    }
+  }
+}
+
+private func loaderOptions(_ given: usher_loader_options, _ insecure: Bool) throws(UsherError) -> ResourceLoader.Options
+{
+  var options = ResourceLoader.Options()
+  if let scheme = try schemeName(given.scheme) { options.scheme = scheme }
+  switch given.route {
+  case USHER_ROUTE_KEY_SERVER: options.route = .keyServer
+  case USHER_ROUTE_ENTITLEMENT: options.route = .entitlement
+  case USHER_ROUTE_TOKEN_URL: options.route = .tokenURL
+  default: throw UsherError(.invalidArgument)
+  }
+  options.rule = given.content_id_rule == USHER_CONTENT_ID_SSP ? nil : try contentIDRule(given.content_id_rule)
+  if let url = try url(given.license_url) { options.keyServer = try endpoint(url, insecure) }
+  if let url = try url(given.entitlement_url) { options.entitlementServer = try endpoint(url, insecure) }
+  for pattern in (try bytes(given.allowed_hosts) ?? []).split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A }
+  ) {
+    guard pattern.withUnsafeBufferPointer({ options.allowed.add($0) }) else { throw UsherError(.invalidArgument) }
+  }
+  if let target = try bytes(given.derived_scheme, most: 8) {
+    guard target == TokenURL.https || target == Array("http".utf8) else { throw UsherError(.invalidArgument) }
+    options.target = target
+  }
+  options.headers = try headerLines(given.extra_headers)
+  try readFormats(given, &options)
+  let cookie = try bytes(given.customer_cookie, most: SEESRequest.mostCookieBytes) ?? []
+  guard cookie.withUnsafeBufferPointer(UTF8Text.isValid), given.device_binding != 1 || !cookie.isEmpty else {
+    throw UsherError(.invalidArgument)
+  }
+  options.cookie = cookie
+  if given.device_binding == 1 { options.binding = SEESBinding(cookie: cookie) }
+  options.spcTimeout = milliseconds(given.spc_timeout_ms, default: options.spcTimeout)
+  return options
+}
+
+private func readFormats(_ given: usher_loader_options, _ options: inout ResourceLoader.Options) throws(UsherError) {
+  guard let encoding = FPSRequestFormat.Encoding(rawValue: UInt8(clamping: given.request_format)),
+    let coding = FPSRequestFormat.URLEncoding(rawValue: UInt8(clamping: given.spc_urlencode)),
+    let response = responseEncoding(given.response_format)
+  else { throw UsherError(.invalidArgument) }
+  options.request.encoding = encoding
+  options.request.urlEncoding = coding
+  options.response.encoding = response
+  if let name = try fieldName(given.spc_field) { options.request.name = name }
+  if let text = try bytes(given.response_path, most: 1024) {
+    guard let path = FPSResponseFormat.keyPath(text) else { throw UsherError(.invalidArgument) }
+    options.response.keyPath = path
+  }
+  options.contentField = try fieldName(given.content_id_field)
+}
+
+private func responseEncoding(_ value: Int32) -> FPSResponseFormat.Encoding? {
+  switch value {
+  case USHER_FPS_RESPONSE_AUTO: return .auto
+  case USHER_FPS_RESPONSE_RAW: return .raw
+  case USHER_FPS_RESPONSE_BASE64: return .base64
+  case USHER_FPS_RESPONSE_ELEMENT: return .element
+  case USHER_FPS_RESPONSE_JSON: return .json
+  default: return nil
+  }
+}
+
+private func fieldName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
+  guard let name = try bytes(text, most: 256) else { return nil }
+  guard !name.isEmpty, name.withUnsafeBufferPointer(UTF8Text.isValid) else { throw UsherError(.invalidArgument) }
+  return name
+}
+
+/// Bytes or a file, not both.
+private func certificate(_ given: usher_loader_options) throws(UsherError) -> Secret? {
+  guard given.certificate_file != nil else {
+    return given.certificate == nil && given.certificate_size == 0
+      ? nil : try payload(given.certificate, given.certificate_size)
+  }
+  guard given.certificate == nil, let path = given.certificate_file else { throw UsherError(.invalidArgument) }
+  var buffer = [UInt8](repeating: 0, count: (1 << 20) + 1)
+  let count = buffer.withUnsafeMutableBytes { up_read_file(path, $0.baseAddress, $0.count) }
+  guard count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
+  return Secret(Array(buffer[..<count]))
+}

@@ -1,0 +1,111 @@
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// Implements `usher_player_new`; contract in `include/usher/player.h`.
+@_cdecl("usher_player_new") @implementation
+public func usher_player_new(_ context: OpaquePointer!, _ out: UnsafeMutablePointer<OpaquePointer?>!) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    let object = try borrow(context, as: ContextObject.self)
+    guard let out else { throw UsherError(.invalidArgument) }
+    try object.refuseIfClosing()
+    let player = PlayerObject(context: object, id: object.newID())
+    object.engine.addPlayer(player.id)
+    out.pointee = OpaquePointer(bitPattern: try object.give(player))
+  }
+}
+
+/// Implements `usher_player_play`; contract in `include/usher/player.h`.
+@_cdecl("usher_player_play") @implementation
+public func usher_player_play(
+  _ player: OpaquePointer!, _ options: UnsafePointer<usher_playback_options>!,
+  _ out: UnsafeMutablePointer<OpaquePointer?>!
+) -> Int32 {
+  out?.pointee = nil
+  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
+    let given = try Usher.options(options)
+    let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
+    let context = screen.context
+    let id = context.newID()
+    let reference = hostReference(context.engine, lane: id, given.user_data, given.destroy)
+    guard let out else { throw UsherError(.invalidArgument) }
+    try context.refuseIfClosing()
+    let delegate = try chosenDelegate(given.delegate, context)
+    if delegate.isSync { try refuseToWait(context.engine) }
+    var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token))
+    item.contentID = try identifier(given.content_id, given.content_id_size)
+    guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
+    item.isClear = given.clear == 1
+    let playback = PlaybackObject(
+      context: context, id: id, delegate: delegate, shared: PlaybackShared(), tag: given.tag)
+    let handle = try context.give(playback)
+    reference.accept()
+    let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
+    context.engine.play(
+      playback.id, on: screen.id, host: host, item: item, shared: playback.shared,
+      callbacks: callbacks(given, reference))
+    if delegate.isSync { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout) }
+    out.pointee = OpaquePointer(bitPattern: handle)
+  }
+}
+
+private func chosenDelegate(_ handle: OpaquePointer?, _ context: ContextObject) throws(UsherError) -> LicenseDelegate {
+  if let handle {
+    let named = try borrow(handle, as: DelegateObject.self)
+    guard named.context === context else { throw UsherError(.invalidArgument) }
+    return named.delegate
+  }
+  guard let standard = context.delegate ?? context.loadersOnly() else { throw UsherError(.noDelegate) }
+  return standard
+}
+
+private func callbacks(_ given: usher_playback_options, _ reference: HostReference) -> PlaybackCallbacks {
+  var result = PlaybackCallbacks()
+  let user = given.user_data
+  if given.destroy != nil { result.keepsAlive = reference }
+  if let fn = given.payload {
+    result.payload = { ask, keySystem, host in
+      keySystem.identifier.withUTF8Buffer { text in
+        // Static text of the library is NUL-terminated.
+        text.baseAddress?.withMemoryRebound(to: CChar.self, capacity: text.count + 1) {
+          fn(ask.number, OpaquePointer(bitPattern: host.handle), $0, host.tag, user)
+        }
+      }
+    }
+  }
+  if let fn = given.renewed {
+    result.renewed = { answer, host in
+      withResponse(answer) { fn(OpaquePointer(bitPattern: host.handle), $0, host.tag, user) }
+    }
+  }
+  return result
+}
+
+/// Implements `usher_player_stop`; contract in `include/usher/player.h`.
+@_cdecl("usher_player_stop") @implementation
+public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 {
+  report { () throws(UsherError) in
+    let object = try borrow(player, as: PlayerObject.self)
+    object.context.engine.stopPlayer(object.id, try ending(mode))
+  }
+}
+
+/// Implements `usher_player_free`; contract in `include/usher/player.h`.
+@_cdecl("usher_player_free") @implementation
+public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in
+    guard let object = try release(player, as: PlayerObject.self) else { return }
+    object.context.engine.removePlayer(object.id)
+  }
+}
+
+/// nil: what the delegate does by itself.
+func ending(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
+  switch mode {
+  case USHER_CLOSE_DEFAULT: return nil
+  case USHER_CLOSE_TEARDOWN: return .teardown
+  case USHER_CLOSE_LEAVE: return .leave
+  default: throw UsherError(.invalidArgument)
+  }
+}

@@ -1,0 +1,133 @@
+internal import CPlatform
+internal import CUsher
+internal import Synchronization
+internal import UsherCore
+internal import UsherEngine
+
+/// What a handle stands for.
+class HandleObject {
+  /// Whether its handle goes stale with that context.
+  func ends(with context: ContextObject) -> Bool { false }
+}
+
+/// Every handle of the process: an index and a generation, so that a stale one is told from a live one and none is ever dereferenced.
+final class HandleTable {
+  private struct Slot {
+    var generation: UInt32
+    var object: HandleObject?
+  }
+  private let monitor = Monitor()
+  private var slots: [Slot] = []
+  private var free: [UInt32] = []
+
+  /// A new handle; never 0.
+  func give(_ object: HandleObject) -> UInt {
+    monitor.locked {
+      if let index = free.popLast() {
+        slots[Int(index)].object = object
+        return handle(index)
+      }
+      slots.append(Slot(generation: 1, object: object))
+      return handle(UInt32(slots.count - 1))
+    }
+  }
+
+  func find(_ handle: UInt) -> HandleObject? {
+    monitor.locked { slot(handle).flatMap { slots[$0].object } }
+  }
+
+  /// Takes it out; the handle is stale from now on.
+  func release(_ handle: UInt) -> HandleObject? {
+    monitor.locked {
+      guard let index = slot(handle), let object = slots[index].object else { return nil }
+      clear(index)
+      return object
+    }
+  }
+
+  /// Takes out all that end with a context.
+  func releaseAll(with context: ContextObject) {
+    let ended = monitor.locked { () -> [HandleObject] in
+      slots.indices.compactMap { index in
+        guard let object = slots[index].object, object.ends(with: context) else { return nil }
+        clear(index)
+        return object
+      }
+    }
+    // What they alone held is let go of here, without the lock.
+    withExtendedLifetime(ended) {}
+  }
+
+  private func clear(_ index: Int) {
+    slots[index].object = nil
+    slots[index].generation &+= 1
+    if slots[index].generation == 0 { slots[index].generation = 1 }
+    free.append(UInt32(index))
+  }
+
+  private func handle(_ index: UInt32) -> UInt { UInt(slots[Int(index)].generation) << 32 | UInt(index) << 3 | 5 }
+
+  private func slot(_ handle: UInt) -> Int? {
+    guard handle & 7 == 5 else { return nil }
+    let index = Int((handle & 0xFFFF_FFFF) >> 3)
+    guard index < slots.count, UInt(slots[index].generation) == handle >> 32 else { return nil }
+    return index
+  }
+}
+
+nonisolated(unsafe) let handles = HandleTable()
+
+/// Set in a child of fork(), where neither locks nor threads can be trusted.
+private let isForked = Atomic<Bool>(false)
+
+/// Once per process, before the first context.
+private let forkGuard: Int32 = up_at_fork_child { isForked.store(true, ordering: .releasing) }
+
+func guardAgainstFork() { _ = forkGuard }
+
+/// The only error mapping: what an export throws becomes its status.
+/// - Parameters:
+///   - destroy: owed for `user` also where nothing else may be touched.
+func report(
+  owing destroy: @autoclosure () -> usher_destroy_fn? = nil, _ user: @autoclosure () -> UnsafeMutableRawPointer? = nil,
+  _ body: () throws(UsherError) -> Void
+) -> Int32 {
+  if isForked.load(ordering: .acquiring) {
+    destroy()?(user())
+    return Status.forked.rawValue
+  }
+  do {
+    try body()
+    return Status.ok.rawValue
+  } catch {
+    return error.status.rawValue
+  }
+}
+
+/// The object of a handle, if it is of that kind.
+func borrow<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object {
+  guard let object = handles.find(UInt(bitPattern: handle)) as? Object else { throw UsherError(.invalidHandle) }
+  return object
+}
+
+/// Takes a handle out of the table; nil for NULL.
+func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object? {
+  guard let handle else { return nil }
+  let value = UInt(bitPattern: handle)
+  guard handles.find(value) is Object, let object = handles.release(value) as? Object else {
+    throw UsherError(.invalidHandle)
+  }
+  return object
+}
+
+/// Refuses to wait inside a callback.
+func refuseInCallbacks() throws(UsherError) {
+  if isCallbackThread() { throw UsherError(.wouldDeadlock) }
+}
+
+/// Whether a wait could be one for the calling thread: inside a callback, or on the thread that pumps.
+func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
+
+func refuseToWait(_ engine: Engine) throws(UsherError) {
+  if mustNotWait(engine) { throw UsherError(.wouldDeadlock) }
+}

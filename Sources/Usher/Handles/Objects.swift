@@ -1,0 +1,162 @@
+internal import CUsher
+internal import Synchronization
+internal import UsherCore
+internal import UsherEngine
+
+/// A context's handle: its engine, its DRM manager's delegate, and the handles that end with it.
+final class ContextObject: HandleObject {
+  let engine: Engine
+  let allowsInsecureHTTP: Bool
+  private let monitor = Monitor()
+  private var defaultDelegate: LicenseDelegate?
+  private var loaders: [ResourceLoader] = []
+  private var closing = false
+  private var isFreed = false
+  private var observerIDs: Set<UInt64> = []
+  private let counter = Atomic<UInt64>(1)
+
+  init(engine: Engine, allowsInsecureHTTP: Bool) {
+    self.engine = engine
+    self.allowsInsecureHTTP = allowsInsecureHTTP
+  }
+
+  /// A number used once in this context.
+  func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
+
+  /// Gives a handle that ends with the context; none once the context has ended, or nobody would end it.
+  func give(_ object: HandleObject) throws(UsherError) -> UInt {
+    let handle = handles.give(object)
+    // In this order: whoever sets `isFreed` takes out what is in the table then.
+    if !monitor.locked({ isFreed }) { return handle }
+    _ = handles.release(handle)
+    throw UsherError(.invalidHandle)
+  }
+
+  /// The handles given by it go stale.
+  func endHandles() {
+    monitor.locked { isFreed = true }
+    handles.releaseAll(with: self)
+  }
+
+  var delegate: LicenseDelegate? {
+    get { monitor.locked { defaultDelegate } }
+    set { monitor.locked { defaultDelegate = newValue } }
+  }
+
+  // MARK: Resource loaders, by scheme
+
+  func register(_ loader: ResourceLoader) {
+    monitor.locked {
+      loaders.removeAll { equalIgnoringCase($0.options.scheme, loader.options.scheme) }
+      loaders.append(loader)
+    }
+  }
+
+  func unregister(_ loader: ResourceLoader) { monitor.locked { loaders.removeAll { $0 === loader } } }
+
+  /// The loader for the scheme of a URL.
+  func loader(for url: [UInt8]) -> ResourceLoader? {
+    guard let colon = url.firstIndex(of: 0x3A) else { return nil }
+    return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
+  }
+
+  /// For items that name no delegate where only loaders are registered: it asks nobody for anything.
+  func loadersOnly() -> LicenseDelegate? {
+    guard monitor.locked({ !loaders.isEmpty }) else { return nil }
+    var policy = SSPPolicy()
+    policy.hasSSM = false
+    policy.needsToken = false
+    return LicenseDelegate(
+      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil),
+      isRaw: false, setupBody: [],
+      keepAliveBody: [], tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
+  }
+
+  func refuseIfClosing() throws(UsherError) {
+    if monitor.locked({ closing }) { throw UsherError(.closed) }
+  }
+
+  func beginClosing() {
+    monitor.locked { closing = true }
+    engine.beginClosing()
+  }
+
+  func addObserverID(_ id: UInt64) { monitor.locked { _ = observerIDs.insert(id) } }
+  func removeObserverID(_ id: UInt64) -> Bool { monitor.locked { observerIDs.remove(id) != nil } }
+}
+
+/// What belongs to a context, and ends with it.
+class ContextPart: HandleObject {
+  let context: ContextObject
+
+  init(context: ContextObject) { self.context = context }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
+}
+
+final class DelegateObject: ContextPart {
+  let delegate: LicenseDelegate
+
+  init(context: ContextObject, delegate: LicenseDelegate) {
+    self.delegate = delegate
+    super.init(context: context)
+  }
+}
+
+final class LoaderObject: ContextPart {
+  let loader: ResourceLoader
+
+  init(context: ContextObject, loader: ResourceLoader) {
+    self.loader = loader
+    super.init(context: context)
+  }
+}
+
+final class PlayerObject: ContextPart {
+  let id: PlayerID
+
+  init(context: ContextObject, id: PlayerID) {
+    self.id = id
+    super.init(context: context)
+  }
+}
+
+final class PlaybackObject: ContextPart {
+  let id: PlaybackID
+  let delegate: LicenseDelegate
+  let shared: PlaybackShared
+  let tag: UInt64
+
+  init(context: ContextObject, id: PlaybackID, delegate: LicenseDelegate, shared: PlaybackShared, tag: UInt64) {
+    self.id = id
+    self.delegate = delegate
+    self.shared = shared
+    self.tag = tag
+    super.init(context: context)
+  }
+
+  var engine: Engine { context.engine }
+}
+
+/// The answer to a blocking request.
+final class ResponseObject: HandleObject {
+  /// Whose handle it is; nil: nobody's but the host's.
+  let context: ContextObject?
+  let answer: Answer
+  /// NUL-terminated.
+  let message: [UInt8]
+
+  init(context: ContextObject?, answer: Answer) {
+    self.context = context
+    self.answer = answer
+    message = Array(answer.error.message.utf8) + [0]
+  }
+
+  override func ends(with context: ContextObject) -> Bool { self.context === context }
+}
+
+/// A question to the host by its one-shot number; stale once answered or too late.
+final class CompletionObject: HandleObject {
+  let ask: Ask
+  init(ask: Ask) { self.ask = ask }
+}

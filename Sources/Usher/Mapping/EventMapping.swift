@@ -1,0 +1,62 @@
+internal import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// The C form of an event, for the length of a call.
+func withEvent(_ event: EngineEvent, _ body: (UnsafePointer<usher_event>?) -> Void) {
+  event.error.message.withCString { message in
+    var mapped = usher_event()
+    mapped.struct_size = MemoryLayout<usher_event>.size
+    mapped.type = event.kind.rawValue
+    mapped.left = event.isLeft ? 1 : 0
+    mapped.sequence = event.sequence
+    mapped.time_ms = event.time
+    mapped.playback = OpaquePointer(bitPattern: event.playback.handle)
+    mapped.player = OpaquePointer(bitPattern: event.playback.playerHandle)
+    mapped.tag = event.playback.tag
+    mapped.period_ms = event.period
+    mapped.lateness_ms = event.lateness
+    mapped.error = mapError(event.error, message)
+    body(&mapped)
+  }
+}
+
+@inline(never)
+func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_error {
+  usher_error(
+    status: error.status.rawValue, origin: error.origin.rawValue, operation: error.operation.rawValue,
+    http_status: error.httpStatus,
+    service_code: error.serviceCode, message: message, must_stop: error.mustStop ? 1 : 0,
+    orphan_possible: error.orphanPossible ? 1 : 0)
+}
+
+/// The C form of an answer, for the length of a call.
+@inline(never)
+func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?) -> Void) {
+  answer.error.message.withCString { message in
+    if let data = answer.data {
+      data.withBytes { bytes in
+        var mapped = mapResponse(answer, bytes, message)
+        body(&mapped)
+      }
+    } else {
+      var mapped = mapResponse(answer, nil, message)
+      body(&mapped)
+    }
+  }
+}
+
+@inline(never)
+func mapResponse(
+  _ answer: Answer, _ data: UnsafeBufferPointer<UInt8>?, _ message: UnsafePointer<CChar>?
+) -> usher_response_info {
+  var mapped = usher_response_info()
+  mapped.struct_size = MemoryLayout<usher_response_info>.size
+  mapped.data = data?.baseAddress
+  mapped.data_size = data?.count ?? 0
+  mapped.period_ms = answer.period
+  mapped.renew_type = answer.renewType.rawValue
+  mapped.type = answer.isRenewal ? USHER_LICENSE_RENEWAL : USHER_LICENSE_REQUEST
+  mapped.error = mapError(answer.error, message)
+  return mapped
+}

@@ -1,0 +1,78 @@
+internal import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// What the library was told at a context's start.
+func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> EngineOptions {
+  var result = EngineOptions()
+  result.nameAsk = { ask in UInt64(handles.give(CompletionObject(ask: ask))) }
+  result.forgetAsk = { number in _ = handles.release(UInt(number)) }
+  result.transport.userAgent = Array("usher/".utf8) + versionText + [0]
+  guard let pointer else { return result }
+  let given = try options(pointer)
+  guard given.clock == USHER_CLOCK_SYSTEM || given.clock == USHER_CLOCK_MANUAL else {
+    throw UsherError(.invalidArgument)
+  }
+  guard given.log_level >= 0, given.log_level <= USHER_LOG_DEBUG else { throw UsherError(.invalidArgument) }
+  result.allowsInsecureHTTP = given.allow_insecure_http == 1
+  result.isManualClock = given.clock == USHER_CLOCK_MANUAL
+  guard given.callbacks == USHER_CALLBACKS_THREADED || given.callbacks == USHER_CALLBACKS_PUMPED else {
+    throw UsherError(.invalidArgument)
+  }
+  result.isPumped = given.callbacks == USHER_CALLBACKS_PUMPED
+  if given.log_level > 0 { result.logLevel = given.log_level }
+  result.callbackThreadsMax = Int(given.callback_threads_max == 0 ? 16 : min(given.callback_threads_max, 1024))
+  if given.requests_per_origin_max != 0 {
+    result.requestsPerOriginMax = Int(min(given.requests_per_origin_max, 4096))
+    result.requestsPerOriginMin = result.requestsPerOriginMax
+  }
+  result.transport.connectTimeout = milliseconds(given.connect_timeout_ms, default: 5000)
+  result.transport.httpTimeout = milliseconds(given.http_timeout_ms, default: 10_000)
+  if given.max_response_bytes > 0 { result.transport.maxResponseBytes = Int(given.max_response_bytes) }
+  result.transport.caFile = try cString(given.ca_file)
+  result.transport.pinnedPublicKey = try cString(given.pinned_public_key)
+  result.transport.clientCertificateFile = try cString(given.client_certificate_file)
+  result.transport.clientKeyFile = try cString(given.client_key_file)
+  result.transport.proxy = try cString(given.proxy)
+  if let agent = try cString(given.user_agent) {
+    guard !agent.contains(0x0A), !agent.contains(0x0D) else { throw UsherError(.invalidArgument) }
+    result.transport.userAgent = agent
+  }
+  return result
+}
+
+/// The `log_destroy` of options whose size can be trusted; it is owed even when the context cannot be made.
+func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> (() -> Void)? {
+  guard let pointer else { return nil }
+  let given = try options(pointer)
+  guard let destroy = given.log_destroy else { return nil }
+  let user = given.log_user_data
+  return { destroy(user) }
+}
+
+/// Holds a host's `user_data` for whatever may call with it.
+/// - Parameter lane: the playback whose callbacks come before its `destroy`.
+@inline(never)
+func hostReference(
+  _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
+) -> HostReference {
+  HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
+}
+
+/// The context of a handle; `destroy` is owed even if there is none.
+func ownedContext(
+  _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
+) throws(UsherError) -> ContextObject {
+  try owned(handle, user, destroy, as: ContextObject.self)
+}
+
+func owned<Object: HandleObject>(
+  _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?, as kind: Object.Type
+) throws(UsherError) -> Object {
+  do {
+    return try borrow(handle, as: kind)
+  } catch {
+    destroy?(user)
+    throw error
+  }
+}

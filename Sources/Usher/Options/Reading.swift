@@ -1,0 +1,94 @@
+internal import CPlatform
+internal import UsherCore
+
+// What the host passed, read with care.
+
+/// The option struct behind a pointer. A size smaller than the first release's, or unknown bytes that are not zero, are refused.
+func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
+  guard let pointer else { throw UsherError(.invalidArgument) }
+  try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)
+  return pointer.pointee
+}
+
+@inline(never)
+func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
+  let size = raw.load(as: Int.self)
+  guard size >= known, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  for offset in known..<max(size, known) where raw.load(fromByteOffset: offset, as: UInt8.self) != 0 {
+    throw UsherError(.invalidArgument)
+  }
+}
+
+/// A host struct to fill: how much of it the host knows.
+func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
+  let size = raw.load(as: Int.self)
+  guard size >= first, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  return size
+}
+
+/// The bytes of a C string without its NUL; nil for NULL.
+@inline(never)
+func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError) -> [UInt8]? {
+  guard let text else { return nil }
+  let count = up_strnlen(text, most + 1)
+  guard count <= most else { throw UsherError(.invalidArgument) }
+  return (0..<count).map { UInt8(bitPattern: text[$0]) }
+}
+
+/// With the NUL, for libcurl.
+func cString(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
+  try bytes(text).map { $0 + [0] }
+}
+
+/// A header value that may be a token; nil for NULL.
+@inline(never)
+func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+  let secret = try secretText(text)
+  if let secret, !secret.withBytes(isHeaderSafe) { throw UsherError(.invalidArgument) }
+  return secret
+}
+
+/// Up to 64 kB; nil for NULL.
+func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+  guard let text else { return nil }
+  let count = up_strnlen(text, (1 << 16) + 1)
+  guard count <= 1 << 16 else { throw UsherError(.invalidArgument) }
+  return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
+    Secret(UnsafeBufferPointer(start: $0, count: count))
+  }
+}
+
+/// What may stand in a header, possibly empty; nil for NULL.
+func headerValue(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
+  guard let text else { return nil }
+  return text.pointee == 0 ? Secret([]) : try token(text)
+}
+
+/// A content or asset identifier, up to 64 kB; empty for NULL.
+@inline(never)
+func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
+  guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else { throw UsherError(.invalidArgument) }
+  return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
+}
+
+func neededIdentifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
+  let bytes = try identifier(pointer, count)
+  guard !bytes.isEmpty else { throw UsherError(.invalidArgument) }
+  return bytes
+}
+
+/// 1 byte to 1 MiB.
+@inline(never)
+func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> Secret {
+  guard let pointer, count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
+  return Secret(UnsafeBufferPointer(start: pointer, count: count))
+}
+
+/// 0: the default; USHER_OFF: nil.
+func choice(_ value: UInt32, default standard: UInt32) -> UInt32? {
+  value == UInt32.max ? nil : (value == 0 ? standard : value)
+}
+
+func milliseconds(_ value: UInt32, default standard: Milliseconds) -> Milliseconds {
+  value == 0 ? standard : Milliseconds(value)
+}

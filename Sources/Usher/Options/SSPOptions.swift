@@ -1,0 +1,218 @@
+internal import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+/// The delegate a host's options describe.
+/// - Parameters:
+///   - v2: what V2 has on top.
+///   - map: content tokens by content identifier.
+func sspDelegate(
+  _ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool, map: TokenStore? = nil, v2: usher_ssp_v2_options? = nil,
+  fields: SessionFieldNames = SessionFieldNames()
+) throws(UsherError) -> LicenseDelegate {
+  let given = try options(pointer)
+  guard let license = try url(given.license_url) else { throw UsherError(.invalidArgument) }
+  var endpoints = LicenseDelegate.Endpoints(
+    license: try endpoint(license, insecure), licenseRenewal: try endpoint(license.adding("renew=true"), insecure))
+  if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
+  let hasSSM = try addSSM(given, to: &endpoints, insecure, needsSetup: v2 == nil)
+  var policy = try sspPolicy(given, hasSSM: hasSSM)
+  if let v2 {
+    policy.opening = .license
+    policy.leavesByDefault = v2.teardown_on_close != 1
+    policy.zapTearsDown = v2.leave_on_zap != 1
+    policy.periodFallback = choice(v2.period_default_ms, default: 60_000).map { Milliseconds($0) } ?? 0
+  }
+  let isRaw = try isRaw(given.wire_format)
+  let setupBody = try bytes(given.setup_body) ?? Array("{}".utf8)
+  guard setupBody.isEmpty || isJSONObject(setupBody) else { throw UsherError(.invalidArgument) }
+  return LicenseDelegate(
+    policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, isRaw: isRaw,
+    setupBody: setupBody, keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
+    tokenHeader: try headerName(given.token_header), extraHeaders: try headerLines(given.extra_headers), tokenMap: map,
+    fields: fields,
+    hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
+}
+
+/// What V2 has beside its SSP options.
+func sspV2Delegate(
+  _ pointer: UnsafePointer<usher_ssp_v2_options>?, insecure: Bool
+) throws(UsherError) -> LicenseDelegate {
+  let given = try options(pointer)
+  guard given.ssp != nil else { throw UsherError(.invalidArgument) }
+  var fields = SessionFieldNames()
+  if let path = try fieldPath(given.token_field) { fields.token = path }
+  if let path = try fieldPath(given.period_field) { fields.period = path }
+  if let path = try fieldPath(given.enforced_field) { fields.enforced = path }
+  if given.token_reply_header != nil { fields.header = try headerName(given.token_reply_header) + [0] }
+  let delegate = try sspDelegate(given.ssp, insecure: insecure, v2: given, fields: fields)
+  // Without an SSM there is nobody to keep a session alive with, or to give it back to.
+  guard delegate.policy.hasSSM else { throw UsherError(.invalidArgument) }
+  return delegate
+}
+
+private func fieldPath(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UInt8]]? {
+  guard let name = try bytes(text, most: 1024) else { return nil }
+  guard let path = SessionFieldNames.path(name) else { throw UsherError(.invalidArgument) }
+  return path
+}
+
+/// A delegate without sessions.
+func defaultDelegate(
+  _ pointer: UnsafePointer<usher_default_options>?, insecure: Bool, needsURL: Bool
+) throws(UsherError) -> LicenseDelegate {
+  let given = try options(pointer)
+  let license = try url(given.license_url)
+  guard license != nil || !needsURL else { throw UsherError(.invalidArgument) }
+  var endpoints = LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil)
+  if let license {
+    endpoints.license = try endpoint(license, insecure)
+    endpoints.licenseRenewal = try endpoint(license.adding("renew=true"), insecure)
+  }
+  if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
+  var policy = SSPPolicy()
+  policy.hasSSM = false
+  policy.needsToken = false
+  return LicenseDelegate(
+    policy: policy, isSync: false, endpoints: endpoints, isRaw: try isRaw(given.wire_format), setupBody: [],
+    keepAliveBody: [],
+    tokenHeader: try headerName(given.token_header), extraHeaders: try headerLines(given.extra_headers),
+    hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
+}
+
+private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
+  guard format == USHER_WIRE_AUTO || format == USHER_WIRE_RAW else { throw UsherError(.invalidArgument) }
+  return format == USHER_WIRE_RAW
+}
+
+/// Default: the platform's token header.
+@inline(never)
+func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
+  let name = try bytes(text) ?? Array("nv-authorizations".utf8)
+  guard !name.isEmpty, name.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
+  return name
+}
+
+/// The SSM's endpoints, where there is one. False: no SSM.
+/// - Parameter needsSetup: V2 needs none: a licence request sets up.
+@inline(never)
+private func addSSM(
+  _ given: usher_ssp_options, to endpoints: inout LicenseDelegate.Endpoints, _ insecure: Bool, needsSetup: Bool
+) throws(UsherError) -> Bool {
+  let version = try bytes(given.ssm_api_version) ?? Array("v1".utf8)
+  guard !version.isEmpty, version.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3F && $0 != 0x23 }) else {
+    throw UsherError(.invalidArgument)
+  }
+  let rule: URLText.VersionRule
+  switch given.ssm_append_version {
+  case USHER_APPEND_AUTO: rule = .auto
+  case USHER_APPEND_ALWAYS: rule = .always
+  case USHER_APPEND_NEVER: rule = .never
+  default: throw UsherError(.invalidArgument)
+  }
+  let base = try url(given.ssm_url)?.versioned(version, rule)
+  func place(_ whole: UnsafePointer<CChar>?, _ path: StaticString) throws(UsherError) -> Endpoint? {
+    if let own = try url(whole) { return try endpoint(own, insecure) }
+    guard let base else { return nil }
+    return try endpoint(base.joining(path), insecure)
+  }
+  endpoints.setup = try place(given.setup_url, "sessions/setup")
+  endpoints.heartbeat = try place(given.heartbeat_url, "sessions/heartbeat")
+  endpoints.teardown = try place(given.teardown_url, "sessions/teardown")
+  endpoints.widevineRenewal = try place(given.renewal_url, "renewal-license-wv")
+  let parts = [needsSetup ? endpoints.setup : endpoints.teardown, endpoints.heartbeat, endpoints.teardown].compactMap {
+    $0
+  }.count
+  // All of them or none: a session that could be set up but not given back would be a trap.
+  guard parts == 0 || parts == 3 else { throw UsherError(.invalidArgument) }
+  return parts == 3
+}
+
+@inline(never)
+private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherError) -> SSPPolicy {
+  var policy = SSPPolicy()
+  policy.hasSSM = hasSSM
+  policy.setupTimeout = milliseconds(given.setup_timeout_ms, default: policy.setupTimeout)
+  policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
+  policy.tokenTimeout = milliseconds(given.token_timeout_ms, default: policy.tokenTimeout)
+  policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)
+  policy.periodMin = milliseconds(given.period_min_ms, default: policy.periodMin)
+  policy.periodMax = milliseconds(given.period_max_ms, default: policy.periodMax)
+  guard policy.periodMin <= policy.periodMax else { throw UsherError(.invalidArgument) }
+  policy.lenientNumbers = given.lenient_numbers == 1
+  policy.periodUpdates = given.period_updates == 1
+  policy.jitter = choice(given.jitter_permille, default: policy.jitter) ?? 0
+  policy.retry = choice(given.retry_permille, default: policy.retry) ?? 0
+  policy.keepAliveTimeout = given.keep_alive_timeout_ms == 0 ? nil : Milliseconds(given.keep_alive_timeout_ms)
+  policy.teardownRetries = choice(given.teardown_retries, default: policy.teardownRetries) ?? 0
+  guard policy.jitter <= 500, policy.retry <= 1000 else { throw UsherError(.invalidArgument) }
+  policy.failuresMax = choice(given.keep_alive_failures_max, default: 10)
+  policy.tokenWait = choice(given.token_wait_ms, default: 5000).map { Milliseconds($0) } ?? 0
+  policy.suspend = try suspendRule(given.suspend)
+  switch given.heartbeat_missing {
+  case USHER_HEARTBEAT_MISSING_ERROR: policy.missingPeriod = .error
+  case USHER_HEARTBEAT_MISSING_NO_TIMER: policy.missingPeriod = .noTimer
+  default: throw UsherError(.invalidArgument)
+  }
+  switch given.heartbeat_start {
+  case USHER_HEARTBEAT_START_SETUP: policy.heartbeatStart = .setup
+  case USHER_HEARTBEAT_START_LICENSE: policy.heartbeatStart = .license
+  default: throw UsherError(.invalidArgument)
+  }
+  switch given.keep_alive {
+  case USHER_KEEP_ALIVE_AUTO: policy.keepAlive = .auto
+  case USHER_KEEP_ALIVE_HEARTBEAT: policy.keepAlive = .heartbeat
+  case USHER_KEEP_ALIVE_RENEWAL: policy.keepAlive = .renewal
+  default: throw UsherError(.invalidArgument)
+  }
+  switch given.resetup_on_extra_license {
+  case USHER_RESETUP_CALLBACK_ONLY: policy.resetup = .callbackOnly
+  case USHER_RESETUP_ALWAYS: policy.resetup = .always
+  case USHER_RESETUP_NEVER: policy.resetup = .never
+  default: throw UsherError(.invalidArgument)
+  }
+  return policy
+}
+
+func suspendRule(_ value: Int32) throws(UsherError) -> SSPPolicy.Suspend {
+  switch value {
+  case USHER_SUSPEND_KEEP: return .keep
+  case USHER_SUSPEND_PAUSE: return .pause
+  default: throw UsherError(.invalidArgument)
+  }
+}
+
+@inline(never)
+func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
+  guard let bytes = try bytes(text) else { return nil }
+  guard let url = URLText(bytes) else { throw UsherError(.invalidArgument) }
+  return url
+}
+
+@inline(never)
+func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
+  guard let endpoint = Endpoint.checked(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
+  return endpoint
+}
+
+/// "Name: value" lines, each ending in NUL.
+@inline(never)
+func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [Secret] {
+  let lines = UsherEngine.headerLines(try secretText(text) ?? Secret([]))
+  guard lines.allSatisfy({ $0.withBytes(isHeaderLine) }) else { throw UsherError(.invalidArgument) }
+  return lines
+}
+
+private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+  guard !line.contains(0x0D), let colon = line.firstIndex(of: 0x3A) else { return false }
+  return colon > 0 && line[..<colon].allSatisfy(isHeaderNameByte)
+}
+
+/// A token of RFC 9110.
+private func isHeaderNameByte(_ byte: UInt8) -> Bool {
+  switch byte {
+  case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E:
+    return true
+  default: return false
+  }
+}

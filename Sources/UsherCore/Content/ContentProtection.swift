@@ -1,0 +1,130 @@
+/// A `ContentProtection` element of a DASH manifest.
+package struct ContentProtection: Equatable, Sendable {
+  package enum Failure: Error, Equatable, Sendable {
+    /// More than `mostBytes`.
+    case tooLong
+  }
+
+  package static var mostBytes: Int { 1 << 20 }
+  package static var most: Int { 4096 }
+
+  /// As it stands.
+  package private(set) var schemeID: [UInt8] = []
+  /// `cenc`, `cbcs` … where it is `isCommon`.
+  package private(set) var value: [UInt8] = []
+  /// Common encryption as such, of no key system: it has the key ids.
+  package private(set) var isCommon = false
+  package private(set) var systemID: UUIDBytes?
+  package private(set) var defaultKeyIDs: [UUIDBytes] = []
+  package private(set) var pssh: [PSSH] = []
+  package private(set) var playReady: PlayReadyHeader?
+  /// Of the licence server; empty: none.
+  package private(set) var licenseURL: [UInt8] = []
+  /// Those with the same number stand beside each other, in one AdaptationSet or Representation.
+  package let group: Int
+
+  /// nil for `isCommon` and systems we do not know.
+  package var keySystem: KeySystem? { systemID.flatMap { KeySystem($0) } }
+
+  /// The default ones, then those of its boxes and header, each once.
+  package var keyIDs: [UUIDBytes] {
+    var all = defaultKeyIDs
+    for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }
+    for id in playReady?.keyIDs ?? [] { all.appendOnce(id) }
+    return all
+  }
+
+  /// Those of a manifest, or of a piece of one, in order. At most `most`; the last one may be cut off.
+  package static func all(in xml: UnsafeBufferPointer<UInt8>) throws(Failure) -> [ContentProtection] {
+    guard xml.count <= mostBytes else { throw .tooLong }
+    var reader = Reader()
+    var scanner = XMLScanner(xml)
+    while reader.found.count < most, let token = scanner.next() { reader.read(token) }
+    reader.end()
+    return reader.found
+  }
+
+  private init(_ tag: XMLScanner.Tag, group: Int) {
+    self.group = group
+    schemeID = tag.attribute("schemeIdUri") ?? []
+    value = tag.attribute("value") ?? []
+    let common: StaticString = "urn:mpeg:dash:mp4protection:2011"
+    isCommon = common.withUTF8Buffer { equalIgnoringCase(schemeID, $0) }
+    systemID = UUIDBytes(text: schemeID)
+    for text in (tag.attribute("default_KID") ?? []).split(whereSeparator: isXMLBlank) {
+      if let id = UUIDBytes(text: text) { defaultKeyIDs.appendOnce(id) }
+    }
+  }
+
+  private enum Child { case pssh, pro, licenseURL, other }
+
+  private struct Reader {
+    private(set) var found: [ContentProtection] = []
+    private var current: ContentProtection?
+    private var child = Child.other
+    private var text: [UInt8] = []
+    /// The numbers of the elements that are open.
+    private var open: [Int] = []
+    private var last = 0
+
+    mutating func read(_ token: XMLScanner.Token) {
+      switch token {
+      case .open(let tag):
+        if tag.isNamed("ContentProtection") {
+          end()
+          current = ContentProtection(tag, group: open.last ?? 0)
+          if tag.isEmpty { end() }
+        } else if current != nil {
+          endChild()
+          child = kind(tag)
+          if child == .licenseURL, let url = tag.attribute("licenseUrl") { take(url) }
+          if tag.isEmpty { child = .other }
+        }
+        if !tag.isEmpty {
+          last += 1
+          open.append(last)
+        }
+      case .text(let piece):
+        if child != .other { text += piece.decoded() }
+      case .close(let name):
+        endChild()
+        if name.isNamed("ContentProtection") { end() }
+        _ = open.popLast()
+      }
+    }
+
+    mutating func end() {
+      endChild()
+      if let current { found.append(current) }
+      current = nil
+    }
+
+    private func kind(_ tag: XMLScanner.Tag) -> Child {
+      if tag.isNamed("pssh") { return .pssh }
+      if tag.isNamed("pro") { return .pro }
+      return tag.isNamed("laurl") ? .licenseURL : .other
+    }
+
+    private mutating func endChild() {
+      switch child {
+      case .pssh:
+        if let current, current.pssh.isEmpty {
+          self.current?.pssh = text.withUnsafeBufferPointer { PSSH.all(inBase64: $0) }
+        }
+      case .pro:
+        let header = text.withUnsafeBufferPointer { Base64.decode($0) }?.withBytes { PlayReadyHeader($0) } ?? nil
+        if let header { current?.playReady = header }
+      case .licenseURL: take(text)
+      case .other: break
+      }
+      child = .other
+      text = []
+    }
+
+    private mutating func take(_ url: [UInt8]) {
+      guard let current, current.licenseURL.isEmpty else { return }
+      let trimmed = url.withUnsafeBufferPointer { XMLScanner.Text(bytes: $0, isLiteral: true).trimmed() }
+      self.current?.licenseURL = trimmed
+    }
+  }
+}

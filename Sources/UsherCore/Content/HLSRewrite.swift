@@ -1,0 +1,37 @@
+/// Playlists for demuxers that refuse `skd:`.
+package enum HLSRewrite {
+  /// The playlist with other URIs for its assets' keys, every other byte as it was.
+  /// - Parameters:
+  ///   - scheme: of the URIs that are asked about.
+  ///   - replacement: asked once for each line; nil leaves it as it is.
+  package static func rewrite(
+    _ playlist: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, replacement: (HLSKey) -> [UInt8]?
+  ) throws(HLSKey.Failure) -> [UInt8] {
+    guard playlist.count <= HLSKey.mostBytes else { throw .tooLong }
+    var made: [UInt8] = []
+    made.reserveCapacity(playlist.count)
+    var copied = 0
+    var lines = HLSKeyLines(playlist)
+    while let line = lines.next() {
+      let key = HLSKey(playlist, line)
+      guard key.assetURL(scheme: scheme) != nil, let uri = uri(playlist, line), let other = replacement(key) else {
+        continue
+      }
+      guard !other.isEmpty, other.allSatisfy({ $0 > 0x20 && $0 != 0x22 && $0 != 0x7F }) else { throw .badReplacement }
+      made += playlist[copied..<uri.value.lowerBound]
+      made += uri.isQuoted ? other : [0x22] + other + [0x22]
+      copied = uri.value.upperBound
+    }
+    return made + playlist[copied...]
+  }
+
+  /// The first `URI` of a line.
+  private static func uri(_ playlist: UnsafeBufferPointer<UInt8>, _ line: HLSKeyLines.Line) -> HLSAttributes.Attribute?
+  {
+    var attributes = HLSAttributes(playlist, in: line.attributes)
+    while let attribute = attributes.next() {
+      if playlist[attribute.name].elementsEqual([0x55, 0x52, 0x49] as [UInt8]) { return attribute }
+    }
+    return nil
+  }
+}

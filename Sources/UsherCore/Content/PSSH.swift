@@ -1,0 +1,103 @@
+/// A `pssh` box: what one key system needs to ask for a licence.
+package struct PSSH: Equatable, Sendable {
+  package let systemID: UUIDBytes
+  package let version: UInt8
+  /// Those of the box itself, which only version 1 has.
+  package let listedKeyIDs: [UUIDBytes]
+  package let data: [UInt8]
+  /// The whole box, for the CDM.
+  package let box: [UInt8]
+
+  package var keySystem: KeySystem? { KeySystem(systemID) }
+
+  /// Those of the box, then those of its data, each once.
+  package var keyIDs: [UUIDBytes] {
+    var all = listedKeyIDs
+    for id in dataKeyIDs { all.appendOnce(id) }
+    return all
+  }
+
+  /// The content identifier in the data; only Widevine has one there.
+  package var contentIdentifier: [UInt8]? {
+    guard keySystem == .widevine else { return nil }
+    let content = widevine.contentID
+    return content.isEmpty ? nil : content
+  }
+
+  package var widevine: WidevineData { data.withUnsafeBufferPointer { WidevineData($0) } }
+
+  private var dataKeyIDs: [UUIDBytes] {
+    switch keySystem {
+    case .widevine: return widevine.keyIDs
+    case .playReady: return data.withUnsafeBufferPointer { PlayReadyHeader($0) }?.keyIDs ?? []
+    case .fairPlay, .clearKey, nil: return []
+    }
+  }
+
+  /// nil unless the box is a whole `pssh` of version 0 or 1, with at most `mostKeyIDs`.
+  init?(_ box: Box) {
+    guard box.type == .pssh else { return nil }
+    var reader = ByteReader(box.payload)
+    guard let version = reader.byte(), version <= 1, reader.take(3) != nil,
+      let system = reader.take(16).flatMap({ UUIDBytes($0) })
+    else { return nil }
+    var listed: [UUIDBytes] = []
+    if version == 1 {
+      guard let count = reader.number(4), count <= UInt64(min(reader.left / 16, [UUIDBytes].mostKeyIDs)) else {
+        return nil
+      }
+      for _ in 0..<count {
+        guard let id = reader.take(16).flatMap({ UUIDBytes($0) }) else { return nil }
+        listed.append(id)
+      }
+    }
+    guard let size = reader.number(4), size <= UInt64(reader.left), let data = reader.take(Int(size)) else {
+      return nil
+    }
+    systemID = system
+    self.version = version
+    listedKeyIDs = listed
+    self.data = Array(data)
+    self.box = Array(box.whole)
+  }
+
+  package static var most: Int { 1024 }
+
+  /// Those of a file, a segment or a row of boxes, also inside `moov` and `moof`; what is broken is left out. At most `most`.
+  package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [PSSH] {
+    var found: [PSSH] = []
+    collect(bytes, depth: 0, &found)
+    return found
+  }
+
+  /// The same of base64, as manifests have it; empty where it is none.
+  package static func all(inBase64 text: UnsafeBufferPointer<UInt8>) -> [PSSH] {
+    Base64.decode(text).map { $0.withBytes { all(in: $0) } } ?? []
+  }
+
+  private static func collect(_ bytes: UnsafeBufferPointer<UInt8>, depth: Int, _ found: inout [PSSH]) {
+    Box.each(in: bytes) { box in
+      if let one = PSSH(box) { found.append(one) }
+      if depth == 0 && (box.type == .moov || box.type == .moof) { collect(box.payload, depth: 1, &found) }
+      return found.count < most
+    }
+  }
+
+  /// The bytes of a box; of version 1 where there are key ids. nil where they are more than a box holds.
+  package static func make(_ system: UUIDBytes, keyIDs: [UUIDBytes] = [], data: [UInt8]) -> [UInt8]? {
+    guard data.count <= 1 << 28, keyIDs.count <= [UUIDBytes].mostKeyIDs else { return nil }
+    let size = 32 + (keyIDs.isEmpty ? 0 : 4 + 16 * keyIDs.count) + data.count
+    var box: [UInt8] = []
+    box.reserveCapacity(size)
+    func add(_ number: Int) { for shift in [24, 16, 8, 0] { box.append(UInt8(truncatingIfNeeded: number >> shift)) } }
+    add(size)
+    box += [0x70, 0x73, 0x73, 0x68, keyIDs.isEmpty ? 0 : 1, 0, 0, 0]
+    box += system.bytes
+    if !keyIDs.isEmpty {
+      add(keyIDs.count)
+      for id in keyIDs { box += id.bytes }
+    }
+    add(data.count)
+    return box + data
+  }
+}

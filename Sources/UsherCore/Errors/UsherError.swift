@@ -1,0 +1,35 @@
+/// What went wrong, in full. Its message never holds a token: it is sanitised where it is made.
+package struct UsherError: Error, Equatable, Sendable {
+  package var status: Status
+  package var origin: Origin
+  package var operation: Operation
+  /// -1: no HTTP answer.
+  package var httpStatus: Int32
+  /// The server's `errorCode`; 0: none.
+  package var serviceCode: Int64
+  package var message: String
+  package var mustStop: Bool
+  package var orphanPossible: Bool
+
+  @inline(never)
+  package init(
+    _ status: Status, origin: Origin = .local, operation: Operation = .none, httpStatus: Int32 = -1,
+    serviceCode: Int64 = 0,
+    message: String = "", mustStop: Bool = false, orphanPossible: Bool = false
+  ) {
+    self.status = status
+    self.origin = origin
+    self.operation = operation
+    self.httpStatus = httpStatus
+    self.serviceCode = serviceCode
+    self.message = message.isEmpty ? status.message : message
+    self.mustStop = mustStop
+    self.orphanPossible = orphanPossible
+  }
+
+  package func stopping() -> UsherError {
+    var copy = self
+    copy.mustStop = true
+    return copy
+  }
+}

@@ -1,0 +1,78 @@
+/// A question to an entitlement server (SEES): may this content be played here? Its answer is the URL of a licence token.
+package struct SEESRequest: Sendable {
+  package enum Kind: UInt8, Sendable, CaseIterable {
+    case timeBased = 1
+    case deviceRegistration = 2
+    case deviceBound = 3
+  }
+
+  package enum Failure: Error, Equatable, Sendable {
+    /// Empty, longer than `mostContentIDBytes`, or not UTF-8.
+    case badContentID
+    /// Longer than 32 bytes, or not UTF-8.
+    case badCookie
+  }
+
+  package static var version: Int64 { 1 }
+  package static var mostCookieBytes: Int { 32 }
+  package static var mostContentIDBytes: Int { 65_536 }
+
+  /// Fresh for each request: an answer that does not repeat it is no answer to this one.
+  package let messageID: UUIDBytes
+  package let kind: Kind
+  package let contentID: [UInt8]
+  /// Empty: none.
+  package let cookie: [UInt8]
+
+  package init(messageID: UUIDBytes, kind: Kind, contentID: [UInt8], cookie: [UInt8] = []) throws(Failure) {
+    guard !contentID.isEmpty, contentID.count <= SEESRequest.mostContentIDBytes,
+      contentID.withUnsafeBufferPointer(UTF8Text.isValid)
+    else { throw .badContentID }
+    guard cookie.count <= SEESRequest.mostCookieBytes, cookie.withUnsafeBufferPointer(UTF8Text.isValid) else {
+      throw .badCookie
+    }
+    self.messageID = messageID
+    self.kind = kind
+    self.contentID = contentID
+    self.cookie = cookie
+  }
+
+  /// What is POSTed, as `application/json`.
+  package var body: Secret {
+    TextSink.secret { sink in
+      sink.add("{\"messageID\":")
+      messageID.text.withUnsafeBufferPointer { sink.addJSON($0) }
+      sink.add(",\"version\":")
+      sink.add(0x30 + UInt8(truncatingIfNeeded: SEESRequest.version))
+      sink.add(",\"requestType\":")
+      sink.add(0x30 + kind.rawValue)
+      sink.add(",\"contentID\":")
+      contentID.withUnsafeBufferPointer { sink.addJSON($0) }
+      if !cookie.isEmpty {
+        sink.add(",\"customerCookie\":")
+        cookie.withUnsafeBufferPointer { sink.addJSON($0) }
+      }
+      sink.add(0x7D)
+    }
+  }
+}
+
+/// Binding to a device takes two passes with one cookie: playing with the first token registers the device, later tokens are bound to it.
+package struct SEESBinding: Equatable, Sendable {
+  package let cookie: [UInt8]
+  package private(set) var isRegistered: Bool
+
+  package init(cookie: [UInt8], isRegistered: Bool = false) {
+    self.cookie = cookie
+    self.isRegistered = isRegistered
+  }
+
+  /// What to ask for next.
+  package var kind: SEESRequest.Kind { isRegistered ? .deviceBound : .deviceRegistration }
+
+  /// The licence for a token of this binding came: the device is known from now on.
+  package mutating func licenseArrived() { isRegistered = true }
+
+  /// The server knows no such device any more: begin again.
+  package mutating func deviceUnknown() { isRegistered = false }
+}

@@ -1,0 +1,35 @@
+/// URLs that stand inside `skd:` URLs: of a licence token, or of an entitlement server.
+package enum TokenURL {
+  package static var mostBytes: Int { 8192 }
+  package static var https: [UInt8] { [0x68, 0x74, 0x74, 0x70, 0x73] }
+
+  /// `skd://host…` with `target` in place of its scheme, or the URL of `skd:https://…`; port, path and query as given, without a fragment.
+  /// nil where none stands there. Whether its host may be asked is for the allow-list to say.
+  package static func url(
+    in text: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, target: [UInt8] = https
+  ) -> [UInt8]? {
+    let start = AssetID.start(in: text, scheme: scheme)
+    guard start > 0, text.count <= mostBytes else { return nil }
+    let rest = text[start..<(text[start...].firstIndex(of: 0x23) ?? text.endIndex)]
+    let inner: StaticString = "https://"
+    if inner.withUTF8Buffer({ equalIgnoringCase(rest.prefix($0.count), $0) }) {
+      return rest.count > 8 ? Array(rest) : nil
+    }
+    guard text[start - 1] == 0x2F, let first = rest.first, first != 0x2F, first != 0x3F else { return nil }
+    return target + [0x3A, 0x2F, 0x2F] + rest
+  }
+
+  /// The value of the first `name=` in the query, percent-decoded: `cid` of an entitlement URL, `ExpressPlayToken` of a token URL.
+  package static func queryValue(_ name: StaticString, in url: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+    let visible = url[..<(url.firstIndex(of: 0x23) ?? url.endIndex)]
+    guard url.count <= AssetID.mostBytes, let mark = visible.firstIndex(of: 0x3F) else { return nil }
+    let count = name.utf8CodeUnitCount
+    for pair in visible[(mark + 1)...].split(separator: 0x26)
+    where pair.count > count && pair[pair.startIndex + count] == 0x3D {
+      if name.withUTF8Buffer({ pair.prefix(count).elementsEqual($0) }) {
+        return PercentCoding.decode(pair.dropFirst(count + 1))
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,61 @@
+// Small things done to bytes, for sources that have no Foundation.
+
+/// Lower case of an ASCII letter; anything else unchanged.
+package func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+
+package func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+/// Copies at one go; what finds no room is left out.
+package func copy(
+  _ bytes: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int = 0
+) {
+  guard start >= 0, start < target.count else { return }
+  let count = min(bytes.count, target.count - start)
+  guard count > 0, let from = bytes.baseAddress, let to = target.baseAddress else { return }
+  UnsafeMutableRawPointer(to + start).copyMemory(from: from, byteCount: count)
+}
+
+/// Equal but for the case of ASCII letters.
+package func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
+  guard a.count == b.count else { return false }
+  var others = b.makeIterator()
+  for byte in a {
+    guard let other = others.next(), lowercased(byte) == lowercased(other) else { return false }
+  }
+  return true
+}
+
+/// Where `needle` first stands in `hay` at or after `start`.
+package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int? {
+  guard !needle.isEmpty, start >= 0, hay.count >= needle.count else { return nil }
+  var at = start
+  while at <= hay.count - needle.count {
+    var length = 0
+    while length < needle.count && hay[at + length] == needle[length] { length += 1 }
+    if length == needle.count { return at }
+    at += 1
+  }
+  return nil
+}
+
+/// May stand in a header: not empty, at most 64 kB, no CR, LF or NUL.
+package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+  if bytes.isEmpty || bytes.count > 1 << 16 { return false }
+  let raw = UnsafeRawBufferPointer(bytes)
+  let whole = bytes.count & ~7
+  var at = 0
+  while at < whole {
+    let eight = raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+    at += 8
+    // Most have no byte below 16, and need no closer look.
+    guard (eight &- 0x1010_1010_1010_1010) & ~eight & 0x8080_8080_8080_8080 != 0 else { continue }
+    let isUnsafe =
+      zeroBytes(eight) | zeroBytes(eight ^ 0x0A0A_0A0A_0A0A_0A0A) | zeroBytes(eight ^ 0x0D0D_0D0D_0D0D_0D0D)
+    if isUnsafe & 0x8080_8080_8080_8080 != 0 { return false }
+  }
+  for byte in bytes[whole...] where byte == 0 || byte == 0x0A || byte == 0x0D { return false }
+  return true
+}
+
+/// The top bit of some byte is set where one of the eight is zero, and only then.
+private func zeroBytes(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }

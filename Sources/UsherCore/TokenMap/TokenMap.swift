@@ -1,0 +1,135 @@
+/// Content tokens by content id, for hosts that play several streams. A playback that plays pins its entry, which pruning then leaves alone.
+/// Has no lock and no clock: its owner has. Looking up allocates nothing; what was taken out is used again.
+package final class TokenMap {
+  package enum SetResult: Equatable, Sendable {
+    case added
+    /// The oldest entry that nobody pinned made room.
+    case addedByPruning
+    case replaced
+    /// At the bound, and every entry is pinned.
+    case full
+    /// Empty, or longer than `mostKeyBytes`.
+    case badKey
+  }
+
+  /// One playback's hold on an entry; stale once the entry was removed.
+  package struct Pin: Equatable, Sendable {
+    fileprivate let index: UInt32
+    fileprivate let serial: UInt64
+  }
+
+  package static var mostKeyBytes: Int { 65_536 }
+
+  private let hash: ByteHash
+  private let bound: Int?
+  private let timeToLive: Milliseconds?
+  private var table: TokenTable
+  private var order: OldestFirst
+  private var lastSerial: UInt64 = 0
+
+  /// - Parameters:
+  ///   - bound: so many entries at most.
+  ///   - timeToLive: an entry that was not set for so long is gone, unless it is pinned.
+  ///   - seed: random, so that nobody outside can choose content ids that collide.
+  package init(bound: Int? = nil, timeToLive: Milliseconds? = nil, seed: UInt64) {
+    hash = ByteHash(seed: seed)
+    self.bound = bound
+    self.timeToLive = timeToLive
+    table = TokenTable()
+    order = OldestFirst()
+  }
+
+  deinit { table.free() }
+
+  package func count(now: Milliseconds) -> Int {
+    dropExpired(now)
+    return table.count
+  }
+
+  /// Entries there is room for; it only grows, until `clear()`.
+  package var capacity: Int { table.capacity }
+
+  package func get(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Secret? {
+    guard let index = table.find(key, hash.value(of: key)), !isExpired(index, now) else { return nil }
+    return table.token(index)
+  }
+
+  /// A new token for a known id leaves its pins as they are, and makes it the newest.
+  package func set(_ key: UnsafeBufferPointer<UInt8>, _ token: Secret, now: Milliseconds) -> SetResult {
+    guard !key.isEmpty, key.count <= TokenMap.mostKeyBytes else { return .badKey }
+    dropExpired(now)
+    let hashed = hash.value(of: key)
+    lastSerial &+= 1
+    if let index = table.find(key, hashed) {
+      table.setToken(index, token)
+      table.entries[index].setAt = now
+      table.entries[index].order = lastSerial
+      if table.entries[index].pins == 0 { order.moved(index, in: table.entries) }
+      return .replaced
+    }
+    var result = SetResult.added
+    if let bound, table.count >= bound {
+      guard bound > 0, let oldest = order.first else { return .full }
+      drop(oldest)
+      result = .addedByPruning
+    }
+    guard let index = table.add(key, hashed, TokenTable.Value(token: token, serial: lastSerial, setAt: now)) else {
+      return .full
+    }
+    order.add(index, in: table.entries)
+    return result
+  }
+
+  /// Whether it was there. A playback that pinned it keeps the token it has.
+  package func remove(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Bool {
+    dropExpired(now)
+    guard let index = table.find(key, hash.value(of: key)) else { return false }
+    drop(index)
+    return true
+  }
+
+  package func clear() {
+    table.free()
+    table = TokenTable()
+    order = OldestFirst()
+  }
+
+  /// Holds an entry until `unpin`; nil where there is none.
+  package func pin(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Pin? {
+    guard let index = table.find(key, hash.value(of: key)), !isExpired(index, now), table.entries[index].pins < .max
+    else { return nil }
+    if table.entries[index].pins == 0 { order.remove(index, in: table.entries) }
+    table.entries[index].pins += 1
+    return Pin(index: UInt32(truncatingIfNeeded: index), serial: table.entries[index].serial)
+  }
+
+  /// Once for each pin; nothing happens when the entry was removed since.
+  package func unpin(_ pin: Pin) {
+    guard let index = entry(of: pin), table.entries[index].pins > 0 else { return }
+    table.entries[index].pins -= 1
+    if table.entries[index].pins == 0 { order.add(index, in: table.entries) }
+  }
+
+  /// The newest token of a pinned entry; nil when it was removed.
+  package func token(of pin: Pin) -> Secret? { entry(of: pin).flatMap { table.token($0) } }
+
+  private func entry(of pin: Pin) -> Int? {
+    let index = Int(pin.index)
+    guard index < table.used, table.token(index) != nil, table.entries[index].serial == pin.serial else { return nil }
+    return index
+  }
+
+  private func isExpired(_ index: Int, _ now: Milliseconds) -> Bool {
+    guard let timeToLive else { return false }
+    return table.entries[index].pins == 0 && now.since(table.entries[index].setAt) >= timeToLive
+  }
+
+  private func dropExpired(_ now: Milliseconds) {
+    while timeToLive != nil, let oldest = order.first, isExpired(oldest, now) { drop(oldest) }
+  }
+
+  private func drop(_ index: Int) {
+    if table.entries[index].pins == 0 { order.remove(index, in: table.entries) }
+    table.remove(index)
+  }
+}

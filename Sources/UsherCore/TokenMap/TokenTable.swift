@@ -1,0 +1,184 @@
+/// The storage of a `TokenMap`: entries in a slab, found by open addressing with linear probing. Who is taken out leaves no mark: those behind move up.
+struct TokenTable {
+  struct Value {
+    var token: Secret
+    var serial: UInt64
+    var setAt: Milliseconds
+  }
+
+  /// What a look-up reads: one cache line, with the key in it unless it is long.
+  private struct Line {
+    /// nil: free.
+    var token: Secret?
+    let keyCount: UInt32
+    let tag: UInt32
+    /// The key, or in the first of them its address.
+    var key: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+
+    var longKey: UnsafeMutablePointer<UInt8>? {
+      keyCount > TokenTable.shortKey ? UnsafeMutablePointer(bitPattern: UInt(key.0)) : nil
+    }
+  }
+
+  struct Entry {
+    let serial: UInt64
+    /// Of the last time it was set.
+    var order: UInt64
+    var setAt: Milliseconds
+    var pins: UInt32 = 0
+    /// Where it stands in `OldestFirst`; in a free entry the next free one.
+    var place: Int
+  }
+
+  private static var shortKey: UInt32 { 48 }
+
+  private var lines: UnsafeMutablePointer<Line>
+  private(set) var entries: UnsafeMutablePointer<Entry>
+  private(set) var capacity = 16
+  private(set) var count = 0
+  /// Entries below are initialised.
+  private(set) var used = 0
+  private var firstFree = -1
+  /// Twice the capacity: 0, or the low half of the hash above the index and 1. Its place is the hash's low bits.
+  private var slots: UnsafeMutablePointer<UInt64>
+  private var mask = 31
+
+  init() {
+    lines = TokenTable.emptyLines(16)
+    entries = UnsafeMutablePointer.allocate(capacity: 16)
+    slots = TokenTable.emptySlots(32)
+  }
+
+  /// Ends it.
+  func free() {
+    for index in 0..<used where lines[index].token != nil { lines[index].longKey?.deallocate() }
+    lines.deinitialize(count: used)
+    UnsafeMutableRawPointer(lines).deallocate()
+    entries.deallocate()
+    slots.deallocate()
+  }
+
+  /// nil: free.
+  func token(_ index: Int) -> Secret? { lines[index].token }
+
+  mutating func setToken(_ index: Int, _ token: Secret) { lines[index].token = token }
+
+  func find(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt64) -> Int? {
+    guard let base = key.baseAddress, let keyCount = UInt32(exactly: key.count) else { return nil }
+    let tag = UInt32(truncatingIfNeeded: hash)
+    let (slots, lines, mask) = (slots, lines, mask)
+    var at = Int(tag) & mask
+    while true {
+      let slot = slots[at]
+      if slot == 0 { return nil }
+      if UInt32(truncatingIfNeeded: slot >> 32) == tag {
+        let index = TokenTable.index(slot)
+        if lines[index].keyCount == keyCount && TokenTable.holds(&lines[index], base) { return index }
+      }
+      at = (at + 1) & mask
+    }
+  }
+
+  /// Whether its key, as long as the one at `base`, is that.
+  private static func holds(_ line: inout Line, _ base: UnsafePointer<UInt8>) -> Bool {
+    let count = Int(line.keyCount)
+    if let key = line.longKey { return sameBytes(UnsafeRawPointer(key), UnsafeRawPointer(base), count: count) }
+    return withUnsafeBytes(of: &line.key) { bytes in
+      bytes.baseAddress.map { sameBytes($0, UnsafeRawPointer(base), count: count) } ?? false
+    }
+  }
+
+  /// The key is not there yet. nil where there is no room for more in any table, or the key is longer than any.
+  mutating func add(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt64, _ value: Value) -> Int? {
+    guard let keyCount = UInt32(exactly: key.count) else { return nil }
+    if firstFree < 0 && used == capacity {
+      guard capacity < 1 << 29 else { return nil }
+      grow()
+    }
+    var line = Line(token: value.token, keyCount: keyCount, tag: UInt32(truncatingIfNeeded: hash))
+    if keyCount > TokenTable.shortKey {
+      let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: key.count)
+      for index in 0..<key.count { copy[index] = key[index] }
+      line.key.0 = UInt64(UInt(bitPattern: copy))
+    } else {
+      withUnsafeMutableBytes(of: &line.key) { for index in 0..<key.count { $0[index] = key[index] } }
+    }
+    let entry = Entry(serial: value.serial, order: value.serial, setAt: value.setAt, place: -1)
+    let index: Int
+    if firstFree >= 0 {
+      index = firstFree
+      firstFree = entries[index].place
+      lines[index] = line
+      entries[index] = entry
+    } else {
+      index = used
+      used += 1
+      (lines + index).initialize(to: line)
+      (entries + index).initialize(to: entry)
+    }
+    count += 1
+    link(index)
+    return index
+  }
+
+  mutating func remove(_ index: Int) {
+    unlink(index)
+    lines[index].longKey?.deallocate()
+    lines[index].token = nil
+    entries[index].place = firstFree
+    firstFree = index
+    count -= 1
+  }
+
+  private static func index(_ slot: UInt64) -> Int { Int(slot & 0xFFFF_FFFF) - 1 }
+
+  private static func emptyLines(_ count: Int) -> UnsafeMutablePointer<Line> {
+    UnsafeMutableRawPointer.allocate(byteCount: count * MemoryLayout<Line>.stride, alignment: 64).bindMemory(
+      to: Line.self, capacity: count)
+  }
+
+  private static func emptySlots(_ count: Int) -> UnsafeMutablePointer<UInt64> {
+    let slots = UnsafeMutablePointer<UInt64>.allocate(capacity: count)
+    slots.initialize(repeating: 0, count: count)
+    return slots
+  }
+
+  private func link(_ index: Int) {
+    let tag = lines[index].tag
+    var at = Int(tag) & mask
+    while slots[at] != 0 { at = (at + 1) & mask }
+    slots[at] = UInt64(tag) << 32 | UInt64(index + 1)
+  }
+
+  /// Empties its slot; whoever behind it may not stand behind a gap moves up.
+  private func unlink(_ index: Int) {
+    var gap = Int(lines[index].tag) & mask
+    while TokenTable.index(slots[gap]) != index { gap = (gap + 1) & mask }
+    var at = (gap + 1) & mask
+    while slots[at] != 0 {
+      let home = Int(slots[at] >> 32) & mask
+      if (at - home) & mask >= (at - gap) & mask {
+        slots[gap] = slots[at]
+        gap = at
+      }
+      at = (at + 1) & mask
+    }
+    slots[gap] = 0
+  }
+
+  private mutating func grow() {
+    let moreLines = TokenTable.emptyLines(2 * capacity)
+    moreLines.moveInitialize(from: lines, count: used)
+    UnsafeMutableRawPointer(lines).deallocate()
+    lines = moreLines
+    let moreEntries = UnsafeMutablePointer<Entry>.allocate(capacity: 2 * capacity)
+    moreEntries.moveInitialize(from: entries, count: used)
+    entries.deallocate()
+    entries = moreEntries
+    capacity *= 2
+    slots.deallocate()
+    slots = TokenTable.emptySlots(2 * capacity)
+    mask = 2 * capacity - 1
+    for index in 0..<used { link(index) }
+  }
+}

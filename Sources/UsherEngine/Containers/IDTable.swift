@@ -1,0 +1,77 @@
+/// Values by numbers we give ourselves, never 0: so nobody can choose numbers that collide, and hashing one is a multiplication. Open addressing with linear
+/// probing; it grows by half, since it is what a playback costs beside itself.
+struct IDTable<Value> {
+  /// 0: free.
+  private var ids: [UInt64] = []
+  private var values: [Value?] = []
+  private(set) var count = 0
+
+  subscript(id: UInt64) -> Value? {
+    get {
+      guard count > 0 else { return nil }
+      return values[place(id)]
+    }
+    set {
+      guard let newValue else {
+        remove(id)
+        return
+      }
+      if (count + 1) * 8 > ids.count * 7 { grow() }
+      let place = place(id)
+      if ids[place] == 0 { count += 1 }
+      ids[place] = id
+      values[place] = newValue
+    }
+  }
+
+  @discardableResult
+  mutating func remove(_ id: UInt64) -> Value? {
+    guard count > 0, id != 0 else { return nil }
+    var hole = place(id)
+    guard ids[hole] == id else { return nil }
+    let removed = values[hole]
+    // Whoever was pushed on beyond the hole moves back into it.
+    var next = following(hole)
+    while ids[next] != 0 {
+      let home = home(ids[next])
+      let isBetween = hole <= next ? (hole < home && home <= next) : (hole < home || home <= next)
+      if !isBetween {
+        ids[hole] = ids[next]
+        values[hole] = values[next]
+        hole = next
+      }
+      next = following(next)
+    }
+    ids[hole] = 0
+    values[hole] = nil
+    count -= 1
+    return removed
+  }
+
+  /// The numbers, smallest first: the order in which they were given.
+  var sortedIDs: [UInt64] { ids.filter { $0 != 0 }.sorted() }
+
+  private func home(_ id: UInt64) -> Int {
+    Int((id &* 0x9E37_79B9_7F4A_7C15).multipliedFullWidth(by: UInt64(ids.count)).high)
+  }
+  private func following(_ place: Int) -> Int { place + 1 == ids.count ? 0 : place + 1 }
+
+  /// Where it is, or would be.
+  private func place(_ id: UInt64) -> Int {
+    var place = home(id)
+    while ids[place] != 0, ids[place] != id { place = following(place) }
+    return place
+  }
+
+  private mutating func grow() {
+    let (oldIDs, oldValues) = (ids, values)
+    let room = max(8, ids.count + ids.count / 2)
+    ids = Array(repeating: 0, count: room)
+    values = Array(repeating: nil, count: room)
+    for (index, id) in oldIDs.enumerated() where id != 0 {
+      let place = place(id)
+      ids[place] = id
+      values[place] = oldValues[index]
+    }
+  }
+}

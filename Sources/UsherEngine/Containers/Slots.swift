@@ -1,0 +1,49 @@
+/// Values by number. A number is given once; the newer, the higher. Finding one costs no hashing: the lower bits of its number are its place.
+struct Slots<Value> {
+  typealias ID = UInt64
+  private struct Slot {
+    /// 0: free.
+    var id: ID
+    var value: Value?
+  }
+  static var placeBits: UInt64 { 24 }
+  private var slots: [Slot] = []
+  private var free: [UInt32] = []
+  private var last: UInt64 = 0
+  var count: Int { slots.count - free.count }
+
+  static func place(_ id: ID) -> Int { Int(id & ((1 << placeBits) - 1)) }
+
+  mutating func insert(_ value: Value) -> ID {
+    last &+= 1
+    let place = free.popLast().map { Int($0) } ?? slots.count
+    precondition(place < 1 << Self.placeBits)
+    let id = last << Self.placeBits | UInt64(place)
+    if place == slots.count {
+      slots.append(Slot(id: id, value: value))
+    } else {
+      slots[place] = Slot(id: id, value: value)
+    }
+    return id
+  }
+
+  func contains(_ id: ID) -> Bool {
+    let place = Self.place(id)
+    return place < slots.count && slots[place].id == id && id != 0
+  }
+
+  subscript(id: ID) -> Value? { contains(id) ? slots[Self.place(id)].value : nil }
+
+  @discardableResult
+  mutating func remove(_ id: ID) -> Value? {
+    guard contains(id) else { return nil }
+    let place = Self.place(id)
+    let value = slots[place].value
+    slots[place] = Slot(id: 0, value: nil)
+    free.append(UInt32(place))
+    return value
+  }
+
+  /// The numbers of all of them, oldest first.
+  var ids: [ID] { slots.compactMap { $0.id == 0 ? nil : $0.id }.sorted() }
+}

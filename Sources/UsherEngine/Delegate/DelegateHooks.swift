@@ -1,0 +1,87 @@
+package import UsherCore
+
+/// The hooks of a delegate that the host "subclasses"; the numbers are the header's.
+package enum HookKind: Int32, Sendable {
+  case contentID = 1
+  case certificate, headers, licenseURL, licenseBody, license
+}
+
+/// What a hook is asked.
+package final class HookQuestion {
+  package let kind: HookKind
+  package let keySystem: KeySystem?
+  package let isRenewal: Bool
+  /// What the licence is for, or the URL a content identifier is wanted of.
+  package let assetID: [UInt8]
+  /// The payload, or the licence server's reply.
+  package let data: Secret?
+  package let httpStatus: Int32
+  /// What the built-in behaviour makes of it; any thread, and it may wait for a server. A status: why it makes nothing.
+  package let builtin: () -> BuiltIn
+
+  package enum BuiltIn {
+    case value(Secret)
+    case failed(UsherError)
+  }
+
+  init(
+    _ kind: HookKind, keySystem: KeySystem? = nil, isRenewal: Bool = false, assetID: [UInt8] = [], data: Secret? = nil,
+    httpStatus: Int32 = 0,
+    builtin: @escaping () -> BuiltIn
+  ) {
+    self.kind = kind
+    self.keySystem = keySystem
+    self.isRenewal = isRenewal
+    self.assetID = assetID
+    self.data = data
+    self.httpStatus = httpStatus
+    self.builtin = builtin
+  }
+}
+
+/// Host code instead of the built-in behaviour; nil: the built-in. Each runs on a callback thread and answers now or later.
+package struct DelegateHooks {
+  package typealias Hook = (Ask, HookQuestion, HostPlayback) -> Void
+  /// Of the URLs the delegate is for.
+  package var scheme = AssetID.fairPlayScheme
+  package var contentID: Hook?
+  package var certificate: Hook?
+  package var headers: Hook?
+  package var licenseURL: Hook?
+  package var licenseBody: Hook?
+  package var license: Hook?
+  package init() {}
+}
+
+/// What the host's licence callback made (OTVSSMLicenseResponse).
+package struct CustomerLicense {
+  package let data: Secret
+  /// Keep-alive period in seconds; 0: none.
+  package let period: Double
+  /// Renewals keep the session alive, not heartbeats.
+  package let isEnforced: Bool
+
+  package init(data: Secret, period: Double, isEnforced: Bool) {
+    self.data = data
+    self.period = period
+    self.isEnforced = isEnforced
+  }
+}
+
+/// A licence request as the customer's callback is told it.
+package struct CustomerQuestion {
+  package let keySystem: KeySystem
+  package let isRenewal: Bool
+  package let payload: Secret
+  package let assetID: [UInt8]
+}
+
+/// The operator's own session management: the host talks to its servers.
+package struct CustomerCallbacks {
+  package var license: (Ask, CustomerQuestion, HostPlayback) -> Void
+  package var heartbeat: ((Ask, HostPlayback) -> Void)?
+  package var teardown: ((Ask, HostPlayback) -> Void)?
+  package var licenseTimeout: Milliseconds = 10_000
+
+  package init(license: @escaping (Ask, CustomerQuestion, HostPlayback) -> Void) { self.license = license }
+}

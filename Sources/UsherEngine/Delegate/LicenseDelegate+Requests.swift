@@ -1,0 +1,104 @@
+internal import UsherCore
+
+extension LicenseDelegate {
+  /// - Parameter token: the content token for set-up, the session token otherwise.
+  func ssmRequest(_ call: SSMSession.Call, token: Secret) -> HTTPRequest? {
+    let endpoint: Endpoint?
+    switch call {
+    case .setup: endpoint = endpoints.setup
+    case .heartbeat: endpoint = endpoints.heartbeat
+    case .teardown: endpoint = endpoints.teardown
+    }
+    guard let endpoint, let authorisation = authorisation(token, nil) else { return nil }
+    let body = call == .setup ? setupBody : keepAliveBody
+    var headers: [Secret] = []
+    headers.reserveCapacity(1 + ssmHeaders.count)
+    headers.append(authorisation)
+    headers += ssmHeaders
+    return HTTPRequest(
+      method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
+  }
+
+  func certificateRequest() -> HTTPRequest? {
+    guard let endpoint = endpoints.certificate else { return nil }
+    return HTTPRequest(method: .get, endpoint: endpoint, headers: extraHeaders, body: nil, isUrgent: false, tokens: [])
+  }
+
+  /// A licence request before its hooks, if it has any, had their say.
+  /// - Parameters:
+  ///   - isRaw: octets both ways (Widevine).
+  ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
+  func licenseDraft(
+    _ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool
+  ) -> LicenseDraft {
+    var endpoint = isRenewal ? endpoints.licenseRenewal : endpoints.license
+    var headers: [Secret] = []
+    var body = payload
+    switch keySystem {
+    case .fairPlay:
+      headers = [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/json")]
+    case .playReady:
+      headers = [
+        Self.line("Content-Type: text/xml; charset=utf-8"),
+        Self.line("SOAPAction: \"http://schemas.microsoft.com/DRM/2007/03/protocols/AcquireLicense\"")
+      ]
+      if isRenewal { headers.append(Self.line("Accept: application/json")) }
+    case .clearKey: headers = [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
+    case .widevine:
+      if isRenewal, policy.hasSSM { endpoint = endpoints.widevineRenewal }
+      if isRaw && !isRenewal {
+        headers = [Self.line("Content-Type: application/octet-stream"), Self.line("Accept: application/octet-stream")]
+      } else {
+        headers = [Self.line("Content-Type: application/json"), Self.line("Accept: application/json")]
+        body = Self.challenge(payload)
+      }
+    }
+    return LicenseDraft(
+      endpoint: endpoint, authorisation: licenseAuthorisation(content, session), headers: headers + extraHeaders,
+      body: body, isUrgent: isRenewal,
+      tokens: [content, session].compactMap { $0 }, replyHeader: fields.header)
+  }
+
+  /// The tokens, and what the host set.
+  func licenseAuthorisation(_ content: Secret?, _ session: Secret?) -> [Secret] {
+    let authorisation = authorisation(content, session)
+    let set = licenseHeaders.filter { authorisation == nil || !equalIgnoringCase($0.name, tokenHeader.dropLast(2)) }.map
+    { $0.line }
+    return (authorisation.map { [$0] } ?? []) + set
+  }
+
+  /// {"challenge":"<base64>"}
+  private static func challenge(_ payload: Secret) -> Secret {
+    let prefix: StaticString = "{\"challenge\":\""
+    let suffix: StaticString = "\"}"
+    let textCount = Base64.encodedCount(payload.count, padded: true)
+    return Secret(count: prefix.utf8CodeUnitCount + textCount + suffix.utf8CodeUnitCount) { target in
+      prefix.withUTF8Buffer { copy($0, into: target) }
+      let start = prefix.utf8CodeUnitCount
+      payload.withBytes {
+        Base64.encode($0, into: UnsafeMutableBufferPointer(rebasing: target[start..<(start + textCount)]))
+      }
+      suffix.withUTF8Buffer { copy($0, into: target, at: start + textCount) }
+    }
+  }
+}
+
+/// The parts of a licence request.
+struct LicenseDraft {
+  var endpoint: Endpoint?
+  /// What a header hook replaces: the tokens, and what the host set.
+  var authorisation: [Secret]
+  let headers: [Secret]
+  var body: Secret
+  let isUrgent: Bool
+  var tokens: [Secret]
+  let replyHeader: [UInt8]?
+
+  /// nil: there is no URL to send it to.
+  var request: HTTPRequest? {
+    guard let endpoint else { return nil }
+    return HTTPRequest(
+      method: .post, endpoint: endpoint, headers: authorisation + headers, body: body, isUrgent: isUrgent,
+      tokens: tokens, replyHeader: replyHeader)
+  }
+}

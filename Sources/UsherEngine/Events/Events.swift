@@ -1,0 +1,68 @@
+package import UsherCore
+
+/// The numbers are the header's.
+package enum EventKind: Int32, Sendable, CaseIterable {
+  case sessionStarted = 1
+  case setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded
+  case license, licenseError, playbackClosed, noSession
+
+  package var name: StaticString {
+    switch self {
+    case .sessionStarted: return "SESSION_STARTED"
+    case .setupError: return "SETUP_ERROR"
+    case .heartbeatError: return "HEARTBEAT_ERROR"
+    case .teardownError: return "TEARDOWN_ERROR"
+    case .keptAlive: return "KEPT_ALIVE"
+    case .recovered: return "RECOVERED"
+    case .sessionDoubtful: return "SESSION_DOUBTFUL"
+    case .renewalDue: return "RENEWAL_DUE"
+    case .sessionEnded: return "SESSION_ENDED"
+    case .license: return "LICENSE"
+    case .licenseError: return "LICENSE_ERROR"
+    case .playbackClosed: return "PLAYBACK_CLOSED"
+    case .noSession: return "NO_SESSION"
+    }
+  }
+}
+
+package struct EngineEvent {
+  package let kind: EventKind
+  package let playback: HostPlayback
+  package let sequence: UInt64
+  package let time: Milliseconds
+  package let isLeft: Bool
+  package let period: Milliseconds
+  package let lateness: Milliseconds
+  package let error: UsherError
+}
+
+package enum LogLevel: Int32, Sendable {
+  case error = 1
+  case warning, info, debug
+}
+
+/// How a session is kept alive, as the host is told; the numbers are the header's.
+package enum RenewType: Int32, Sendable {
+  case none = 0
+  case heartbeat, enforced, cdm
+}
+
+/// What a licence or certificate request brought.
+package final class Answer {
+  package let data: Secret?
+  package let period: Milliseconds
+  package let renewType: RenewType
+  package let isRenewal: Bool
+  package let error: UsherError
+
+  package init(
+    data: Secret?, period: Milliseconds = 0, renewType: RenewType = .none, isRenewal: Bool = false,
+    error: UsherError = UsherError(.ok)
+  ) {
+    self.data = data
+    self.period = period
+    self.renewType = renewType
+    self.isRenewal = isRenewal
+    self.error = error
+  }
+}

@@ -1,0 +1,80 @@
+internal import UsherCore
+
+/// Every time-out of a context, soonest first; equal instants in the order they were set.
+struct TimerHeap<Target> {
+  typealias ID = UInt64
+  private struct Entry {
+    let at: Milliseconds
+    let id: ID
+  }
+  private var heap: [Entry] = []
+  /// Those that were not cancelled.
+  private var live = Slots<Target>()
+
+  var count: Int { live.count }
+
+  mutating func set(at instant: Milliseconds, _ target: Target) -> ID {
+    let id = live.insert(target)
+    heap.append(Entry(at: instant, id: id))
+    siftUp(heap.count - 1)
+    if heap.count > 64 && heap.count > 2 &* live.count { compact() }
+    return id
+  }
+
+  mutating func cancel(_ id: ID?) {
+    if let id { live.remove(id) }
+  }
+
+  /// The soonest instant.
+  mutating func next() -> Milliseconds? {
+    while let first = heap.first {
+      if live.contains(first.id) { return first.at }
+      removeFirst()
+    }
+    return nil
+  }
+
+  /// Takes out the soonest timer if it is due.
+  mutating func popDue(now: Milliseconds) -> Target? {
+    guard let at = next(), at <= now, let first = heap.first else { return nil }
+    removeFirst()
+    return live.remove(first.id)
+  }
+
+  private mutating func compact() {
+    let kept = heap.filter { live.contains($0.id) }
+    heap = []
+    heap.reserveCapacity(kept.count)
+    for entry in kept {
+      heap.append(entry)
+      siftUp(heap.count - 1)
+    }
+  }
+
+  private func isSooner(_ a: Entry, _ b: Entry) -> Bool { a.at != b.at ? a.at < b.at : a.id < b.id }
+
+  private mutating func siftUp(_ start: Int) {
+    var child = start
+    while child > 0 {
+      let parent = (child - 1) / 2
+      guard isSooner(heap[child], heap[parent]) else { return }
+      heap.swapAt(child, parent)
+      child = parent
+    }
+  }
+
+  private mutating func removeFirst() {
+    guard let last = heap.popLast(), !heap.isEmpty else { return }
+    heap[0] = last
+    var parent = 0
+    while true {
+      var soonest = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isSooner(heap[child], heap[soonest]) {
+        soonest = child
+      }
+      if soonest == parent { return }
+      heap.swapAt(parent, soonest)
+      parent = soonest
+    }
+  }
+}

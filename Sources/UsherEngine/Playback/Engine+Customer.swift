@@ -1,0 +1,51 @@
+internal import UsherCore
+
+/// Customer SSM: the host's callbacks instead of requests of ours. The session is the host's; its token never comes here.
+extension Engine {
+  func askCustomer(
+    _ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob
+  ) {
+    let question = CustomerQuestion(
+      keySystem: job.keySystem, isRenewal: job.isRenewal, payload: job.payload, assetID: job.assetID)
+    let isBounded = job.isRenewal && entry.machine.session.period > 0
+    let deadline =
+      isBounded ? min(customer.licenseTimeout, entry.machine.session.keepAliveTimeout) : customer.licenseTimeout
+    ask(
+      entry, .customerLicense, atMost: deadline, endsWithPlayback: false,
+      put: { ask, host in customer.license(ask, question, host) }
+    ) { entry, reply, status in
+      if let entry { self.licenseDecoded(entry, request, license, customerDecoding(reply, status)) }
+    }
+  }
+
+  func askCustomer(_ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call)
+  {
+    let id = entry.id
+    guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
+      // Nothing to be done for it: it is done. Behind what is being performed.
+      return submit { self.ssmReplied(id, request, call, .success(SessionFields())) }
+    }
+    let deadline = call == .heartbeat ? entry.machine.session.keepAliveTimeout : entry.delegate.policy.teardownTimeout
+    ask(entry, .customerCall, atMost: deadline, endsWithPlayback: false, put: callback) { _, reply, status in
+      switch reply {
+      case .builtin, .value, .license: self.ssmReplied(id, request, call, .success(SessionFields()))
+      case .failed(let failure): self.ssmReplied(id, request, call, .failure(failure))
+      case .none: self.ssmReplied(id, request, call, .failure(WireFailure(status)))
+      }
+    }
+  }
+}
+
+private func customerDecoding(_ reply: AskReply, _ status: Status) -> LicenseDecoding {
+  switch reply {
+  case .license(let license):
+    var fields = SessionFields()
+    // The session is known by nothing but that it is there.
+    fields.token = Secret([0x2D])
+    fields.period = .number(license.period)
+    fields.enforced = license.isEnforced
+    return .success(LicenseReply(data: license.data, fields: fields))
+  case .failed(let failure): return .failure(failure)
+  case .none, .builtin, .value: return .failure(WireFailure(status == .ok ? .callback : status))
+  }
+}

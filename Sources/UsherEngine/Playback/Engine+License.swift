@@ -1,0 +1,260 @@
+package import UsherCore
+
+extension Engine {
+  /// Any thread: asks for a licence.
+  /// - Parameters:
+  ///   - timeout: nil: only the bounds of the single steps.
+  ///   - complete: told once, on a callback thread; or on the I/O thread if `isBlocking`, where it may only end a wait.
+  package func requestLicense(
+    _ playback: PlaybackID, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
+    assetID: [UInt8] = [], contentID: [UInt8] = [],
+    isBlocking: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    submit {
+      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      guard let entry = self.playbacks[playback] else {
+        handOver(
+          Answer(
+            data: nil, period: 0, renewType: .none, isRenewal: isRenewal,
+            error: UsherError(.closed, operation: .license)))
+        return
+      }
+      self.ask(
+        entry, keySystem, isRenewal: isRenewal, payload: payload, timeout: timeout, assetID: assetID,
+        contentID: contentID, isByLibrary: false,
+        complete: handOver)
+    }
+  }
+
+  private func ask(
+    _ entry: PlaybackEntry, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
+    assetID: [UInt8] = [], contentID: [UInt8] = [],
+    isByLibrary: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    let id = entry.nextLicense
+    entry.nextLicense &+= 1
+    // The Widevine CDM's request for a service certificate is two bytes and never JSON.
+    let isAuxiliary = keySystem == .widevine && payload.withBytes { $0.count == 2 && $0[0] == 0x08 && $0[1] == 0x04 }
+    let isRaw = (keySystem == .widevine && entry.delegate.isRaw && !isRenewal) || isAuxiliary
+    let job = LicenseJob(
+      keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, payload: payload, isByLibrary: isByLibrary,
+      assetID: assetID, complete: complete)
+    entry.jobs[id] = job
+    if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
+    let token: Secret?
+    switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
+    case .known(let found):
+      let known = entry.machine.knownToken
+      // An item that named no content is that of its first licence.
+      if entry.contentID.isEmpty, known == nil { entry.contentID = contentID }
+      // The item's own is newer than the map's where the token callback replaced it.
+      token = contentID == entry.contentID ? known ?? found : found
+    case .unneeded: token = nil
+    case .missing:
+      // Not the item's own content, and nobody told us its token: nothing to wait for.
+      return fail(entry, id, PlaybackMachine.noToken(.license))
+    }
+    let isItems = token == nil || contentID == entry.contentID
+    step(entry) {
+      $0.requestLicense(
+        id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, token: token,
+        isItems: isItems, now: self.clock.now)
+    }
+  }
+
+  /// The payload the library asked for has come.
+  func renew(_ entry: PlaybackEntry, _ keySystem: KeySystem, _ payload: Secret) {
+    let id = entry.id
+    let renewed = entry.callbacks.renewed
+    let host = entry.host
+    ask(entry, keySystem, isRenewal: true, payload: payload, timeout: nil, isByLibrary: true) { answer in
+      guard answer.error.status == .ok, let renewed else { return }
+      self.call(id) { renewed(answer, host) }
+    }
+  }
+
+  func sendLicense(
+    _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?,
+    isRenewal: Bool
+  ) {
+    guard let job = entry.jobs[license] else { return }
+    if entry.machine.session.isOpening(request) { entry.slotsGivenBackAtSetup = slotsGivenBack }
+    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
+    let draft = entry.delegate.licenseDraft(
+      job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
+    let preparation = LicensePreparation(request: request, license: license, job: job, content: content, draft: draft)
+    if let hooks = entry.delegate.hooks { prepare(entry, preparation, hooks) } else { dispatch(entry, preparation) }
+  }
+
+  /// Sends a request whose hooks, if any, are done.
+  func dispatch(_ entry: PlaybackEntry, _ preparation: LicensePreparation) {
+    guard let message = preparation.draft.request else {
+      return licenseFailed(
+        entry, preparation.request, WireFailure(.state, message: "the delegate has no URL for this request"))
+    }
+    let isBounded = preparation.job.isRenewal && entry.machine.session.period > 0
+    preparation.job.transfer = send(
+      message, for: .license(entry.id, preparation.request, preparation.license),
+      atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
+  }
+
+  /// It never went out.
+  func licenseFailed(_ entry: PlaybackEntry, _ request: RequestID, _ failure: WireFailure) {
+    step(entry) { $0.licenseReplied(request, .failure(failure, .local), now: self.clock.now) }
+  }
+
+  func licenseReplied(
+    _ playback: PlaybackID, _ request: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
+  ) {
+    guard let entry = playbacks[playback] else { return }
+    // A job whose host has its answer is gone; its reply is still read for the session token.
+    guard let job = entry.jobs[license] ?? entry.abandoned[license] else { return }
+    let names = entry.delegate.fields
+    let decoding = ReplyDecoder.license(
+      outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: names, hiding: secrets)
+    if let hook = entry.delegate.hooks?.license, entry.jobs[license] != nil, case .response(let response) = outcome,
+      ReplyDecoder.denial(response) == nil
+    {
+      return askLicenseHook(
+        hook, entry, request, license, job, response, decoding, ReplyDecoder.sessionFields(response, names))
+    }
+    licenseDecoded(entry, request, license, decoding)
+  }
+
+  func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
+    guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
+    let isOpening = entry.machine.session.isOpening(request)
+    let others = isOpening ? ownTeardowns(besides: entry) : .none
+    switch decoding {
+    case .success(let reply):
+      currentLicense = reply.data
+      step(entry) { $0.licenseReplied(request, .success(reply.fields), ownTeardowns: others, now: self.clock.now) }
+      currentLicense = nil
+    case .failure(let failure):
+      let origin: Origin = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM ? .ssm : .license
+      step(entry) { $0.licenseReplied(request, .failure(failure, origin), ownTeardowns: others, now: self.clock.now) }
+    }
+  }
+
+  func deliver(_ entry: PlaybackEntry, _ license: LicenseID) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    emit(.license, entry)
+    job.end(
+      Answer(
+        data: currentLicense, period: entry.machine.session.period, renewType: renewType(entry),
+        isRenewal: job.isRenewal, error: UsherError(.ok)))
+  }
+
+  private func renewType(_ entry: PlaybackEntry) -> RenewType {
+    guard entry.machine.session.isActive else { return .none }
+    switch entry.machine.session.mode {
+    case .heartbeat: return entry.machine.session.period > 0 ? .heartbeat : .none
+    case .enforced: return .enforced
+    case .cdm: return .cdm
+    case .none: return .none
+    }
+  }
+
+  func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
+    // A failed renewal of the library's own is told as a heartbeat error, if it comes to that.
+    if !job.isByLibrary && !entry.machine.isClosing { emit(.licenseError, entry, error: error) }
+    job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
+  }
+
+  func licenseTimedOut(_ playback: PlaybackID, _ license: LicenseID) {
+    guard let entry = playbacks[playback], entry.machine.abandonLicense(license, now: clock.now) else { return }
+    let isRenewal = entry.jobs[license]?.isRenewal == true
+    fail(
+      entry, license,
+      UsherError(.timeout, operation: isRenewal ? .renewal : .license, message: "no licence within the time given"))
+  }
+
+  // MARK: Certificates
+
+  /// Any thread. `timeout` and `complete` as in `requestLicense`.
+  package func requestCertificate(
+    _ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    submit {
+      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
+        return handOver(self.certificateFailure(UsherError(.closed)))
+      }
+      let delegate = entry.delegate
+      if let hook = delegate.hooks?.certificate { return self.askCertificateHook(hook, entry, timeout, handOver) }
+      self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)
+    }
+  }
+
+  /// The built-in way to a certificate.
+  func fetchCertificate(
+    _ delegate: LicenseDelegate, for playback: PlaybackID, timeout: Milliseconds?,
+    _ handOver: @escaping (Answer) -> Void
+  ) {
+    if let certificate = delegate.certificate { return handOver(self.certificateAnswer(certificate)) }
+    let waiter = CertificateWaiter(playback: playback, complete: handOver)
+    if let timeout {
+      waiter.timer = self.timers.set(at: self.clock.now.adding(timeout), .certificate(delegate, waiter))
+    }
+    delegate.certificateWaiters.append(waiter)
+    guard !delegate.isFetchingCertificate else { return }
+    guard let request = delegate.certificateRequest() else {
+      return self.endCertificate(
+        delegate, self.certificateFailure(UsherError(.state, message: "the delegate has no certificate URL")))
+    }
+    delegate.isFetchingCertificate = true
+    self.send(request, for: .certificate(delegate))
+  }
+
+  func certificateReplied(_ delegate: LicenseDelegate, _ outcome: HTTPOutcome) {
+    switch outcome {
+    case .failure(let failure): endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
+    case .response(let response):
+      if let failure = ReplyDecoder.notACertificate(response) {
+        return endCertificate(delegate, certificateFailure(failure.error(.certificate, .certificate)))
+      }
+      let certificate = ReplyDecoder.certificate(response.body)
+      delegate.certificate = certificate
+      endCertificate(delegate, certificateAnswer(certificate))
+    }
+  }
+
+  func certificateTimedOut(_ delegate: LicenseDelegate, _ waiter: CertificateWaiter) {
+    guard let index = delegate.certificateWaiters.firstIndex(where: { $0 === waiter }) else { return }
+    delegate.certificateWaiters.remove(at: index)
+    waiter.complete(certificateFailure(UsherError(.timeout, operation: .certificate)))
+  }
+
+  /// The playback closes: who waits for a certificate on its behalf waits no longer.
+  func endCertificates(of entry: PlaybackEntry, _ status: Status) {
+    for waiter in entry.delegate.certificateWaiters where waiter.playback == entry.id {
+      timers.cancel(waiter.timer)
+      waiter.complete(certificateFailure(UsherError(status)))
+    }
+    entry.delegate.certificateWaiters.removeAll { $0.playback == entry.id }
+  }
+
+  func endCertificate(_ delegate: LicenseDelegate, _ answer: Answer) {
+    delegate.isFetchingCertificate = false
+    let waiters = delegate.certificateWaiters
+    delegate.certificateWaiters = []
+    for waiter in waiters {
+      timers.cancel(waiter.timer)
+      waiter.complete(answer)
+    }
+  }
+
+  func certificateAnswer(_ certificate: Secret) -> Answer {
+    Answer(data: certificate, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
+  }
+
+  func certificateFailure(_ error: UsherError) -> Answer {
+    var told = error
+    told.operation = .certificate
+    return Answer(data: nil, period: 0, renewType: .none, isRenewal: false, error: told)
+  }
+}

@@ -1,0 +1,191 @@
+internal import Synchronization
+package import UsherCore
+
+package typealias PlaybackID = UInt64
+package typealias PlayerID = UInt64
+
+/// What a playback's handle may read from any thread.
+package final class PlaybackShared {
+  private let state = Atomic<Int32>(PlaybackMachine.SessionState.pending.rawValue)
+  package init() {}
+  package var sessionState: Int32 { state.load(ordering: .acquiring) }
+  package var isEnded: Bool { sessionState == PlaybackMachine.SessionState.ended.rawValue }
+  func publish(_ new: PlaybackMachine.SessionState) { state.store(new.rawValue, ordering: .releasing) }
+}
+
+package struct PlaybackCallbacks {
+  /// The host's `user_data`.
+  package var keepsAlive: HostReference?
+  /// Asks for a fresh payload; runs on a callback thread.
+  package var payload: ((Ask, KeySystem, HostPlayback) -> Void)?
+  /// Takes a licence the library renewed; runs on a callback thread.
+  package var renewed: ((Answer, HostPlayback) -> Void)?
+  package init() {}
+}
+
+/// One playback in the engine. Touched by the I/O thread only.
+final class PlaybackEntry {
+  let id: PlaybackID
+  let player: PlayerID
+  let host: HostPlayback
+  let delegate: LicenseDelegate
+  let shared: PlaybackShared
+  var callbacks: PlaybackCallbacks
+  var machine: PlaybackMachine
+  var jobs: [LicenseID: LicenseJob] = [:]
+  /// Jobs whose host has its answer, but whose request is under way.
+  var abandoned: [LicenseID: LicenseJob] = [:]
+  /// 0: none; so the other.
+  var sessionTimer: UInt64 = 0
+  /// What the item is called, for the token map.
+  var contentID: [UInt8]
+  var tokenAsk: Ask?
+  var tokenTimer: UInt64 = 0
+  /// Its tokens in the map, which are not pruned while it plays.
+  var held: [(id: [UInt8], pin: TokenMap.Pin)] = []
+  var payloadAsk: Ask?
+  fileprivate var business: Business?
+  /// Its end was told: the machine knows it before the actions ahead of it are performed.
+  var hasToldClosed = false
+  var setupStatus: Status?
+  var slotsGivenBackAtSetup: UInt64 = 0
+  /// Its last set-up or heartbeat.
+  var callTransfer: TransferID = 0
+  var nextLicense: LicenseID = 1
+  /// Counted among those that are not closed yet, or still give back a slot whose token came late.
+  var isOpen = true
+  /// Counted among those that are closed and may be brought a token.
+  var isAwaited = false
+  var isContested = false
+  var isGivingBack = false
+
+  init(
+    id: PlaybackID, player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,
+    callbacks: PlaybackCallbacks
+  ) {
+    self.id = id
+    self.player = player
+    self.host = host
+    delegate = item.delegate
+    self.shared = shared
+    self.callbacks = callbacks
+    contentID = item.contentID
+    var policy = delegate.sharedPolicy
+    if item.isClear {
+      var own = policy.value
+      own.hasSSM = false
+      own.needsToken = false
+      policy = Shared(own)
+    } else if delegate.tokenMap != nil, item.contentID.isEmpty, item.contentToken == nil {
+      var own = policy.value
+      own.startsWithLicense = true
+      policy = Shared(own)
+    }
+    machine = PlaybackMachine(
+      policy: policy, contentToken: item.contentToken, hasTokenCallback: delegate.tokenCallback != nil,
+      seed: (id &+ 1) &* 0x9E37_79B9_7F4A_7C15)
+  }
+}
+
+/// What a playback has to do with others just now; most of the time, and so for most of them, nothing.
+private final class Business {
+  var hookAsks: [Ask] = []
+  var customerAsks: [Ask] = []
+  var loads: [LoadingJob] = []
+  var setupWaits: [Wait<Status>] = []
+  var closeWaits: [Wait<Status>] = []
+
+  var isDone: Bool {
+    hookAsks.isEmpty && customerAsks.isEmpty && loads.isEmpty && setupWaits.isEmpty && closeWaits.isEmpty
+  }
+}
+
+extension PlaybackEntry {
+  /// Hooks that are being asked.
+  var hookAsks: [Ask] {
+    get { business?.hookAsks ?? [] }
+    set { change { $0.hookAsks = newValue } }
+  }
+  /// Questions to a customer's callbacks: they outlive closing, since their answers count.
+  var customerAsks: [Ask] {
+    get { business?.customerAsks ?? [] }
+    set { change { $0.customerAsks = newValue } }
+  }
+  var loads: [LoadingJob] {
+    get { business?.loads ?? [] }
+    set { change { $0.loads = newValue } }
+  }
+  var setupWaits: [Wait<Status>] {
+    get { business?.setupWaits ?? [] }
+    set { change { $0.setupWaits = newValue } }
+  }
+  var closeWaits: [Wait<Status>] {
+    get { business?.closeWaits ?? [] }
+    set { change { $0.closeWaits = newValue } }
+  }
+
+  private func change(_ change: (Business) -> Void) {
+    let now = business ?? Business()
+    change(now)
+    business = now.isDone ? nil : now
+  }
+}
+
+/// What is to be played.
+package struct PlaybackItem {
+  package var delegate: LicenseDelegate
+  package var contentToken: Secret?
+  package var contentID: [UInt8] = []
+  /// Not encrypted: no session, no token.
+  package var isClear = false
+
+  package init(delegate: LicenseDelegate, contentToken: Secret?) {
+    self.delegate = delegate
+    self.contentToken = contentToken
+  }
+}
+
+/// One licence request.
+final class LicenseJob {
+  let keySystem: KeySystem
+  let isRenewal: Bool
+  /// Octets are asked for.
+  let isRaw: Bool
+  let payload: Secret
+  let isByLibrary: Bool
+  let assetID: [UInt8]
+  /// Told once. Runs on the I/O thread and must only hand over.
+  private var complete: ((Answer) -> Void)?
+  var timer: UInt64?
+  var transfer: TransferID = 0
+
+  init(
+    keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, assetID: [UInt8] = [],
+    complete: @escaping (Answer) -> Void
+  ) {
+    self.keySystem = keySystem
+    self.isRenewal = isRenewal
+    self.isRaw = isRaw
+    self.payload = payload
+    self.isByLibrary = isByLibrary
+    self.assetID = assetID
+    self.complete = complete
+  }
+
+  /// Tells who asked, and lets go of what it holds.
+  func end(_ answer: Answer) {
+    complete?(answer)
+    complete = nil
+  }
+}
+
+final class CertificateWaiter {
+  let playback: PlaybackID
+  let complete: (Answer) -> Void
+  var timer: UInt64?
+
+  init(playback: PlaybackID, complete: @escaping (Answer) -> Void) {
+    self.playback = playback
+    self.complete = complete
+  }
+}

@@ -1,0 +1,38 @@
+package import UsherCore
+
+/// What a packager wrote about an asset.
+package struct Asset: Equatable, Sendable {
+  package let id: AssetID
+  /// The key of the token map: `ContentId` where the packager wrote JSON, otherwise the text itself.
+  package let contentID: [UInt8]
+  package let keyID: UUIDBytes?
+  /// 16 bytes.
+  package let iv: [UInt8]?
+  /// What was decoded is a JSON object.
+  package let isJSON: Bool
+  /// What goes into a FairPlay payload: that JSON, otherwise the text.
+  package var contentIdentifier: [UInt8] { isJSON ? id.decoded ?? id.text : id.text }
+}
+
+extension AssetID {
+  package func read() -> Asset {
+    guard let root = decoded?.withUnsafeBufferPointer({ JSONDocument.parse($0) })?.root, root.isObject else {
+      return Asset(id: self, contentID: text, keyID: nil, iv: nil, isJSON: false)
+    }
+    let contentID = root.member("ContentId")?.withString { Array($0) } ?? []
+    let keyID = root.member("KeyId")?.withString { UUIDBytes(text: $0) } ?? nil
+    let iv =
+      root.member("IV")?.withString { text in
+        Base64.decode(text).flatMap { $0.count == 16 ? $0.withBytes { Array($0) } : nil }
+      } ?? nil
+    return Asset(id: self, contentID: contentID.isEmpty ? text : contentID, keyID: keyID, iv: iv, isJSON: true)
+  }
+}
+
+extension ContentIdentifier {
+  package func bytes(
+    of url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme
+  ) throws(AssetID.Refusal) -> [UInt8] {
+    try bytes(of: url, scheme: scheme, isJSONObject: isJSONObject)
+  }
+}

@@ -1,0 +1,86 @@
+package import UsherCore
+
+extension SEESRequest {
+  package enum Refusal: Error, Equatable, Sendable {
+    case notJSON
+    /// It repeats another message id, or none: taken for a denial.
+    case otherMessage
+    /// Of a later version than ours.
+    case otherVersion
+    /// The server said no; 0: without a number.
+    case denied(code: Int64, message: String)
+    /// Allowed, but without a URL that could be one.
+    case noTokenURL
+  }
+
+  /// The token URL, out of the answer's body.
+  package func tokenURL(in body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) throws(Refusal) -> Secret {
+    guard let root = JSONDocument.parse(body)?.root, root.isObject else { throw .notJSON }
+    let isOurs = root.member("messageID")?.withString { equalIgnoringCase($0, messageID.text) }
+    guard isOurs == true else { throw .otherMessage }
+    if let version = root.member("version"), (version.integer ?? .max) > SEESRequest.version { throw .otherVersion }
+    guard root.member("isAllowed")?.bool == true else {
+      throw .denied(
+        code: root.member("error")?.integer ?? 0,
+        message: root.member("errorText")?.withString { sanitised($0, hiding: secrets) } ?? "")
+    }
+    let url =
+      root.member("epTokenURL")?.withString { text in
+        text.count <= TokenURL.mostBytes && text.allSatisfy { $0 > 0x20 && $0 < 0x7F } && !text.isEmpty
+          ? Secret(text) : nil
+      } ?? nil
+    guard let url else { throw .noTokenURL }
+    return url
+  }
+}
+
+extension ExpressPlayError {
+  /// JSON in whatever layout. Of anything else, such as a web page, only a published number is read.
+  package static func read(_ body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> ExpressPlayError {
+    guard let root = JSONDocument.parse(body)?.root, !root.isNumber else {
+      return ExpressPlayError(code: published(body), message: "")
+    }
+    let value = (root.arrayCount ?? 0) > 0 ? root.element(0) ?? root : root
+    let inner = value.member("error").flatMap { $0.isObject ? $0 : nil }
+    let message =
+      words(value, secrets) ?? inner.flatMap { words($0, secrets) } ?? spoken(value.member("error"), secrets)
+    return ExpressPlayError(code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: message ?? "")
+  }
+
+  /// The first published number that stands by itself in a text: "Error -2002"; 0: none does.
+  private static func published(_ text: UnsafeBufferPointer<UInt8>) -> Int64 {
+    var at = 0
+    while text.count - at >= 5 {
+      if text[at] == 0x2D, at == 0 || !isWord(text[at - 1]), text.count - at == 5 || !isWord(text[at + 5]),
+        text[(at + 1)...(at + 4)].allSatisfy(isDigit)
+      {
+        let code = text[(at + 1)...(at + 4)].reduce(Int64(0)) { $0 * 10 - Int64($1 & 15) }
+        if meaning(of: code) != nil { return code }
+      }
+      at += 1
+    }
+    return 0
+  }
+
+  private static func isWord(_ byte: UInt8) -> Bool {
+    isDigit(byte) || (byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A) || byte == 0x5F || byte == 0x2D || byte >= 0x80
+  }
+
+  private static func number(_ value: JSONValue) -> Int64? {
+    whole(value.member("errorCode")) ?? whole(value.member("code")) ?? whole(value.member("error"))
+  }
+
+  private static func whole(_ value: JSONValue?) -> Int64? {
+    value.flatMap { $0.number ?? $0.numberInText }.flatMap { Int64(exactly: $0) }
+  }
+
+  private static func words(_ value: JSONValue, _ secrets: [Secret]) -> String? {
+    spoken(value.member("errorMessage"), secrets) ?? spoken(value.member("message"), secrets)
+  }
+
+  /// A text that is no number.
+  private static func spoken(_ value: JSONValue?, _ secrets: [Secret]) -> String? {
+    guard let value, value.numberInText == nil else { return nil }
+    return value.withString { $0.isEmpty ? nil : sanitised($0, hiding: secrets) } ?? nil
+  }
+}

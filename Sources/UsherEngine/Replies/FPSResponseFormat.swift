@@ -1,0 +1,133 @@
+package import UsherCore
+
+/// How a FairPlay key server wraps its CKC.
+package struct FPSResponseFormat: Sendable {
+  package enum Encoding: UInt8, Sendable, CaseIterable {
+    /// A JSON object, else a `<ckc>` element, else base64, else the octets.
+    case auto
+    case raw, base64, element, json
+  }
+
+  package enum Failure: Error, Equatable, Sendable {
+    case empty
+    case webPage
+    /// Text where none of the wrappers is.
+    case text
+    case noElement
+    case notBase64
+    case notJSON
+    /// JSON without the member.
+    case noMember
+  }
+
+  package var encoding = Encoding.auto
+  /// Names, or indexes in arrays, from the root to the CKC; empty: the names that are in use.
+  package var keyPath: [[UInt8]] = []
+
+  package init() {}
+
+  /// `a.b.0` as a key path; nil with an empty part, a NUL or more than 16 parts.
+  package static func keyPath(_ text: [UInt8]) -> [[UInt8]]? {
+    let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false).map { Array($0) }
+    guard parts.count <= 16, parts.allSatisfy({ !$0.isEmpty && !$0.contains(0) }) else { return nil }
+    return parts
+  }
+
+  package func ckc(_ body: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
+    let text = FPSResponseFormat.trimmed(body)
+    switch encoding {
+    case .raw:
+      guard !body.isEmpty else { throw .empty }
+      return Secret(body)
+    case .base64: return try FPSResponseFormat.decode(text)
+    case .element: return try FPSResponseFormat.element(text)
+    case .json:
+      guard !text.isEmpty else { throw .empty }
+      guard let document = JSONDocument.parse(text), document.root.isObject else { throw .notJSON }
+      return try member(document.root)
+    case .auto: return try find(text, in: body)
+    }
+  }
+
+  private func find(_ text: UnsafeBufferPointer<UInt8>, in body: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
+    guard let first = text.first else { throw .empty }
+    if first == 0x7B, let document = JSONDocument.parse(text), document.root.isObject {
+      return try member(document.root)
+    }
+    if first == 0x3C, FPSResponseFormat.elementStart(text) != nil { return try FPSResponseFormat.element(text) }
+    if let bare = FPSResponseFormat.bareBase64(text) { return bare }
+    guard !UTF8Text.isPlain(body) else { throw first == 0x7B ? .notJSON : first == 0x3C ? .webPage : .text }
+    return Secret(body)
+  }
+
+  private func member(_ root: JSONValue) throws(Failure) -> Secret {
+    var found: JSONValue?
+    if keyPath.isEmpty {
+      found = root.member("CkcMessage") ?? root.member("ckc") ?? root.member("License")
+    } else {
+      found = root
+      for name in keyPath { found = found.flatMap { FPSResponseFormat.step($0, name) } }
+    }
+    guard let text = found, text.isString else { throw .noMember }
+    guard let ckc = text.withString({ Base64.decode($0) }) ?? nil else { throw .notBase64 }
+    guard ckc.count > 0 else { throw .empty }
+    return ckc
+  }
+
+  private static func step(_ value: JSONValue, _ name: [UInt8]) -> JSONValue? {
+    guard let count = value.arrayCount else { return value.member(name + [0]) }
+    guard name.count <= 6, name.allSatisfy(isDigit) else { return nil }
+    let index = name.reduce(0) { $0 * 10 + Int($1 & 15) }
+    return index < count ? value.element(index) : nil
+  }
+
+  private static func decode(_ text: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
+    guard !text.isEmpty else { throw .empty }
+    guard let ckc = Base64.decode(text) else { throw .notBase64 }
+    guard ckc.count > 0 else { throw .empty }
+    return ckc
+  }
+
+  /// Base64 and nothing else, in one piece or in lines. What is shorter than any CKC, or decodes to text, is a word that happens to look like it.
+  private static func bareBase64(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
+    guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
+      return nil
+    }
+    return ckc.withBytes(UTF8Text.isPlain) ? nil : ckc
+  }
+
+  /// Where the content of the first `<ckc>` begins.
+  private static func elementStart(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
+    tag("<ckc>", in: text, from: 0).map { $0 + 5 }
+  }
+
+  private static func element(_ text: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
+    guard !text.isEmpty else { throw .empty }
+    guard let start = elementStart(text), let end = tag("</ckc>", in: text, from: start) else { throw .noElement }
+    return try decode(UnsafeBufferPointer(rebasing: text[start..<end]))
+  }
+
+  private static func tag(_ word: StaticString, in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+    word.withUTF8Buffer { word in
+      var at = start
+      while text.count - at >= word.count {
+        var length = 0
+        while length < word.count && lowercased(text[at + length]) == word[length] { length += 1 }
+        if length == word.count { return at }
+        at += 1
+      }
+      return nil
+    }
+  }
+
+  /// Without a byte order mark and white space around it.
+  private static func trimmed(_ body: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+    var (start, end) = (0, body.count)
+    if end >= 3 && body[0] == 0xEF && body[1] == 0xBB && body[2] == 0xBF { start = 3 }
+    while start < end && isBlank(body[start]) { start += 1 }
+    while end > start && isBlank(body[end - 1]) { end -= 1 }
+    return UnsafeBufferPointer(rebasing: body[start..<end])
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+}

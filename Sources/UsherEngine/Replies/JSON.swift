@@ -1,0 +1,88 @@
+internal import CJSONC
+internal import UsherCore
+
+/// One JSON text, parsed by json-c; its strings are wiped when it goes.
+final class JSONDocument {
+  private let raw: OpaquePointer
+
+  private init(raw: OpaquePointer) { self.raw = raw }
+
+  /// nil unless the bytes are one JSON value, at most 32 deep. (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
+  static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
+    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
+    return uj_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
+      JSONDocument(raw: $0)
+    }
+  }
+
+  deinit { uj_free(raw) }
+
+  var root: JSONValue { JSONValue(raw: raw, document: self) }
+}
+
+/// A value in a document, which it keeps alive.
+struct JSONValue {
+  fileprivate let raw: OpaquePointer
+  fileprivate let document: JSONDocument
+
+  private var kind: Int32 { withExtendedLifetime(document) { uj_kind(raw) } }
+  var isObject: Bool { kind == UJ_OBJECT }
+  var isNumber: Bool { kind == UJ_NUMBER }
+  var isString: Bool { kind == UJ_STRING }
+
+  /// The member of that name, else the first that differs in case only.
+  func member(_ name: StaticString) -> JSONValue? {
+    guard isObject else { return nil }
+    return name.withUTF8Buffer { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      return uj_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map {
+        JSONValue(raw: $0, document: document)
+      }
+    }
+  }
+
+  /// The same, of a name that ends in NUL.
+  func member(_ name: [UInt8]) -> JSONValue? {
+    guard isObject, name.last == 0 else { return nil }
+    return name.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      return uj_member(raw, base.assumingMemoryBound(to: CChar.self)).map { JSONValue(raw: $0, document: document) }
+    }
+  }
+
+  /// The member of a member, by names that end in NUL.
+  func member(at path: [[UInt8]]) -> JSONValue? {
+    var value = self
+    for name in path {
+      guard let next = value.member(name) else { return nil }
+      value = next
+    }
+    return path.isEmpty ? nil : value
+  }
+
+  var number: Double? { isNumber ? withExtendedLifetime(document) { uj_double(raw) } : nil }
+  var integer: Int64? { isNumber ? withExtendedLifetime(document) { uj_integer(raw) } : nil }
+  var bool: Bool? { kind == UJ_BOOLEAN ? uj_boolean(raw) != 0 : nil }
+  var arrayCount: Int? { kind == UJ_ARRAY ? uj_count(raw) : nil }
+  func element(_ index: Int) -> JSONValue? { uj_at(raw, index).map { JSONValue(raw: $0, document: document) } }
+
+  /// A number written as a string.
+  var numberInText: Double? {
+    withString { text in JSONDocument.parse(text)?.root.number } ?? nil
+  }
+
+  func withString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
+    guard isString, let text = uj_string(raw) else { return nil }
+    let count = Int(uj_string_size(raw))
+    return withExtendedLifetime(document) {
+      UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
+        body(UnsafeBufferPointer(start: $0, count: count))
+      }
+    }
+  }
+}
+
+/// Whether a text is one JSON object.
+package func isJSONObject(_ bytes: [UInt8]) -> Bool {
+  bytes.withUnsafeBufferPointer { JSONDocument.parse($0)?.root.isObject ?? false }
+}

@@ -1,0 +1,52 @@
+internal import UsherCore
+
+extension ReplyDecoder {
+  /// The certificate in a server's answer: the DER bytes themselves (which begin with 30 hex), or wrapped in PEM, in base64, or in base64 in JSON. What is none
+  /// of these is passed on as it is.
+  static func certificate(_ body: Secret) -> Secret {
+    body.withBytes { bytes -> Secret? in
+      if bytes.first == 0x30 { return nil }
+      if let root = JSONDocument.parse(bytes)?.root, root.isObject {
+        let member = root.member("certificate") ?? root.member("cert")
+        return member?.withString { wrapped($0) } ?? nil
+      }
+      return wrapped(bytes)
+    } ?? body
+  }
+
+  private static func wrapped(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
+    let begin = Array("-----BEGIN CERTIFICATE-----".utf8)
+    var inner = text[...]
+    if let start = firstIndex(of: begin, in: text),
+      let end = firstIndex(of: Array("-----END".utf8), in: text, from: start + begin.count)
+    {
+      inner = text[(start + begin.count)..<end]
+    }
+    guard let der = Base64.decode(UnsafeBufferPointer(rebasing: inner)), der.count > 0, der.withBytes({ $0[0] == 0x30 })
+    else { return nil }
+    return der
+  }
+
+  /// Why the reply is no certificate; nil if it may be one. Its form is between server and CDM, but it is kept for all playbacks of its delegate: a
+  /// sign-in page, or DER that lacks its end, must not be.
+  static func notACertificate(_ response: HTTPResponse) -> WireFailure? {
+    if let failure = denial(response) { return failure }
+    return response.body.withBytes { body in
+      if isBlank(body) { return unreadable(response, "the certificate is empty") }
+      if isHTML(body) { return unreadable(response, "the answer is a web page") }
+      if let whole = sizeOfDER(body), whole > body.count {
+        return unreadable(response, "the certificate lacks its end")
+      }
+      return nil
+    }
+  }
+
+  /// How long a DER SEQUENCE says it is, header included; nil where it is none.
+  private static func sizeOfDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+    guard bytes.count >= 2, bytes[0] == 0x30 else { return nil }
+    let digits = Int(bytes[1] & 0x7F)
+    if bytes[1] < 0x80 { return 2 + digits }
+    guard digits >= 1, digits <= 3, bytes.count >= 2 + digits else { return nil }
+    return bytes[2..<(2 + digits)].reduce(0) { $0 << 8 | Int($1) } + 2 + digits
+  }
+}

@@ -1,0 +1,129 @@
+internal import UsherCore
+
+/// A licence and what its reply said about the session.
+struct LicenseReply {
+  var data: Secret
+  var fields: SessionFields
+}
+
+enum LicenseDecoding {
+  case success(LicenseReply)
+  case failure(WireFailure)
+}
+
+extension ReplyDecoder {
+  /// - Parameter isRaw: octets were asked for.
+  static func license(
+    _ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool, names: SessionFieldNames = SessionFieldNames(),
+    hiding secrets: [Secret] = []
+  ) -> LicenseDecoding {
+    switch outcome {
+    case .failure(let failure): return .failure(failure)
+    case .response(let response):
+      if let failure = denial(response, hiding: secrets) { return .failure(failure) }
+      let decoding: LicenseDecoding = response.body.withBytes { body in
+        if isBlank(body) { return .failure(unreadable(response, "the licence is empty")) }
+        if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
+        switch keySystem {
+        case .fairPlay: return fairPlay(response, body, names, secrets)
+        case .widevine: return isRaw ? raw(response) : widevine(response, body, names, secrets)
+        case .playReady: return playReady(response, body, names)
+        case .clearKey: return clearKey(response, body, names, secrets)
+        }
+      }
+      return withHeader(decoding, response, names)
+    }
+  }
+
+  /// What a reply that is no licence to us says about the session all the same.
+  static func sessionFields(_ response: HTTPResponse, _ names: SessionFieldNames) -> SessionFields {
+    var found = response.body.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } ?? SessionFields() }
+    if found.token == nil { found.token = headerToken(response) }
+    return found
+  }
+
+  private static func headerToken(_ response: HTTPResponse) -> Secret? {
+    response.header.flatMap { $0.withBytes(isHeaderSafe) ? $0 : nil }
+  }
+
+  /// The token in the reply's header, where its body has none; the token in a reply that is no use otherwise.
+  private static func withHeader(
+    _ decoding: LicenseDecoding, _ response: HTTPResponse, _ names: SessionFieldNames
+  ) -> LicenseDecoding {
+    switch decoding {
+    case .success(var reply):
+      reply.fields.httpStatus = response.status
+      if reply.fields.token == nil { reply.fields.token = headerToken(response) }
+      return reply.fields.token == nil && reply.fields.isTokenUnusable
+        ? .failure(unreadable(response, unusable)) : .success(reply)
+    case .failure(var failure):
+      failure.token = sessionFields(response, names).token
+      return .failure(failure)
+    }
+  }
+
+  private static func raw(_ response: HTTPResponse) -> LicenseDecoding {
+    .success(LicenseReply(data: response.body, fields: SessionFields()))
+  }
+
+  /// JSON with `CkcMessage`, or the CKC itself.
+  private static func fairPlay(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
+  ) -> LicenseDecoding {
+    guard let document = JSONDocument.parse(body), document.root.isObject else {
+      return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+    }
+    guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
+      return .failure(
+        spokenDenial(document.root, response, hiding: secrets) ?? unreadable(response, "the answer has no CkcMessage"))
+    }
+    return .success(LicenseReply(data: ckc, fields: fields(document.root, names)))
+  }
+
+  /// JSON with `license`: an array of base64 in licence replies, one string in renewals. Anything but JSON is the licence itself.
+  private static func widevine(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
+  ) -> LicenseDecoding {
+    guard let document = JSONDocument.parse(body), document.root.isObject else {
+      return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+    }
+    if let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
+    let member = document.root.member("license")
+    let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
+    guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else {
+      return .failure(unreadable(response, "the answer has no license"))
+    }
+    return .success(LicenseReply(data: license, fields: fields(document.root, names)))
+  }
+
+  /// XML, given to the CDM unchanged; JSON in its first `CustomData` element may hold the session token.
+  private static func playReady(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames
+  ) -> LicenseDecoding {
+    guard firstLetter(body) == 0x3C else { return .failure(unreadable(response, "the answer is not XML")) }
+    var found = SessionFields()
+    if let text = CustomData.text(in: body) {
+      text.withBytes { if let document = JSONDocument.parse($0) { found = fields(document.root, names) } }
+    }
+    return .success(LicenseReply(data: response.body, fields: found))
+  }
+
+  private static func clearKey(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
+  ) -> LicenseDecoding {
+    guard let document = JSONDocument.parse(body) else {
+      return .failure(unreadable(response, "the answer is not JSON"))
+    }
+    guard let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
+      return .failure(
+        spokenDenial(document.root, response, hiding: secrets)
+          ?? unreadable(response, "the answer is not a Clear Key licence"))
+    }
+    return .success(LicenseReply(data: response.body, fields: fields(document.root, names)))
+  }
+
+  /// Octets of a licence always hold some byte that no text has.
+  private static func isText(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    body.allSatisfy { ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+  }
+}

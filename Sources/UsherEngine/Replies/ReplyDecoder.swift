@@ -1,0 +1,115 @@
+internal import UsherCore
+
+/// Reads replies: what they say about the session, the licence in them, and why they are none.
+enum ReplyDecoder {
+  /// A reply of the SSM to set-up, heartbeat or teardown.
+  static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call, hiding secrets: [Secret] = []) -> SSMOutcome {
+    switch outcome {
+    case .failure(let failure): return .failure(failure)
+    case .response(let response):
+      if let failure = denial(response, hiding: secrets) { return .failure(failure) }
+      return response.body.withBytes { body in
+        if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
+        var found = SessionFields()
+        if call != .teardown, !isBlank(body) {
+          guard let document = JSONDocument.parse(body) else {
+            return .failure(unreadable(response, "the answer is not JSON"))
+          }
+          found = fields(document.root)
+          if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
+            return .failure(failure)
+          }
+          // Set-up has its own words for these.
+          if call == .heartbeat, !found.isObject || found.isTokenUnusable {
+            return .failure(unreadable(response, unusable))
+          }
+        }
+        found.httpStatus = response.status
+        return .success(found)
+      }
+    }
+  }
+
+  /// nil for 2xx; otherwise what the server said.
+  static func denial(_ response: HTTPResponse, hiding secrets: [Secret] = []) -> WireFailure? {
+    if response.status >= 200 && response.status < 300 { return nil }
+    if response.status >= 300 && response.status < 400 {
+      return WireFailure(.redirect, httpStatus: response.status)
+    }
+    var failure = WireFailure(
+      .http, httpStatus: response.status, retryAfter: response.retryAfter,
+      mayHaveTakenEffect: response.status == 502 || response.status == 504)
+    response.body.withBytes { body in
+      guard let document = JSONDocument.parse(body) else { return }
+      if let code = document.root.member("errorCode")?.integer, code != 0 {
+        failure.serviceCode = code
+        failure.status = .refused
+      }
+      if let message = document.root.member("message")?.withString({ sanitised($0, hiding: secrets) }) {
+        failure.message = message
+      }
+    }
+    return failure
+  }
+
+  /// A refusal with an HTTP status of success: the code counts, not the status.
+  static func spokenDenial(_ root: JSONValue, _ response: HTTPResponse, hiding secrets: [Secret]) -> WireFailure? {
+    guard let code = root.member("errorCode")?.integer, code != 0 else { return nil }
+    let message = root.member("message")?.withString { sanitised($0, hiding: secrets) } ?? ""
+    return WireFailure(.refused, httpStatus: response.status, serviceCode: code, message: message)
+  }
+
+  static func fields(_ root: JSONValue, _ names: SessionFieldNames = standardNames) -> SessionFields {
+    var fields = SessionFields()
+    fields.isObject = root.isObject
+    if let value = root.member(at: names.token) {
+      fields.token = token(value)
+      fields.isTokenUnusable = fields.token == nil && value.withString { $0.count } != 0
+    }
+    fields.enforced = root.member(at: names.enforced)?.bool
+    if let period = root.member(at: names.period) {
+      if let number = period.number {
+        fields.period = .number(number)
+      } else if let number = period.numberInText {
+        fields.period = .text(number)
+      } else {
+        fields.period = .wrongType
+      }
+    }
+    return fields
+  }
+
+  /// A session token that may stand in a header.
+  private static func token(_ value: JSONValue) -> Secret? {
+    value.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
+  }
+
+  static let unusable = "the answer has no usable session token"
+
+  static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    // No page begins so, but most answers do.
+    guard body.first != 0x7B, let start = body.prefix(64).firstIndex(of: 0x3C) else { return false }
+    let rest = body[start...]
+    return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")
+  }
+
+  private static func startsIgnoringCase(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {
+    word.withUTF8Buffer { equalIgnoringCase(bytes.prefix($0.count), $0) }
+  }
+
+  private static let standardNames = SessionFieldNames()
+
+  static func unreadable(_ response: HTTPResponse, _ message: String) -> WireFailure {
+    WireFailure(.protocolError, httpStatus: response.status, message: message, mayHaveTakenEffect: true)
+  }
+
+  static func isBlank(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    for byte in bytes where byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D { return false }
+    return true
+  }
+
+  static func firstLetter(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt8 {
+    for byte in bytes where byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D { return byte }
+    return 0
+  }
+}

@@ -1,0 +1,191 @@
+internal import CCurl
+internal import UsherCore
+
+/// One easy handle of libcurl, and the request that is under way on it. Handles are used again: what stays the same between two requests of one
+/// endpoint is told to libcurl once.
+final class CurlTransfer {
+  let easy: UnsafeMutableRawPointer
+  private(set) var id: TransferID = 0
+  /// Where the last request went.
+  private(set) var endpoint: Endpoint?
+  private let limit: Int
+  private var request: HTTPRequest?
+  private var reply = SecretBuffer()
+  private var isTooLarge = false
+  /// How often libcurl was about to send the request.
+  private var attempts = 0
+  private var wasStopped = false
+  private var told = Told()
+  /// The header lines, read by libcurl where they are.
+  private var lines: UnsafeMutableBufferPointer<curl_slist>
+
+  /// What libcurl remembers from the request before.
+  private struct Told {
+    var isPost: Bool?
+    var isFresh: Bool?
+    var isUrgent: Bool?
+    var avoidsProxy: Bool?
+  }
+
+  init(easy: UnsafeMutableRawPointer, limit: Int) {
+    self.easy = easy
+    self.limit = limit
+    lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
+  }
+
+  deinit { lines.deallocate() }
+
+  /// True: libcurl has all of it.
+  func prepare(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool) -> Bool {
+    self.id = id
+    self.request = request
+    isTooLarge = false
+    attempts = 0
+    wasStopped = false
+    return setAddress(request, avoidsProxy: avoidsProxy) && setMethod(request)
+      && setConnection(request, isFresh: isFresh) && setHeaders(request)
+  }
+
+  private func setAddress(_ request: HTTPRequest, avoidsProxy: Bool) -> Bool {
+    if endpoint !== request.endpoint {
+      endpoint = nil
+      guard
+        request.endpoint.url.withUnsafeBytes({
+          uc_set_string(easy, CURLOPT_URL, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
+        }) == CURLE_OK
+      else { return false }
+      endpoint = request.endpoint
+    }
+    if told.avoidsProxy != avoidsProxy {
+      guard uc_set_string(easy, CURLOPT_NOPROXY, avoidsProxy ? "*" : nil) == CURLE_OK else { return false }
+      told.avoidsProxy = avoidsProxy
+    }
+    return true
+  }
+
+  private func setMethod(_ request: HTTPRequest) -> Bool {
+    let isPost = request.method == .post
+    if told.isPost != isPost {
+      guard uc_set_long(easy, isPost ? CURLOPT_POST : CURLOPT_HTTPGET, 1) == CURLE_OK else { return false }
+      told.isPost = isPost
+    }
+    guard isPost else { return true }
+    // The request holds the body as long as libcurl may read it.
+    let body = request.body.flatMap { $0.count > 0 ? $0.address : nil }
+    return uc_set_body(easy, body, Int64(request.body?.count ?? 0)) == CURLE_OK
+  }
+
+  private func setConnection(_ request: HTTPRequest, isFresh: Bool) -> Bool {
+    if told.isFresh != isFresh {
+      guard uc_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
+      told.isFresh = isFresh
+    }
+    // A connection idle for long may be closing at the other end just now. What is not tried again by us gets one that was used lately.
+    if told.isUrgent != request.isUrgent {
+      guard uc_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
+      told.isUrgent = request.isUrgent
+    }
+    return true
+  }
+
+  private func setHeaders(_ request: HTTPRequest) -> Bool {
+    // libcurl would ask before it sends a large body, and wait for an answer that few servers give.
+    let asksFirst = (request.body?.count ?? 0) > 1000
+    let needed = request.headers.count + (asksFirst ? 1 : 0)
+    if lines.count < needed {
+      lines.deallocate()
+      lines = UnsafeMutableBufferPointer.allocate(capacity: needed)
+    }
+    guard needed > 0, let first = lines.baseAddress else {
+      return uc_set_list(easy, CURLOPT_HTTPHEADER, nil) == CURLE_OK
+    }
+    for (index, line) in request.headers.enumerated() {
+      uc_list_line(first + index, line.address, index + 1 < needed ? first + index + 1 : nil)
+    }
+    if asksFirst { uc_list_no_expect(first + (needed - 1)) }
+    return uc_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
+  }
+
+  /// libcurl is about to send the request. By itself it sends one again over another connection when a kept one ended without an answer; but the server
+  /// may have acted on the first. Whether to try again is the session's decision.
+  func maySend() -> Bool {
+    attempts += 1
+    wasStopped = attempts > 1 && told.isPost == true && uc_request_size(easy) > 0
+    return !wasStopped
+  }
+
+  func take(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard reply.count + bytes.count <= limit else {
+      isTooLarge = true
+      return false
+    }
+    reply.append(bytes)
+    return true
+  }
+
+  /// Lets go of the request.
+  func release() {
+    _ = uc_set_list(easy, CURLOPT_HTTPHEADER, nil)
+    if told.isPost == true { _ = uc_set_body(easy, nil, 0) }
+    request = nil
+    reply = SecretBuffer()
+  }
+
+  func outcome(_ code: CURLcode) -> HTTPOutcome {
+    let status = Int32(truncatingIfNeeded: uc_response_code(easy))
+    if isTooLarge {
+      return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
+    }
+    if code == CURLE_OK || (status >= 300 && code == CURLE_PARTIAL_FILE) {
+      return .response(
+        HTTPResponse(
+          status: status, body: reply.take(), retryAfter: status < 300 ? nil : retryAfter(), header: replyHeader()))
+    }
+    if wasStopped {
+      return .failure(
+        WireFailure(.transport, message: "the connection ended before the answer", mayHaveTakenEffect: true))
+    }
+    let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
+    return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer))
+  }
+
+  /// Whether the server may have read the request. libcurl's result does not say it: where a kept connection died and a new one was refused, it tells of
+  /// the new one only.
+  var mayHaveReachedServer: Bool { attempts > 0 && uc_request_size(easy) > 0 }
+
+  private func retryAfter() -> Milliseconds? {
+    guard let text = uc_response_header(easy, "Retry-After") else { return nil }
+    var seconds: Milliseconds = 0
+    var index = 0
+    while index < 10, isDigit(UInt8(bitPattern: text[index])) {
+      seconds = seconds &* 10 &+ Milliseconds(UInt8(bitPattern: text[index]) & 15)
+      index += 1
+    }
+    return index == 0 || text[index] != 0 ? nil : seconds &* 1000
+  }
+
+  private func replyHeader() -> Secret? {
+    request?.replyHeader?.withUnsafeBytes { name -> Secret? in
+      guard let base = name.baseAddress, let text = uc_response_header(easy, base.assumingMemoryBound(to: CChar.self))
+      else { return nil }
+      var count = 0
+      while text[count] != 0 { count += 1 }
+      return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
+        Secret(UnsafeBufferPointer(start: $0, count: count))
+      }
+    } ?? nil
+  }
+
+  private static func status(_ code: CURLcode) -> Status {
+    switch code {
+    case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
+      CURLE_SSL_CERTPROBLEM,
+      CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CACERT_BADFILE,
+      CURLE_SSL_SHUTDOWN_FAILED,
+      CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS,
+      CURLE_SSL_CLIENTCERT:
+      return .tls
+    default: return .transport
+    }
+  }
+}

@@ -1,0 +1,331 @@
+internal import CCurl
+internal import CPlatform
+package import UsherCore
+
+/// What libcurl is told once per context.
+package struct TransportOptions {
+  package var connectTimeout: Milliseconds = 5000
+  package var httpTimeout: Milliseconds = 10_000
+  package var maxResponseBytes = 1 << 20
+  package var caFile: [UInt8]?
+  package var pinnedPublicKey: [UInt8]?
+  package var clientCertificateFile: [UInt8]?
+  package var clientKeyFile: [UInt8]?
+  package var proxy: [UInt8]?
+  package var userAgent: [UInt8] = []
+  package init() {}
+}
+
+/// HTTP over libcurl's multi interface, driven by epoll.
+final class CurlTransport: Transport {
+  private let options: TransportOptions
+  private let multi: OpaquePointer?
+  private let epoll: Int32
+  private let wakeFD: Int32
+  private let timerFD: Int32
+  /// As many as there may be connections to use them with.
+  private let handlesMax: Int
+  private var idle: [CurlTransfer] = []
+  /// By the places of their numbers.
+  private var running: [CurlTransfer?] = []
+  private var finished: [FinishedTransfer] = []
+  private struct Watch {
+    /// What libcurl wants to know of.
+    var wanted: Int32 = 0
+    /// What epoll tells of. A kept connection goes on being watched between two requests, though nobody wants to know: most of them are used again.
+    var told: Int32 = 0
+    /// Of a connection that has answered: libcurl closes it through us, so that we know when its number stands for another. Others it closes itself.
+    var isKept = false
+  }
+  /// By socket.
+  private var watches: [Watch] = []
+  /// When libcurl wants to be called, monotonic; nil: no wish.
+  private var curlDue: Int64?
+  private var timerSetTo: Int64 = 0
+
+  /// - Parameter connectionsMax: how many connections are kept.
+  init?(options: TransportOptions, connectionsMax: Int) {
+    self.options = options
+    handlesMax = connectionsMax
+    multi = curl_multi_init().map { OpaquePointer($0) }
+    epoll = up_epoll_new()
+    wakeFD = up_eventfd_new()
+    timerFD = up_timerfd_new()
+    guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0 else { return nil }
+    _ = up_epoll_watch(epoll, wakeFD, 0, UP_READABLE)
+    _ = up_epoll_watch(epoll, timerFD, 0, UP_READABLE)
+    let me = Unmanaged.passUnretained(self).toOpaque()
+    let handle = UnsafeMutableRawPointer(multi)
+    _ = uc_multi_socket_fn(handle, onSocket)
+    _ = uc_multi_pointer(handle, CURLMOPT_SOCKETDATA, me)
+    _ = uc_multi_timer_fn(handle, onTimer)
+    _ = uc_multi_pointer(handle, CURLMOPT_TIMERDATA, me)
+    _ = uc_multi_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
+  }
+
+  private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
+
+  func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
+    guard let transfer = takeIdle(request.endpoint) ?? newTransfer() else { return fail(id) }
+    guard
+      transfer.prepare(id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil),
+      curl_multi_add_handle(multiHandle, transfer.easy) == CURLM_OK
+    else {
+      discard(transfer)
+      return fail(id)
+    }
+    let place = Slots<Transfer>.place(id)
+    while running.count <= place { running.append(nil) }
+    running[place] = transfer
+  }
+
+  private func takeRunning(_ id: TransferID) -> CurlTransfer? {
+    let place = Slots<Transfer>.place(id)
+    guard place < running.count, let transfer = running[place], transfer.id == id else { return nil }
+    running[place] = nil
+    return transfer
+  }
+
+  private func fail(_ id: TransferID) {
+    finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
+  }
+
+  func cancel(_ id: TransferID) -> Bool {
+    guard let transfer = takeRunning(id) else { return false }
+    // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
+    _ = uc_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
+    let mayHaveReachedServer = transfer.mayHaveReachedServer
+    _ = curl_multi_remove_handle(multiHandle, transfer.easy)
+    discard(transfer)
+    return mayHaveReachedServer
+  }
+
+  func wake() { up_eventfd_signal(wakeFD) }
+
+  func takeFinished() -> [FinishedTransfer] {
+    guard !finished.isEmpty else { return [] }
+    defer { finished.removeAll(keepingCapacity: true) }
+    return finished
+  }
+
+  func wait(until instant: Int64?) {
+    arm(instant)
+    // First what is due: a request just given to libcurl goes out before it is waited for what comes.
+    callWhereDue()
+    if finished.isEmpty { collect() }
+    var timeout: Int32 = -1
+    if let curlDue {
+      let left = curlDue &- up_monotonic_ms()
+      timeout = left <= 0 ? 0 : Int32(truncatingIfNeeded: min(left, 60_000))
+    }
+    if !finished.isEmpty { timeout = 0 }
+    withUnsafeTemporaryAllocation(of: up_ready.self, capacity: Int(UP_READY_MAX)) { ready in
+      let count = Int(up_epoll_wait(epoll, ready.baseAddress, timeout))
+      for index in 0..<count { handle(ready[index]) }
+    }
+    callWhereDue()
+    collect()
+  }
+
+  private func callWhereDue() {
+    guard let due = curlDue, due <= up_monotonic_ms() else { return }
+    curlDue = nil
+    var left: Int32 = 0
+    _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
+  }
+
+  /// The timer may ring too early, where what it was set for is done: that costs less than to set it anew each time.
+  private func arm(_ instant: Int64?) {
+    guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
+    timerSetTo = instant
+    up_timerfd_set(timerFD, instant)
+  }
+
+  private func handle(_ ready: up_ready) {
+    switch ready.fd {
+    case wakeFD: up_fd_drain(wakeFD)
+    case timerFD:
+      up_fd_drain(timerFD)
+      timerSetTo = 0
+    default:
+      let index = Int(ready.fd)
+      guard index < watches.count, watches[index].wanted != 0 else { return tell(ready.fd, 0) }
+      var flags: Int32 = 0
+      if ready.readable != 0 { flags |= CURL_CSELECT_IN }
+      if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
+      if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
+      var left: Int32 = 0
+      _ = curl_multi_socket_action(multiHandle, ready.fd, flags, &left)
+    }
+  }
+
+  private func collect() {
+    var code = CURLE_OK
+    while let easy = uc_next_done(multiHandle, &code) {
+      guard let pointer = uc_private(easy) else { continue }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+      guard takeRunning(transfer.id) != nil else { continue }
+      let outcome = transfer.outcome(code)
+      let microseconds = uc_reply_time(easy)
+      if code == CURLE_OK { keep(uc_new_socket(easy)) }
+      _ = curl_multi_remove_handle(multiHandle, easy)
+      finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
+      if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
+    }
+  }
+
+  /// One that knows the endpoint, if there is one.
+  private func takeIdle(_ endpoint: Endpoint) -> CurlTransfer? {
+    var index = idle.count - 1
+    while index >= 0 {
+      if idle[index].endpoint === endpoint {
+        idle.swapAt(index, idle.count - 1)
+        break
+      }
+      index -= 1
+    }
+    return idle.popLast()
+  }
+
+  private func recycle(_ transfer: CurlTransfer) {
+    transfer.release()
+    if idle.count < handlesMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
+  }
+
+  /// A handle whose request failed may remember things of it.
+  private func discard(_ transfer: CurlTransfer) {
+    transfer.release()
+    curl_easy_cleanup(transfer.easy)
+  }
+
+  /// An easy handle with all that never changes.
+  private func newTransfer() -> CurlTransfer? {
+    guard let easy = curl_easy_init() else { return nil }
+    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
+    let pointer = Unmanaged.passUnretained(transfer).toOpaque()
+    _ = uc_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+    // What keeps a secret, or a request from being sent again, must not be left out quietly.
+    let isSafe =
+      uc_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK && uc_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
+      && uc_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK
+      && uc_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
+      && uc_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)) == CURLE_OK
+      && set(easy, CURLOPT_CAINFO, options.caFile)
+      && set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey)
+      && set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
+      && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
+      && set(easy, CURLOPT_USERAGENT, options.userAgent) && uc_set_prereq_fn(easy, onPrerequest) == CURLE_OK
+      && uc_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
+      && uc_set_close_fn(easy, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK
+      && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
+      && uc_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
+      && uc_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
+    guard isSafe else {
+      curl_easy_cleanup(easy)
+      return nil
+    }
+    _ = uc_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    _ = uc_set_long(easy, CURLOPT_TCP_NODELAY, 1)
+    _ = uc_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
+    return transfer
+  }
+
+  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
+    guard let value else { return true }
+    return value.withUnsafeBytes { bytes in
+      uc_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
+    }
+  }
+
+  fileprivate func watch(_ socket: Int32, _ what: Int32) {
+    let interest: Int32
+    switch what {
+    case CURL_POLL_IN: interest = UP_READABLE
+    case CURL_POLL_OUT: interest = UP_WRITABLE
+    case CURL_POLL_INOUT: interest = UP_READABLE | UP_WRITABLE
+    default: interest = 0
+    }
+    guard socket >= 0 else { return }
+    let index = Int(socket)
+    while watches.count <= index { watches.append(Watch()) }
+    watches[index].wanted = interest
+    if interest == 0, watches[index].isKept, watches[index].told == UP_READABLE { return }
+    tell(socket, interest)
+  }
+
+  private func tell(_ socket: Int32, _ interest: Int32) {
+    let index = Int(socket)
+    guard index < watches.count, watches[index].told != interest else { return }
+    _ = up_epoll_watch(epoll, socket, watches[index].told, interest)
+    watches[index].told = interest
+  }
+
+  private func keep(_ socket: Int32) {
+    if socket >= 0, Int(socket) < watches.count { watches[Int(socket)].isKept = true }
+  }
+
+  /// Told to epoll too: a child of a fork may still have the socket.
+  fileprivate func close(_ socket: Int32) {
+    tell(socket, 0)
+    if Int(socket) < watches.count { watches[Int(socket)] = Watch() }
+    up_close(socket)
+  }
+
+  fileprivate func wantsCall(in milliseconds: Int) {
+    curlDue = milliseconds < 0 ? nil : up_monotonic_ms() &+ Int64(milliseconds)
+  }
+
+  func shutDown() {
+    for case let transfer? in running {
+      _ = curl_multi_remove_handle(multiHandle, transfer.easy)
+      transfer.release()
+      curl_easy_cleanup(transfer.easy)
+    }
+    running.removeAll()
+    for transfer in idle { curl_easy_cleanup(transfer.easy) }
+    idle.removeAll()
+    _ = curl_multi_cleanup(multiHandle)
+    up_close(epoll)
+    up_close(wakeFD)
+    up_close(timerFD)
+  }
+}
+
+private func onSocket(
+  _ easy: UnsafeMutableRawPointer?, _ socket: Int32, _ what: Int32, _ data: UnsafeMutableRawPointer?,
+  _ own: UnsafeMutableRawPointer?
+) -> Int32 {
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().watch(socket, what) }
+  return 0
+}
+
+private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().close(socket) }
+  return 0
+}
+
+private func onTimer(_ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ data: UnsafeMutableRawPointer?) -> Int32
+{
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().wantsCall(in: milliseconds) }
+  return 0
+}
+
+private func onBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let bytes, let data else { return 0 }
+  let (total, overflow) = size.multipliedReportingOverflow(by: count)
+  guard !overflow else { return 0 }
+  let raw = UnsafeRawBufferPointer(start: bytes, count: total)
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().take(raw.bindMemory(to: UInt8.self)) ? total : 0
+}
+
+private func onPrerequest(
+  _ data: UnsafeMutableRawPointer?, _ theirs: UnsafeMutablePointer<CChar>?, _ ours: UnsafeMutablePointer<CChar>?,
+  _ theirPort: Int32, _ ourPort: Int32
+) -> Int32 {
+  guard let data, Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().maySend() else {
+    return CURL_PREREQFUNC_ABORT
+  }
+  return CURL_PREREQFUNC_OK
+}

@@ -1,0 +1,34 @@
+internal import CCurl
+package import UsherCore
+
+extension Endpoint {
+  /// nil unless it is an absolute https URL of a host, or an http one of a loopback host (or of any, if `insecure`).
+  /// (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
+  package static func checked(_ text: URLText, insecure: Bool) -> Endpoint? {
+    let url = text.bytes + [0]
+    guard url.count <= 8193 else { return nil }
+    var https: Int32 = 0
+    var port: Int32 = 0
+    var host = [CChar](repeating: 0, count: 256)
+    let result = url.withUnsafeBytes {
+      uc_url_check($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port)
+    }
+    guard result == 0 else { return nil }
+    let name = host.prefix { $0 != 0 }.map { lowercased(UInt8(bitPattern: $0)) }
+    let isLoopback = https == 0 && isLoopback(name)
+    guard !name.isEmpty, https != 0 || insecure || isLoopback else { return nil }
+    let number = [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
+    return Endpoint(url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback)
+  }
+
+  private static func isLoopback(_ host: [UInt8]) -> Bool {
+    if host == Array("localhost".utf8) || host == Array("[::1]".utf8) || host == Array("::1".utf8) { return true }
+    let parts = host.split(separator: 0x2E, omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == Array("127".utf8)[...] && parts.allSatisfy(isOctet)
+  }
+
+  private static func isOctet(_ part: ArraySlice<UInt8>) -> Bool {
+    guard !part.isEmpty, part.count <= 3, part.allSatisfy(isDigit) else { return false }
+    return part.reduce(0) { $0 * 10 + Int($1 & 15) } <= 255
+  }
+}
