@@ -70,7 +70,8 @@ class File:
 
 
 def swift(path: Path) -> File:
-    """@Test functions, by the type they stand in."""
+    """@Test functions, by the module and the type that contain them."""
+    module = path.relative_to(ROOT / "Tests").parts[0]
     found, suite, pending = File(path, "Swift"), "", False
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.lstrip().startswith("//"):
@@ -79,7 +80,7 @@ def swift(path: Path) -> File:
             suite = outer[1]
         pending = pending or "@Test" in line
         if pending and (function := re.search(r"\bfunc `?(\w+)", line)):
-            found.tests.setdefault(function[1], []).append(f"{path.parent.name}.{suite}.{function[1]}")
+            found.tests.setdefault(function[1], []).append(f"{module}.{suite}.{function[1]}")
             pending = False
     return found
 
@@ -136,7 +137,7 @@ def arguments_of(text: str, start: int) -> list[str]:
 
 def there() -> dict[str, list[File]]:
     files = [
-        *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/*.swift")),
+        *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/**/*.swift")),
         *(python(path) for path in PYTHON.rglob("test_*.py")),
         gate(ROOT / "Tests" / "abi" / "shipped.sh"),
         *(claims(path) for folder in ("c", "cpp") for path in (ROOT / "Tests" / folder).glob("*.c*")),
