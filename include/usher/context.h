@@ -109,7 +109,8 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
  *                    teardown at their caps).
  * @param out_open    number of playbacks still not closed at return. May be NULL.
  * @return USHER_OK when all are closed, USHER_E_TIMEOUT when `*out_open` are not, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no (USHER_E_WOULD_DEADLOCK; closing begins all the same). Since: 0.1
+ * Threads: any. In callbacks: no (USHER_E_WOULD_DEADLOCK, but closing begins). Waits: yes. Pumping thread: no
+ * (USHER_E_WOULD_DEADLOCK, but closing begins). Since: 0.1
  */
 USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
 
@@ -123,7 +124,7 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
- * Threads: any. In callbacks: yes, asynchronous there. Since: 0.1
+ * Threads: any. In callbacks: yes, the rest happens in the background. Waits: yes, except in callbacks. Since: 0.1
  */
 USHER_API int32_t usher_context_free(usher_context *context);
 
@@ -136,7 +137,8 @@ USHER_API int32_t usher_context_free(usher_context *context);
  * @param context  one in pumped mode.
  * @param out_ran  how many ran. May be NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE in threaded mode or while another thread pumps; USHER_E_WOULD_DEADLOCK inside a callback.
- * Threads: any, one at a time; usually the host's main thread. In callbacks: no. Since: 0.1
+ * Threads: any, one at a time; usually the host's main thread. In callbacks: no. Waits: no, it runs callbacks.
+ * Since: 0.1
  */
 USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 

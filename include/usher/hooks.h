@@ -156,7 +156,7 @@ USHER_API int32_t usher_complete_builtin(usher_completion completion);
  * @param out         a response to free with usher_response_free(): `data` the bytes, the URL's text, or the header lines. On an error of the built-in
  *                    behaviour also a response; NULL when the call itself was refused. Not NULL.
  * @return USHER_OK, the built-in behaviour's error, USHER_E_INVALID_COMPLETION or USHER_E_INVALID_ARGUMENT.
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the asking one. Waits: for the download of a certificate. Since: 0.1
  */
 USHER_API int32_t usher_hook_builtin(usher_completion completion, usher_response **out);
 

@@ -126,7 +126,7 @@ USHER_API int32_t usher_playback_request_license(usher_playback *playback, const
  * @param out       on every answer of the servers or the library, also an error, a response to free with usher_response_free(); NULL when the call itself
  *                  was refused. May be NULL.
  * @return USHER_OK, or the error's status as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_license(
     usher_playback *playback, const usher_license_request *request, usher_response **out);
@@ -139,7 +139,7 @@ USHER_API int32_t usher_playback_get_license(
  * @param out         as usher_playback_get_license(). `data` is the certificate as the server sent it (DER); a web page, or DER that lacks its end, is
  *                    USHER_E_PROTOCOL.
  * @return USHER_OK, USHER_E_STATE without a certificate URL, or the error's status; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
 
@@ -165,7 +165,7 @@ USHER_API int32_t usher_playback_request_certificate(
  * @param timeout_ms  longest wait on the context's clock. 0: 10000.
  * @param out         as usher_playback_get_license(). `data` is what goes into the SPC.
  * @return USHER_OK, or USHER_E_CALLBACK, USHER_E_TIMEOUT of the hook; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_content_id(
     usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);

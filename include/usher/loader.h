@@ -200,7 +200,7 @@ USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const u
  * @param timeout_ms  0: 20000.
  * @param out         on every answer, also an error, a response to free with usher_response_free(); NULL when the call itself was refused. May be NULL.
  * @return as usher_playback_load_resource() and what its `fn` is told; USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_resource(
     usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);

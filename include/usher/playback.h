@@ -42,7 +42,8 @@ extern "C" {
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
- * Threads: any. In callbacks: yes (never waits there). Since: 0.1
+ * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Pumping thread: yes (never waits
+ * there). Since: 0.1
  */
 USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 
@@ -62,7 +63,7 @@ USHER_API int32_t usher_playback_free(usher_playback *playback);
  * @return USHER_OK: the session is active, or there is none to set up. USHER_E_TIMEOUT: still pending. Otherwise why set-up failed or the playback ended:
  *         USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT,
  *         USHER_E_NO_TOKEN, USHER_E_REPLACED, USHER_E_CLOSED; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
 
@@ -72,7 +73,7 @@ USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t
  * @param playback    whose end.
  * @param timeout_ms  longest wait on the context's clock; USHER_OFF: no limit.
  * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
 

@@ -79,7 +79,8 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * @param out      on USHER_OK a handle to free with usher_playback_free(); NULL on failure. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_NO_DELEGATE, USHER_E_CLOSED after usher_context_close() began;
  *         with a sync delegate USHER_E_WOULD_DEADLOCK in callbacks (nothing was started).
- * Threads: any. In callbacks: yes, unless the delegate is sync. Since: 0.1
+ * Threads: any. In callbacks: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Waits: with a sync delegate.
+ * Pumping thread: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Since: 0.1
  */
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
 

@@ -54,7 +54,8 @@ typedef struct usher_pending {
  * @param settle_ms  longest wait at each stop.
  * @return USHER_OK; USHER_E_TIMEOUT if at some stop something was still under way (time was moved all the same); USHER_E_STATE on the system clock;
  *         USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Units: milliseconds. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: with `settle_ms`. Pumping thread: yes, without `settle_ms` (a due callback
+ * counts as under way). Units: milliseconds. Since: 0.1
  */
 USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
 
@@ -63,7 +64,7 @@ USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uin
  * @param context  one on the manual clock.
  * @param ms       by how much.
  * @return USHER_OK, USHER_E_STATE on the system clock, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Units: milliseconds. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: briefly. Units: milliseconds. Since: 0.1
  */
 USHER_API int32_t usher_context_jump(usher_context *context, uint64_t ms);
 
@@ -76,7 +77,7 @@ USHER_API int32_t usher_context_jump(usher_context *context, uint64_t ms);
  * @param callbacks   how many callbacks may stay queued or running.
  * @param timeout_ms  longest wait in real milliseconds, whatever the context's clock.
  * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: yes. Pumping thread: yes (a due callback counts as under way). Since: 0.1
  */
 USHER_API int32_t usher_context_settle(
     usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
@@ -86,7 +87,7 @@ USHER_API int32_t usher_context_settle(
  * @param context  on either clock.
  * @param out      filled; set its struct_size first. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_WOULD_DEADLOCK.
- * Threads: any. In callbacks: no. Since: 0.1
+ * Threads: any. In callbacks: no. Waits: briefly. Since: 0.1
  */
 USHER_API int32_t usher_context_pending(usher_context *context, usher_pending *out);
 
