@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test faults sanitize fuzz bench profile model simulate mutants build clean packages
+.PHONY: help demo test lint format faults sanitize fuzz bench profile model simulate mutants build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -31,6 +31,8 @@ help:
 	@echo
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
+	@echo '  make lint    formatters and linters over every source file; `make test` does it too (FILES="Sources include": only those)'
+	@echo '  make format  rewrites what `make lint` finds, where a tool can'
 	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
 	@echo '  make sanitize  the tests under ThreadSanitizer, AddressSanitizer and valgrind (tens of minutes; PARTS: scripts/sanitize.py --list)'
 	@echo '  make fuzz    what reads outside data, and the C functions, fed by libFuzzer: 60 s each (SECONDS=300 TARGETS="hls api"), findings in build/fuzz'
@@ -49,6 +51,12 @@ demo: build .venv/ready
 
 test: build $(checked) $(cpp) .venv/ready
 	@$(python) scripts/test.py $(PARTS)
+
+lint: .venv/ready
+	@$(python) scripts/format --check $(FILES)
+
+format: .venv/ready
+	@$(python) scripts/format $(FILES)
 
 # The page is written when every cell came out as expected.
 faults: $(shipped) .venv/ready

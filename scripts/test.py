@@ -130,13 +130,7 @@ def all_parts() -> list[Part]:
             folder=BINDINGS,
             environment=found,
         ),
-        Part(
-            "ruff",
-            "Python: lint (ruff)",
-            [PYTHON, "-m", "ruff", "check", "--config", "pyproject.toml", ".", *scripts],
-            count_exit,
-            folder=BINDINGS,
-        ),
+        Part("lint", "formatting, line lengths and lint", [PYTHON, str(ROOT / "scripts" / "format"), "--check"]),
         Part(
             "manual",
             "the manual: headers documented, docs as the library says",
