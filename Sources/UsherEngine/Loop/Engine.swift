@@ -79,10 +79,6 @@ package final class Engine {
   /// Real time of the first wish to close; 0: none yet.
   let closingBegan = Atomic<Int64>(0)
   var closeWaits: [Wait<Status>] = []
-  /// How long the request waited to be sent whose reply the machine is told now.
-  var waitedForPlace: Milliseconds = 0
-  /// The reply whose licence the machine is about to hand out.
-  var currentLicense: Secret?
 
   /// - Parameters:
   ///   - transport: nil for libcurl.

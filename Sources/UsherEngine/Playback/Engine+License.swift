@@ -127,22 +127,21 @@ extension Engine {
     let others = isOpening ? ownTeardowns(besides: entry) : .none
     switch decoding {
     case .success(let reply):
-      currentLicense = reply.data
-      step(entry) { $0.licenseReplied(request, .success(reply.fields), ownTeardowns: others, now: self.clock.now) }
-      currentLicense = nil
+      let success = PlaybackMachine.LicenseOutcome.success(reply.fields, license: reply.data)
+      step(entry) { $0.licenseReplied(request, success, ownTeardowns: others, now: self.clock.now) }
     case .failure(let failure):
       let origin: Origin = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM ? .ssm : .license
       step(entry) { $0.licenseReplied(request, .failure(failure, origin), ownTeardowns: others, now: self.clock.now) }
     }
   }
 
-  func deliver(_ entry: PlaybackEntry, _ license: LicenseID) {
+  func deliver(_ entry: PlaybackEntry, _ license: LicenseID, _ data: Secret?) {
     guard let job = entry.jobs.removeValue(forKey: license) else { return }
     timers.cancel(job.timer)
     emit(.license, entry)
     job.end(
       Answer(
-        data: currentLicense, period: entry.machine.session.period, renewType: renewType(entry),
+        data: data, period: entry.machine.session.period, renewType: renewType(entry),
         isRenewal: job.isRenewal, error: UsherError(.ok)))
   }
 

@@ -158,7 +158,7 @@ extension Engine {
         entry.tokenTimer = timers.set(at: clock.now.adding(atMost), .token(entry.id))
       case .askPayload(let keySystem): askPayload(entry, keySystem)
       case .report(let report): tell(report, entry)
-      case .deliverLicense(let license): deliver(entry, license)
+      case .deliverLicense(let license, let data): deliver(entry, license, data)
       case .failLicense(let license, let error): fail(entry, license, error)
       case .released:
         perform(players[entry.player]?.released(entry.id) ?? [])
@@ -190,7 +190,7 @@ extension Engine {
       var line = name(entry.id, "a session that came late could not be given back: ")
       line.add(error.message)
       tell(.warning, line)
-    case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness.adding(waitedForPlace))
+    case .keptAlive(let lateness): emit(.keptAlive, entry, lateness: lateness)
     case .recovered: emit(.recovered, entry)
     case .doubtful: emit(.sessionDoubtful, entry)
     case .ended(let left): emit(.sessionEnded, entry, isLeft: left)
@@ -242,15 +242,14 @@ extension Engine {
   }
 
   func ssmReplied(
-    _ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: HTTPOutcome, _ secrets: [Secret]
+    _ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome,
+    queueDelay: Milliseconds = 0
   ) {
-    ssmReplied(playback, request, call, ReplyDecoder.ssm(outcome, call, hiding: secrets))
-  }
-
-  func ssmReplied(_ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome) {
     guard let entry = playbacks[playback] else { return }
     let others = ownTeardowns(besides: entry)
-    step(entry) { $0.ssmReplied(request, call, outcome, ownTeardowns: others, now: self.clock.now) }
+    step(entry) {
+      $0.ssmReplied(request, call, outcome, ownTeardowns: others, queueDelay: queueDelay, now: self.clock.now)
+    }
   }
 
   /// Since the session of `entry` was asked for.

@@ -197,9 +197,8 @@ extension Engine {
     logReply(transfer, outcome)
     switch transfer.purpose {
     case .ssm(let playback, let request, let call):
-      waitedForPlace = transfer.waited
-      ssmReplied(playback, request, call, outcome, transfer.request.tokens)
-      waitedForPlace = 0
+      let decoded = ReplyDecoder.ssm(outcome, call, hiding: transfer.request.tokens)
+      ssmReplied(playback, request, call, decoded, queueDelay: transfer.waited)
     case .license(let playback, let request, let license):
       licenseReplied(playback, request, license, outcome, transfer.request.tokens)
     case .certificate(let delegate): certificateReplied(delegate, outcome)
