@@ -122,7 +122,7 @@ struct World {
         blame("a teardown error that nobody made")
       }
     case .report: break
-    case .deliverLicense(let license): tell(license)
+    case .deliverLicense(let license, _): tell(license)
     case .failLicense(let license, _): tell(license)
     case .released:
       releases += 1

@@ -138,7 +138,7 @@ extension PlaybackMachine {
   }
 
   package enum LicenseOutcome: Sendable {
-    case success(SessionFields)
+    case success(SessionFields, license: Secret? = nil)
     case failure(WireFailure, Origin)
   }
 
@@ -150,10 +150,11 @@ extension PlaybackMachine {
     guard let index = flows.firstIndex(where: { $0.isInFlight(request) }) else { return [] }
     guard case .inFlight(_, let generation) = flows[index].phase else { return [] }
     switch outcome {
-    case .success(let fields):
+    case .success(let fields, let license):
       let flow = flows.remove(at: index)
       return flow.isOpening
-        ? opened(flow, request, fields, ownTeardowns: ownTeardowns, now: now) : licensed(flow, fields, now: now)
+        ? opened(flow, request, fields, license, ownTeardowns: ownTeardowns, now: now)
+        : licensed(flow, fields, license, now: now)
     case .failure(let failure, let origin):
       let isForeign = flows[index].isForeign
       let mayAsk = !isClosing && !flows[index].isAbandoned
@@ -204,8 +205,8 @@ extension PlaybackMachine {
 
   /// The reply that opens the session, or says that there is none.
   private mutating func opened(
-    _ flow: LicenseFlow, _ request: RequestID, _ fields: SessionFields, ownTeardowns: SSMSession.OwnTeardowns,
-    now: Milliseconds
+    _ flow: LicenseFlow, _ request: RequestID, _ fields: SessionFields, _ license: Secret?,
+    ownTeardowns: SSMSession.OwnTeardowns, now: Milliseconds
   ) -> [Action] {
     var actions: [Action] = []
     if fields.token == nil {
@@ -221,7 +222,7 @@ extension PlaybackMachine {
     }
     if !flow.isAbandoned {
       hasLicense = true
-      actions.append(.deliverLicense(flow.id))
+      actions.append(.deliverLicense(flow.id, license))
     }
     return goingOn(actions, now: now)
   }
@@ -280,7 +281,9 @@ extension PlaybackMachine {
     return actions
   }
 
-  private mutating func licensed(_ flow: LicenseFlow, _ fields: SessionFields, now: Milliseconds) -> [Action] {
+  private mutating func licensed(
+    _ flow: LicenseFlow, _ fields: SessionFields, _ license: Secret?, now: Milliseconds
+  ) -> [Action] {
     var actions: [Action] = []
     if flow.isForeign {
       if let token = fields.token { session.foreignToken(token) }
@@ -292,7 +295,7 @@ extension PlaybackMachine {
       actions += perform(session.periodChanged(fields.period, now: now), now: now)
     }
     if !flow.isRenewal && !flow.isAuxiliary { hasLicense = true }
-    if !flow.isAbandoned { actions.insert(.deliverLicense(flow.id), at: 0) }
+    if !flow.isAbandoned { actions.insert(.deliverLicense(flow.id, license), at: 0) }
     if flow.isForeign { actions += perform(session.foreignAnswered(now: now), now: now) }
     return goingOn(actions, now: now)
   }

@@ -59,17 +59,19 @@ extension PlaybackMachine {
     return actions
   }
 
-  /// - Parameter ownTeardowns: whether other sessions of this context were being given back to the same head-end.
+  /// - Parameters:
+  ///   - ownTeardowns: whether other sessions of this context were being given back to the same head-end.
+  ///   - queueDelay: how long the request waited in the request queue before it went out.
   package mutating func ssmReplied(
     _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns,
-    now: Milliseconds
+    queueDelay: Milliseconds = 0, now: Milliseconds
   ) -> [Action] {
     let actions: [SSMSession.Action]
     switch call {
     case .setup:
       if let asked = reauthoriseSetup(request, outcome) { return asked }
       actions = session.setupReplied(request, outcome, ownTeardowns: ownTeardowns, now: now)
-    case .heartbeat: actions = session.heartbeatReplied(request, outcome, now: now)
+    case .heartbeat: actions = session.heartbeatReplied(request, outcome, queueDelay: queueDelay, now: now)
     case .teardown: actions = session.teardownReplied(request, outcome, now: now)
     }
     return goingOn(perform(actions, now: now), now: now)

@@ -18,8 +18,8 @@ package struct PlaybackMachine {
     /// Ask the payload callback, or tell the host; the answer comes as a renewal request or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
-    /// The data of the reply just given goes to who asked.
-    case deliverLicense(LicenseID)
+    /// Complete the licence request with the licence of the reply; nil where the caller of the machine gave none.
+    case deliverLicense(LicenseID, Secret?)
     case failLicense(LicenseID, UsherError)
     /// The player may go on to its next item.
     case released

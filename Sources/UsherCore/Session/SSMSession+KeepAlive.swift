@@ -60,7 +60,10 @@ extension SSMSession {
     return actions + [.send(request, .heartbeat, token: token)]
   }
 
-  package mutating func heartbeatReplied(_ request: RequestID, _ outcome: SSMOutcome, now: Milliseconds) -> [Action] {
+  /// - Parameter queueDelay: how long the heartbeat waited in the request queue before it went out.
+  package mutating func heartbeatReplied(
+    _ request: RequestID, _ outcome: SSMOutcome, queueDelay: Milliseconds = 0, now: Milliseconds
+  ) -> [Action] {
     guard case .inFlight(request, let attempt, let sentAt, let generation) = beat else { return [] }
     if case .failure(let failure) = outcome, failure.isUnknownSession, case .active = phase {
       // A licence reply replaced the token while this beat was on its way: once more with the newest.
@@ -73,7 +76,8 @@ extension SSMSession {
     }
     let isNewest = generation == tokenGeneration && foreign == 0
     return keepAliveAnswered(
-      outcome, origin: .ssm, operation: .heartbeat, attempt: attempt, sentAt: sentAt, isNewest: isNewest, now: now)
+      outcome, origin: .ssm, operation: .heartbeat, attempt: attempt, sentAt: sentAt, queueDelay: queueDelay,
+      isNewest: isNewest, now: now)
   }
 
   /// A renewal of the library's or the host's was answered or could not be made. The licence flow has stored a new token already.
@@ -84,7 +88,8 @@ extension SSMSession {
       }
       guard case .active = phase, case .asked(let attempt) = beat else { return [] }
       return keepAliveAnswered(
-        .failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, isNewest: true, now: now)
+        .failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, queueDelay: 0,
+        isNewest: true, now: now)
     }
     guard case .active = phase else { return [] }
     switch (mode, beat) {
@@ -100,8 +105,8 @@ extension SSMSession {
   }
 
   private mutating func keepAliveAnswered(
-    _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds, isNewest: Bool,
-    now: Milliseconds
+    _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds,
+    queueDelay: Milliseconds, isNewest: Bool, now: Milliseconds
   ) -> [Action] {
     if case .failure(let failure) = outcome, failure.mayHaveTakenEffect { mayHaveLostToken = true }
     switch phase {
@@ -123,9 +128,9 @@ extension SSMSession {
       take(fields.token)
       if policy.periodUpdates, let newPeriod = policy.period(fields.period), newPeriod != period {
         schedule?.change(period: newPeriod, now: sentAt)
-        return answeredWell(sentAt: sentAt, now: now, advance: false)
+        return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: false)
       }
-      return answeredWell(sentAt: sentAt, now: now, advance: true)
+      return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: true)
     case .failure(let failure):
       return failure.isTransient
         ? beatFailed(failure, origin: origin, operation: operation, attempt: attempt, now: now)
@@ -133,8 +138,10 @@ extension SSMSession {
     }
   }
 
-  private mutating func answeredWell(sentAt: Milliseconds, now: Milliseconds, advance: Bool) -> [Action] {
-    let lateness = owedSince.map { sentAt.since($0) } ?? 0
+  private mutating func answeredWell(
+    sentAt: Milliseconds, queueDelay: Milliseconds = 0, now: Milliseconds, advance: Bool
+  ) -> [Action] {
+    let lateness = (owedSince.map { sentAt.since($0) } ?? 0).adding(queueDelay)
     var actions: [Action] = []
     actions.reserveCapacity(3)
     actions.append(.keptAlive(lateness: lateness))

@@ -146,7 +146,7 @@ struct PlaybackDriver {
       case .awaitToken: story.append("token awaited")
       case .askPayload: story.append("payload?")
       case .report(let report): tell(report)
-      case .deliverLicense(let id): story.append("got \(id)")
+      case .deliverLicense(let id, _): story.append("got \(id)")
       case .failLicense(let id, let error):
         lastError = error
         story.append(
