@@ -4,5 +4,5 @@ internal import CPlatform
 /// older systems.
 @_cdecl("arc4random_buf")
 public func usherRandomBytes(_ target: UnsafeMutableRawPointer?, _ count: Int) {
-  if let target { up_random(target, count) }
+  if let target { platform_random_bytes(target, count) }
 }

@@ -14,7 +14,7 @@ private func runBody(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPo
 func startThread(_ body: @escaping () -> Void) {
   var id: UInt64 = 0
   let box = Unmanaged.passRetained(Body(body))
-  if up_thread_start(runBody, box.toOpaque(), 1, &id) != 0 {
+  if platform_thread_start(runBody, box.toOpaque(), 1, &id) != 0 {
     box.release()
     body()
   }

@@ -281,7 +281,7 @@ class Runner:
             timeout=60,
         )
         threads = re.split(r"^(?=Thread )", asked.stdout, flags=re.M)
-        ours = [thread for thread in threads if "up_epoll_wait" not in thread]
+        ours = [thread for thread in threads if "platform_epoll_wait" not in thread]
         return "\n" + "".join(re.sub(r"^(#.{150}).*$", r"\1", thread, flags=re.M) for thread in ours)
 
     def end_of(self, program: Program, passed: int, failures: list[str], seconds: float) -> None:

@@ -25,7 +25,7 @@ func median(_ values: [Double]) -> Int { Int(values.sorted()[values.count / 2] +
 func measure(entries: Int, keyBytes: Int) {
   var generator = Generator()
   var seed: UInt64 = 0
-  withUnsafeMutableBytes(of: &seed) { up_random($0.baseAddress, 8) }
+  withUnsafeMutableBytes(of: &seed) { platform_random_bytes($0.baseAddress, 8) }
   let map = TokenMap(bound: entries, seed: seed)
   let keys = (0..<2 * entries).map { _ in
     (0..<keyBytes).map { _ in UInt8(truncatingIfNeeded: generator.next()) % 94 + 33 }

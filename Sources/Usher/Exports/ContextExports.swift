@@ -72,7 +72,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
       return
     }
     let engine = Unmanaged.passRetained(object.engine)
-    guard up_thread_start(finishInBackground, engine.toOpaque(), 1, nil) == 0 else {
+    guard platform_thread_start(finishInBackground, engine.toOpaque(), 1, nil) == 0 else {
       engine.release()
       throw UsherError(.system)
     }

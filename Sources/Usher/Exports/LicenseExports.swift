@@ -16,7 +16,7 @@ private struct Request {
   init(_ pointer: UnsafePointer<usher_license_request>?) throws(UsherError) {
     let given = try options(pointer)
     guard let name = given.key_system else { throw UsherError(.invalidArgument) }
-    let count = up_strnlen(name, 256)
+    let count = platform_strnlen(name, 256)
     let known = UnsafeRawPointer(name).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
       KeySystem(UnsafeBufferPointer(start: $0, count: count))
     }

@@ -202,7 +202,7 @@ private func certificate(_ given: usher_loader_options) throws(UsherError) -> Se
   }
   guard given.certificate == nil, let path = given.certificate_file else { throw UsherError(.invalidArgument) }
   var buffer = [UInt8](repeating: 0, count: (1 << 20) + 1)
-  let count = buffer.withUnsafeMutableBytes { up_read_file(path, $0.baseAddress, $0.count) }
+  let count = buffer.withUnsafeMutableBytes { platform_read_file(path, $0.baseAddress, $0.count) }
   guard count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
   return Secret(Array(buffer[..<count]))
 }

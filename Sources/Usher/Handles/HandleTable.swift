@@ -81,7 +81,7 @@ nonisolated(unsafe) let handles = HandleTable()
 private let isForked = Atomic<Bool>(false)
 
 /// Once per process, before the first context.
-private let forkGuard: Int32 = up_at_fork_child { isForked.store(true, ordering: .releasing) }
+private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ordering: .releasing) }
 
 func guardAgainstFork() { _ = forkGuard }
 

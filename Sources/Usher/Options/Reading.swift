@@ -30,7 +30,7 @@ func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
 @inline(never)
 func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError) -> [UInt8]? {
   guard let text else { return nil }
-  let count = up_strnlen(text, most + 1)
+  let count = platform_strnlen(text, most + 1)
   guard count <= most else { throw UsherError(.invalidArgument) }
   return (0..<count).map { UInt8(bitPattern: text[$0]) }
 }
@@ -51,7 +51,7 @@ func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
 /// Up to 64 kB; nil for NULL.
 func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
-  let count = up_strnlen(text, (1 << 16) + 1)
+  let count = platform_strnlen(text, (1 << 16) + 1)
   guard count <= 1 << 16 else { throw UsherError(.invalidArgument) }
   return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
     Secret(UnsafeBufferPointer(start: $0, count: count))

@@ -84,7 +84,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private func startThread() {
     let me = Unmanaged.passRetained(self)
-    if up_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
+    if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
       // Those that run take the work; with none running it waits for the next try.
       monitor.locked {
@@ -96,14 +96,14 @@ final class ThreadedExecutor: CallbackExecutor {
   }
 
   fileprivate func work() {
-    up_key_set(callbackThreadKey, 1)
+    platform_thread_key_set(callbackThreadKey, 1)
     var before: UInt64?
     var isNew = true
     while let lane = runOne(&before, isNew: isNew) {
       isNew = false
       onChange(done(lane))
     }
-    if let before { up_thread_join(before) }
+    if let before { platform_thread_join(before) }
   }
 
   /// The job, and what it alone held, are gone when this returns.
@@ -128,7 +128,7 @@ final class ThreadedExecutor: CallbackExecutor {
         var isDone = isEnding
         if !isDone {
           idle += 1
-          let woken = monitor.wait(until: up_monotonic_ms() &+ 5000)
+          let woken = monitor.wait(until: platform_monotonic_ms() &+ 5000)
           idle -= 1
           isComing = false
           isDone = !woken && ready.isEmpty && !isEnding
@@ -136,7 +136,7 @@ final class ThreadedExecutor: CallbackExecutor {
         guard isDone else { continue }
         threads -= 1
         before = lastEnded
-        lastEnded = up_thread_self()
+        lastEnded = platform_thread_self()
         if isEnding { monitor.broadcast() }  // else those that rest would rest anew
         return nil
       }
@@ -173,7 +173,7 @@ final class ThreadedExecutor: CallbackExecutor {
       defer { lastEnded = nil }
       return lastEnded
     }
-    if let last { up_thread_join(last) }
+    if let last { platform_thread_join(last) }
   }
 }
 
@@ -183,19 +183,19 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
 }
 
 /// Marks the threads that run host code.
-private let callbackThreadKey: up_key = {
-  var key: up_key = 0
-  _ = up_key_new(&key)
+private let callbackThreadKey: platform_thread_key = {
+  var key: platform_thread_key = 0
+  _ = platform_thread_key_new(&key)
   return key
 }()
 
 /// Marks the thread while host code runs on it.
 func withCallbackMark(_ job: () -> Void) {
-  let before = up_key_get(callbackThreadKey)
-  up_key_set(callbackThreadKey, 1)
+  let before = platform_thread_key_get(callbackThreadKey)
+  platform_thread_key_set(callbackThreadKey, 1)
   job()
-  up_key_set(callbackThreadKey, before)
+  platform_thread_key_set(callbackThreadKey, before)
 }
 
 /// Whether host code runs on this thread right now, so that a wait could be one for itself.
-package func isCallbackThread() -> Bool { up_key_get(callbackThreadKey) != 0 }
+package func isCallbackThread() -> Bool { platform_thread_key_get(callbackThreadKey) != 0 }

@@ -24,11 +24,11 @@ package final class PumpedExecutor: CallbackExecutor {
   /// - Parameter onChange: called after each job with the number of those left, without a lock held.
   init?(onChange: @escaping (Int) -> Void) {
     self.onChange = onChange
-    fileDescriptor = up_eventfd_new()
+    fileDescriptor = platform_eventfd_new()
     if fileDescriptor < 0 { return nil }
   }
 
-  deinit { up_close(fileDescriptor) }
+  deinit { platform_fd_close(fileDescriptor) }
 
   package var pending: Int { monitor.locked { jobs.count + running } }
 
@@ -57,12 +57,12 @@ package final class PumpedExecutor: CallbackExecutor {
   private func signal() -> Bool {
     guard !jobs.isEmpty, !isSignalled else { return false }
     isSignalled = true
-    up_eventfd_signal(fileDescriptor)
+    platform_eventfd_signal(fileDescriptor)
     return true
   }
 
   /// Whether the calling thread is the one that pumped last: what it waits for could need itself.
-  package var isPumpingThread: Bool { monitor.locked { pumper == up_thread_self() } }
+  package var isPumpingThread: Bool { monitor.locked { pumper == platform_thread_self() } }
 
   /// Runs what is due now; what becomes due meanwhile waits.
   package func pump() -> PumpResult {
@@ -70,7 +70,7 @@ package final class PumpedExecutor: CallbackExecutor {
     let taken = monitor.locked { () -> [() -> Void]? in
       if isPumping { return nil }
       isPumping = true
-      pumper = up_thread_self()
+      pumper = platform_thread_self()
       return take()
     }
     guard let taken else { return .busy }
@@ -88,7 +88,7 @@ package final class PumpedExecutor: CallbackExecutor {
 
   /// Inside the lock: all that is due. What comes now is told anew.
   private func take() -> [() -> Void] {
-    up_fd_drain(fileDescriptor)
+    platform_fd_drain(fileDescriptor)
     isSignalled = false
     defer { jobs = [] }
     running = jobs.count
@@ -109,7 +109,7 @@ package final class PumpedExecutor: CallbackExecutor {
   /// From inside one of its callbacks: runs `work` on the pumping thread before its pump returns. False: this thread is not pumping it.
   package func afterThisPump(_ work: @escaping () -> Void) -> Bool {
     monitor.locked {
-      guard isPumping, pumper == up_thread_self() else { return false }
+      guard isPumping, pumper == platform_thread_self() else { return false }
       afterPump = work
       return true
     }

@@ -103,7 +103,7 @@ extension Engine {
       job.keyServer = nil
     }
     var random = [UInt8](repeating: 0, count: 16)
-    random.withUnsafeMutableBytes { if let base = $0.baseAddress { up_random(base, 16) } }
+    random.withUnsafeMutableBytes { if let base = $0.baseAddress { platform_random_bytes(base, 16) } }
     let kind = loader.binding?.kind ?? .timeBased
     guard let server, let messageID = UUIDBytes(random: random),
       let question = try? SEESRequest(

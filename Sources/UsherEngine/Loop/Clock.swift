@@ -10,12 +10,12 @@ final class Clock {
 
   init(isManual: Bool) {
     self.isManual = isManual
-    startedAt = up_boottime_ns()
+    startedAt = platform_boottime_ns()
   }
 
   var now: Milliseconds {
     if isManual { return manualNow.load(ordering: .acquiring) }
-    let passed = up_boottime_ns() &- startedAt
+    let passed = platform_boottime_ns() &- startedAt
     return passed > 0 ? Milliseconds(passed / 1_000_000) : 0
   }
 

@@ -110,7 +110,7 @@ package final class Engine {
   /// Starts the I/O thread.
   package func start() -> Bool {
     let me = Unmanaged.passRetained(self)
-    guard up_thread_start(runEngineThread, me.toOpaque(), 0, &threadID) == 0 else {
+    guard platform_thread_start(runEngineThread, me.toOpaque(), 0, &threadID) == 0 else {
       me.release()
       transport.shutDown()
       return false
@@ -246,7 +246,7 @@ package final class Engine {
   /// Ends the I/O thread, lets the callbacks run out, and ends their threads. Not from a callback.
   package func stop() {
     submit { self.isStopping = true }
-    up_thread_join(threadID)
+    platform_thread_join(threadID)
     executor.shutDown()
   }
 }

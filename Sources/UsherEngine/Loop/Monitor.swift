@@ -2,35 +2,35 @@ internal import CPlatform
 
 /// A lock with a condition. Not reentrant.
 package final class Monitor {
-  private let raw: UnsafeMutablePointer<up_monitor>?
+  private let raw: UnsafeMutablePointer<platform_monitor>?
 
-  package init() { raw = up_monitor_new() }
+  package init() { raw = platform_monitor_new() }
 
-  deinit { if let raw { up_monitor_free(raw) } }
+  deinit { if let raw { platform_monitor_free(raw) } }
 
   package func locked<R>(_ body: () -> R) -> R {
     guard let raw else { return body() }
-    up_monitor_lock(raw)
-    defer { up_monitor_unlock(raw) }
+    platform_monitor_lock(raw)
+    defer { platform_monitor_unlock(raw) }
     return body()
   }
 
   /// Inside `locked` only.
-  package func wait() { if let raw { up_monitor_wait(raw) } }
+  package func wait() { if let raw { platform_monitor_wait(raw) } }
 
   /// Inside `locked` only; false when the instant (monotonic milliseconds) passed first.
   package func wait(until instant: Int64) -> Bool {
     guard let raw else { return false }
-    return up_monitor_wait_until(raw, instant) != 0
+    return platform_monitor_wait_until(raw, instant) != 0
   }
 
   /// Changes something, then wakes who waits, if `body` says so: after the lock, since who is woken would else have to wait for it at once.
   package func change(_ body: () -> Bool) { if locked(body) { broadcast() } }
 
   /// Inside `locked` or after it.
-  package func signal() { if let raw { up_monitor_signal(raw) } }
-  package func broadcast() { if let raw { up_monitor_broadcast(raw) } }
+  package func signal() { if let raw { platform_monitor_signal(raw) } }
+  package func broadcast() { if let raw { platform_monitor_broadcast(raw) } }
 }
 
 /// Real time, whatever the context's clock: for waits of testers and threads.
-package func monotonicMilliseconds() -> Int64 { up_monotonic_ms() }
+package func monotonicMilliseconds() -> Int64 { platform_monotonic_ms() }

@@ -10,12 +10,12 @@ final class JSONDocument {
   /// nil unless the bytes are one JSON value, at most 32 deep. (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
   static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
-    return uj_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
+    return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
       JSONDocument(raw: $0)
     }
   }
 
-  deinit { uj_free(raw) }
+  deinit { json_shim_free(raw) }
 
   var root: JSONValue { JSONValue(raw: raw, document: self) }
 }
@@ -25,17 +25,17 @@ struct JSONValue {
   fileprivate let raw: OpaquePointer
   fileprivate let document: JSONDocument
 
-  private var kind: Int32 { withExtendedLifetime(document) { uj_kind(raw) } }
-  var isObject: Bool { kind == UJ_OBJECT }
-  var isNumber: Bool { kind == UJ_NUMBER }
-  var isString: Bool { kind == UJ_STRING }
+  private var kind: Int32 { withExtendedLifetime(document) { json_shim_kind(raw) } }
+  var isObject: Bool { kind == JSON_SHIM_OBJECT }
+  var isNumber: Bool { kind == JSON_SHIM_NUMBER }
+  var isString: Bool { kind == JSON_SHIM_STRING }
 
   /// The member of that name, else the first that differs in case only.
   func member(_ name: StaticString) -> JSONValue? {
     guard isObject else { return nil }
     return name.withUTF8Buffer { bytes in
       guard let base = bytes.baseAddress else { return nil }
-      return uj_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map {
+      return json_shim_member(raw, UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self)).map {
         JSONValue(raw: $0, document: document)
       }
     }
@@ -46,7 +46,9 @@ struct JSONValue {
     guard isObject, name.last == 0 else { return nil }
     return name.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress else { return nil }
-      return uj_member(raw, base.assumingMemoryBound(to: CChar.self)).map { JSONValue(raw: $0, document: document) }
+      return json_shim_member(raw, base.assumingMemoryBound(to: CChar.self)).map {
+        JSONValue(raw: $0, document: document)
+      }
     }
   }
 
@@ -60,11 +62,13 @@ struct JSONValue {
     return path.isEmpty ? nil : value
   }
 
-  var number: Double? { isNumber ? withExtendedLifetime(document) { uj_double(raw) } : nil }
-  var integer: Int64? { isNumber ? withExtendedLifetime(document) { uj_integer(raw) } : nil }
-  var bool: Bool? { kind == UJ_BOOLEAN ? uj_boolean(raw) != 0 : nil }
-  var arrayCount: Int? { kind == UJ_ARRAY ? uj_count(raw) : nil }
-  func element(_ index: Int) -> JSONValue? { uj_at(raw, index).map { JSONValue(raw: $0, document: document) } }
+  var number: Double? { isNumber ? withExtendedLifetime(document) { json_shim_double(raw) } : nil }
+  var integer: Int64? { isNumber ? withExtendedLifetime(document) { json_shim_integer(raw) } : nil }
+  var bool: Bool? { kind == JSON_SHIM_BOOLEAN ? json_shim_boolean(raw) != 0 : nil }
+  var arrayCount: Int? { kind == JSON_SHIM_ARRAY ? json_shim_array_count(raw) : nil }
+  func element(_ index: Int) -> JSONValue? {
+    json_shim_array_element(raw, index).map { JSONValue(raw: $0, document: document) }
+  }
 
   /// A number written as a string.
   var numberInText: Double? {
@@ -72,8 +76,8 @@ struct JSONValue {
   }
 
   func withString<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R? {
-    guard isString, let text = uj_string(raw) else { return nil }
-    let count = Int(uj_string_size(raw))
+    guard isString, let text = json_shim_string(raw) else { return nil }
+    let count = Int(json_shim_string_size(raw))
     return withExtendedLifetime(document) {
       UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
         body(UnsafeBufferPointer(start: $0, count: count))

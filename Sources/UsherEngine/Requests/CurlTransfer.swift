@@ -51,13 +51,13 @@ final class CurlTransfer {
       endpoint = nil
       guard
         request.endpoint.url.withUnsafeBytes({
-          uc_set_string(easy, CURLOPT_URL, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
+          curl_shim_set_string(easy, CURLOPT_URL, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
         }) == CURLE_OK
       else { return false }
       endpoint = request.endpoint
     }
     if told.avoidsProxy != avoidsProxy {
-      guard uc_set_string(easy, CURLOPT_NOPROXY, avoidsProxy ? "*" : nil) == CURLE_OK else { return false }
+      guard curl_shim_set_string(easy, CURLOPT_NOPROXY, avoidsProxy ? "*" : nil) == CURLE_OK else { return false }
       told.avoidsProxy = avoidsProxy
     }
     return true
@@ -66,23 +66,23 @@ final class CurlTransfer {
   private func setMethod(_ request: HTTPRequest) -> Bool {
     let isPost = request.method == .post
     if told.isPost != isPost {
-      guard uc_set_long(easy, isPost ? CURLOPT_POST : CURLOPT_HTTPGET, 1) == CURLE_OK else { return false }
+      guard curl_shim_set_long(easy, isPost ? CURLOPT_POST : CURLOPT_HTTPGET, 1) == CURLE_OK else { return false }
       told.isPost = isPost
     }
     guard isPost else { return true }
     // The request holds the body as long as libcurl may read it.
     let body = request.body.flatMap { $0.count > 0 ? $0.address : nil }
-    return uc_set_body(easy, body, Int64(request.body?.count ?? 0)) == CURLE_OK
+    return curl_shim_set_body(easy, body, Int64(request.body?.count ?? 0)) == CURLE_OK
   }
 
   private func setConnection(_ request: HTTPRequest, isFresh: Bool) -> Bool {
     if told.isFresh != isFresh {
-      guard uc_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
+      guard curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
       told.isFresh = isFresh
     }
     // A connection idle for long may be closing at the other end just now. What is not tried again by us gets one that was used lately.
     if told.isUrgent != request.isUrgent {
-      guard uc_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
+      guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
       told.isUrgent = request.isUrgent
     }
     return true
@@ -97,20 +97,20 @@ final class CurlTransfer {
       lines = UnsafeMutableBufferPointer.allocate(capacity: needed)
     }
     guard needed > 0, let first = lines.baseAddress else {
-      return uc_set_list(easy, CURLOPT_HTTPHEADER, nil) == CURLE_OK
+      return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil) == CURLE_OK
     }
     for (index, line) in request.headers.enumerated() {
-      uc_list_line(first + index, line.address, index + 1 < needed ? first + index + 1 : nil)
+      curl_shim_fill_header_line(first + index, line.address, index + 1 < needed ? first + index + 1 : nil)
     }
-    if asksFirst { uc_list_no_expect(first + (needed - 1)) }
-    return uc_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
+    if asksFirst { curl_shim_fill_no_expect_line(first + (needed - 1)) }
+    return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
 
   /// libcurl is about to send the request. By itself it sends one again over another connection when a kept one ended without an answer; but the server
   /// may have acted on the first. Whether to try again is the session's decision.
   func maySend() -> Bool {
     attempts += 1
-    wasStopped = attempts > 1 && told.isPost == true && uc_request_size(easy) > 0
+    wasStopped = attempts > 1 && told.isPost == true && curl_shim_request_size(easy) > 0
     return !wasStopped
   }
 
@@ -125,14 +125,14 @@ final class CurlTransfer {
 
   /// Lets go of the request.
   func release() {
-    _ = uc_set_list(easy, CURLOPT_HTTPHEADER, nil)
-    if told.isPost == true { _ = uc_set_body(easy, nil, 0) }
+    _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
+    if told.isPost == true { _ = curl_shim_set_body(easy, nil, 0) }
     request = nil
     reply = SecretBuffer()
   }
 
   func outcome(_ code: CURLcode) -> HTTPOutcome {
-    let status = Int32(truncatingIfNeeded: uc_response_code(easy))
+    let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))
     if isTooLarge {
       return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
     }
@@ -151,10 +151,10 @@ final class CurlTransfer {
 
   /// Whether the server may have read the request. libcurl's result does not say it: where a kept connection died and a new one was refused, it tells of
   /// the new one only.
-  var mayHaveReachedServer: Bool { attempts > 0 && uc_request_size(easy) > 0 }
+  var mayHaveReachedServer: Bool { attempts > 0 && curl_shim_request_size(easy) > 0 }
 
   private func retryAfter() -> Milliseconds? {
-    guard let text = uc_response_header(easy, "Retry-After") else { return nil }
+    guard let text = curl_shim_response_header(easy, "Retry-After") else { return nil }
     var seconds: Milliseconds = 0
     var index = 0
     while index < 10, isDigit(UInt8(bitPattern: text[index])) {
@@ -166,7 +166,8 @@ final class CurlTransfer {
 
   private func replyHeader() -> Secret? {
     request?.replyHeader?.withUnsafeBytes { name -> Secret? in
-      guard let base = name.baseAddress, let text = uc_response_header(easy, base.assumingMemoryBound(to: CChar.self))
+      guard let base = name.baseAddress,
+        let text = curl_shim_response_header(easy, base.assumingMemoryBound(to: CChar.self))
       else { return nil }
       var count = 0
       while text[count] != 0 { count += 1 }

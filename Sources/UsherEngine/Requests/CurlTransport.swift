@@ -48,19 +48,19 @@ final class CurlTransport: Transport {
     self.options = options
     handlesMax = connectionsMax
     multi = curl_multi_init().map { OpaquePointer($0) }
-    epoll = up_epoll_new()
-    wakeFD = up_eventfd_new()
-    timerFD = up_timerfd_new()
+    epoll = platform_epoll_new()
+    wakeFD = platform_eventfd_new()
+    timerFD = platform_timerfd_new()
     guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0 else { return nil }
-    _ = up_epoll_watch(epoll, wakeFD, 0, UP_READABLE)
-    _ = up_epoll_watch(epoll, timerFD, 0, UP_READABLE)
+    _ = platform_epoll_watch(epoll, wakeFD, 0, PLATFORM_READABLE)
+    _ = platform_epoll_watch(epoll, timerFD, 0, PLATFORM_READABLE)
     let me = Unmanaged.passUnretained(self).toOpaque()
     let handle = UnsafeMutableRawPointer(multi)
-    _ = uc_multi_socket_fn(handle, onSocket)
-    _ = uc_multi_pointer(handle, CURLMOPT_SOCKETDATA, me)
-    _ = uc_multi_timer_fn(handle, onTimer)
-    _ = uc_multi_pointer(handle, CURLMOPT_TIMERDATA, me)
-    _ = uc_multi_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
+    _ = curl_shim_multi_set_socket_callback(handle, onSocket)
+    _ = curl_shim_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, me)
+    _ = curl_shim_multi_set_timer_callback(handle, onTimer)
+    _ = curl_shim_multi_set_pointer(handle, CURLMOPT_TIMERDATA, me)
+    _ = curl_shim_multi_set_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
   }
 
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
@@ -93,14 +93,14 @@ final class CurlTransport: Transport {
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else { return false }
     // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
-    _ = uc_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
+    _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
     _ = curl_multi_remove_handle(multiHandle, transfer.easy)
     discard(transfer)
     return mayHaveReachedServer
   }
 
-  func wake() { up_eventfd_signal(wakeFD) }
+  func wake() { platform_eventfd_signal(wakeFD) }
 
   func takeFinished() -> [FinishedTransfer] {
     guard !finished.isEmpty else { return [] }
@@ -115,12 +115,12 @@ final class CurlTransport: Transport {
     if finished.isEmpty { collect() }
     var timeout: Int32 = -1
     if let curlDue {
-      let left = curlDue &- up_monotonic_ms()
+      let left = curlDue &- platform_monotonic_ms()
       timeout = left <= 0 ? 0 : Int32(truncatingIfNeeded: min(left, 60_000))
     }
     if !finished.isEmpty { timeout = 0 }
-    withUnsafeTemporaryAllocation(of: up_ready.self, capacity: Int(UP_READY_MAX)) { ready in
-      let count = Int(up_epoll_wait(epoll, ready.baseAddress, timeout))
+    withUnsafeTemporaryAllocation(of: platform_ready_fd.self, capacity: Int(PLATFORM_READY_MAX)) { ready in
+      let count = Int(platform_epoll_wait(epoll, ready.baseAddress, timeout))
       for index in 0..<count { handle(ready[index]) }
     }
     callWhereDue()
@@ -128,7 +128,7 @@ final class CurlTransport: Transport {
   }
 
   private func callWhereDue() {
-    guard let due = curlDue, due <= up_monotonic_ms() else { return }
+    guard let due = curlDue, due <= platform_monotonic_ms() else { return }
     curlDue = nil
     var left: Int32 = 0
     _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
@@ -138,14 +138,14 @@ final class CurlTransport: Transport {
   private func arm(_ instant: Int64?) {
     guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
     timerSetTo = instant
-    up_timerfd_set(timerFD, instant)
+    platform_timerfd_set(timerFD, instant)
   }
 
-  private func handle(_ ready: up_ready) {
+  private func handle(_ ready: platform_ready_fd) {
     switch ready.fd {
-    case wakeFD: up_fd_drain(wakeFD)
+    case wakeFD: platform_fd_drain(wakeFD)
     case timerFD:
-      up_fd_drain(timerFD)
+      platform_fd_drain(timerFD)
       timerSetTo = 0
     default:
       let index = Int(ready.fd)
@@ -161,13 +161,13 @@ final class CurlTransport: Transport {
 
   private func collect() {
     var code = CURLE_OK
-    while let easy = uc_next_done(multiHandle, &code) {
-      guard let pointer = uc_private(easy) else { continue }
+    while let easy = curl_shim_next_finished(multiHandle, &code) {
+      guard let pointer = curl_shim_private_pointer(easy) else { continue }
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
       guard takeRunning(transfer.id) != nil else { continue }
       let outcome = transfer.outcome(code)
-      let microseconds = uc_reply_time(easy)
-      if code == CURLE_OK { keep(uc_new_socket(easy)) }
+      let microseconds = curl_shim_reply_time(easy)
+      if code == CURLE_OK { keep(curl_shim_socket_made(easy)) }
       _ = curl_multi_remove_handle(multiHandle, easy)
       finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
       if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
@@ -203,60 +203,62 @@ final class CurlTransport: Transport {
     guard let easy = curl_easy_init() else { return nil }
     let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
     let pointer = Unmanaged.passUnretained(transfer).toOpaque()
-    _ = uc_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+    _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)
     // What keeps a secret, or a request from being sent again, must not be left out quietly.
     let isSafe =
-      uc_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK && uc_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
-      && uc_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK
-      && uc_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
-      && uc_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)) == CURLE_OK
+      curl_shim_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK
+      && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
+      && curl_shim_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK
+      && curl_shim_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
+      && curl_shim_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)) == CURLE_OK
       && set(easy, CURLOPT_CAINFO, options.caFile)
       && set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey)
       && set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
       && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
-      && set(easy, CURLOPT_USERAGENT, options.userAgent) && uc_set_prereq_fn(easy, onPrerequest) == CURLE_OK
-      && uc_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
-      && uc_set_close_fn(easy, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK
-      && uc_set_data_fn(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
-      && uc_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
-      && uc_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
+      && set(easy, CURLOPT_USERAGENT, options.userAgent)
+      && curl_shim_set_prerequest_callback(easy, onPrerequest) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
+      && curl_shim_set_close_callback(easy, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK
+      && curl_shim_set_data_callback(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
     guard isSafe else {
       curl_easy_cleanup(easy)
       return nil
     }
-    _ = uc_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
-    _ = uc_set_long(easy, CURLOPT_TCP_NODELAY, 1)
-    _ = uc_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
+    _ = curl_shim_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    _ = curl_shim_set_long(easy, CURLOPT_TCP_NODELAY, 1)
+    _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
     return transfer
   }
 
   private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
     guard let value else { return true }
     return value.withUnsafeBytes { bytes in
-      uc_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
+      curl_shim_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
     }
   }
 
   fileprivate func watch(_ socket: Int32, _ what: Int32) {
     let interest: Int32
     switch what {
-    case CURL_POLL_IN: interest = UP_READABLE
-    case CURL_POLL_OUT: interest = UP_WRITABLE
-    case CURL_POLL_INOUT: interest = UP_READABLE | UP_WRITABLE
+    case CURL_POLL_IN: interest = PLATFORM_READABLE
+    case CURL_POLL_OUT: interest = PLATFORM_WRITABLE
+    case CURL_POLL_INOUT: interest = PLATFORM_READABLE | PLATFORM_WRITABLE
     default: interest = 0
     }
     guard socket >= 0 else { return }
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
     watches[index].wanted = interest
-    if interest == 0, watches[index].isKept, watches[index].told == UP_READABLE { return }
+    if interest == 0, watches[index].isKept, watches[index].told == PLATFORM_READABLE { return }
     tell(socket, interest)
   }
 
   private func tell(_ socket: Int32, _ interest: Int32) {
     let index = Int(socket)
     guard index < watches.count, watches[index].told != interest else { return }
-    _ = up_epoll_watch(epoll, socket, watches[index].told, interest)
+    _ = platform_epoll_watch(epoll, socket, watches[index].told, interest)
     watches[index].told = interest
   }
 
@@ -268,11 +270,11 @@ final class CurlTransport: Transport {
   fileprivate func close(_ socket: Int32) {
     tell(socket, 0)
     if Int(socket) < watches.count { watches[Int(socket)] = Watch() }
-    up_close(socket)
+    platform_fd_close(socket)
   }
 
   fileprivate func wantsCall(in milliseconds: Int) {
-    curlDue = milliseconds < 0 ? nil : up_monotonic_ms() &+ Int64(milliseconds)
+    curlDue = milliseconds < 0 ? nil : platform_monotonic_ms() &+ Int64(milliseconds)
   }
 
   func shutDown() {
@@ -285,9 +287,9 @@ final class CurlTransport: Transport {
     for transfer in idle { curl_easy_cleanup(transfer.easy) }
     idle.removeAll()
     _ = curl_multi_cleanup(multiHandle)
-    up_close(epoll)
-    up_close(wakeFD)
-    up_close(timerFD)
+    platform_fd_close(epoll)
+    platform_fd_close(wakeFD)
+    platform_fd_close(timerFD)
   }
 }
 

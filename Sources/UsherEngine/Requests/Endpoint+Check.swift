@@ -11,7 +11,7 @@ extension Endpoint {
     var port: Int32 = 0
     var host = [CChar](repeating: 0, count: 256)
     let result = url.withUnsafeBytes {
-      uc_url_check($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port)
+      curl_shim_split_url($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port)
     }
     guard result == 0 else { return nil }
     let name = host.prefix { $0 != 0 }.map { lowercased(UInt8(bitPattern: $0)) }
