@@ -34,9 +34,7 @@ final class Simulation {
     endpoints.heartbeat = endpoint("heartbeat")
     endpoints.teardown = endpoint("teardown")
     return LicenseDelegate(
-      policy: policy, isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8),
-      keepAliveBody: Array("{}".utf8),
-      tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
+      policy: policy, endpoints: endpoints, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8))
   }
 
   /// - Parameter content: nil: the delegate's token callback is asked.

@@ -65,7 +65,6 @@ extension World {
   private func delegate(_ kind: Kind, _ engine: Engine) -> LicenseDelegate {
     var endpoints = LicenseDelegate.Endpoints(
       license: endpoint("licence", .license), licenseRenewal: endpoint("licence", .renewal))
-    endpoints.certificate = endpoint("certificate", .certificate)
     if kind.hasServerSession {
       endpoints.setup = endpoint("setup", .setup)
       endpoints.heartbeat = endpoint("heartbeat", .heartbeat)
@@ -74,10 +73,9 @@ extension World {
     }
     let map = kind == .mapped ? engine.newTokenStore(bound: 4, timeToLive: 3_600_000, seed: story.seed) : nil
     return LicenseDelegate(
-      policy: policy(kind), isSync: false, endpoints: endpoints, isRaw: false, setupBody: Array("{}".utf8),
-      keepAliveBody: Array("{}".utf8),
-      tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [], tokenMap: map,
-      customer: kind.isCustomer ? customer(kind) : nil)
+      policy: policy(kind), endpoints: endpoints,
+      certificates: CertificateSource(endpoint("certificate", .certificate)), setupBody: Array("{}".utf8),
+      keepAliveBody: Array("{}".utf8), tokenMap: map, customer: kind.isCustomer ? customer(kind) : nil)
   }
 
   private func customer(_ kind: Kind) -> CustomerCallbacks {
@@ -107,8 +105,8 @@ extension World {
     if route == .keyServer { options.keyServer = endpoint("key", .key) }
     if route == .entitlement { options.entitlementServer = endpoint("entitlement", .entitlement) }
     Array("keys.example".utf8).withUnsafeBufferPointer { _ = options.allowed.add($0) }
-    return ResourceLoader(options, certificate: nil, certificateURL: endpoint("certificate", .certificate)) {
-      [weak self] ask, _, host in
+    let certificates = CertificateSource(endpoint("certificate", .certificate))
+    return ResourceLoader(options, certificates: certificates) { [weak self] ask, _, host in
       self?.payloadAsked(ask, host)
     }
   }

@@ -18,10 +18,7 @@ public func usher_customer_delegate_new(
       given.certificate == nil && given.certificate_size == 0
       ? nil : try payload(given.certificate, given.certificate_size)
     let delegate = LicenseDelegate(
-      policy: try customerPolicy(given), isSync: false,
-      endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil), isRaw: false,
-      setupBody: [], keepAliveBody: [], tokenHeader: [], extraHeaders: [], customer: callbacks, certificate: certificate
-    )
+      policy: try customerPolicy(given), certificates: CertificateSource(certificate: certificate), customer: callbacks)
     try give(delegate, object, out)
     reference.accept()
   }

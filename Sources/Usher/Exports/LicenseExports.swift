@@ -112,7 +112,7 @@ public func usher_playback_get_certificate(
 private let certificateTimeout: Milliseconds = 10_000
 
 private func refuseWithoutCertificate(_ object: PlaybackObject) throws(UsherError) {
-  guard object.delegate.hasCertificate else { throw UsherError(.state) }
+  guard object.delegate.certificates.canSupply else { throw UsherError(.state) }
   if object.shared.isEnded { throw UsherError(.closed) }
 }
 

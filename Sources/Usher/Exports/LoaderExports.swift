@@ -102,10 +102,9 @@ private func resourceLoader(
   guard let spc = given.spc else { throw UsherError(.invalidArgument) }
   let options = try loaderOptions(given, insecure)
   let user = given.user_data
-  var certificateURL: Endpoint?
-  if let url = try url(given.certificate_url) { certificateURL = try endpoint(url, insecure) }
-  return ResourceLoader(options, certificate: try certificate(given), certificateURL: certificateURL) {
-    ask, question, host in
+  let certificates = CertificateSource(
+    try optionalEndpoint(given.certificate_url, insecure), certificate: try certificate(given))
+  return ResourceLoader(options, certificates: certificates) { ask, question, host in
     _ = reference
     var request = usher_spc_request()
     request.struct_size = MemoryLayout<usher_spc_request>.size
@@ -139,8 +138,8 @@ private func loaderOptions(_ given: usher_loader_options, _ insecure: Bool) thro
   default: throw UsherError(.invalidArgument)
   }
   options.rule = given.content_id_rule == USHER_CONTENT_ID_SSP ? nil : try contentIDRule(given.content_id_rule)
-  if let url = try url(given.license_url) { options.keyServer = try endpoint(url, insecure) }
-  if let url = try url(given.entitlement_url) { options.entitlementServer = try endpoint(url, insecure) }
+  options.keyServer = try optionalEndpoint(given.license_url, insecure)
+  options.entitlementServer = try optionalEndpoint(given.entitlement_url, insecure)
   for pattern in (try bytes(given.allowed_hosts) ?? []).split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A }
   ) {
     guard pattern.withUnsafeBufferPointer({ options.allowed.add($0) }) else { throw UsherError(.invalidArgument) }

@@ -60,16 +60,13 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// For items that name no delegate where only loaders are registered: it asks nobody for anything.
+  /// For items without a delegate in a context that has only loaders. It sends no requests.
   func loadersOnly() -> LicenseDelegate? {
     guard monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()
     policy.hasSSM = false
     policy.needsToken = false
-    return LicenseDelegate(
-      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil),
-      isRaw: false, setupBody: [],
-      keepAliveBody: [], tokenHeader: Array("nv-authorizations".utf8), extraHeaders: [])
+    return LicenseDelegate(policy: policy)
   }
 
   func refuseIfClosing() throws(UsherError) {

@@ -14,7 +14,6 @@ func sspDelegate(
   guard let license = try url(given.license_url) else { throw UsherError(.invalidArgument) }
   var endpoints = LicenseDelegate.Endpoints(
     license: try endpoint(license, insecure), licenseRenewal: try endpoint(license.adding("renew=true"), insecure))
-  if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
   let hasSSM = try addSSM(given, to: &endpoints, insecure, needsSetup: v2 == nil)
   var policy = try sspPolicy(given, hasSSM: hasSSM)
   if let v2 {
@@ -26,11 +25,12 @@ func sspDelegate(
   let isRaw = try isRaw(given.wire_format)
   let setupBody = try bytes(given.setup_body) ?? Array("{}".utf8)
   guard setupBody.isEmpty || isJSONObject(setupBody) else { throw UsherError(.invalidArgument) }
+  let headers = try headerLines(given.extra_headers)
+  let certificates = CertificateSource(try optionalEndpoint(given.certificate_url, insecure), headers: headers)
   return LicenseDelegate(
-    policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, isRaw: isRaw,
-    setupBody: setupBody, keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
-    tokenHeader: try headerName(given.token_header), extraHeaders: try headerLines(given.extra_headers), tokenMap: map,
-    fields: fields,
+    policy: policy, isSync: given.sync_setup_teardown == 1, endpoints: endpoints, certificates: certificates,
+    isRaw: isRaw, setupBody: setupBody, keepAliveBody: try bytes(given.keep_alive_body) ?? Array("{}".utf8),
+    tokenHeader: try headerName(given.token_header), extraHeaders: headers, tokenMap: map, fields: fields,
     hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
 }
 
@@ -64,19 +64,19 @@ func defaultDelegate(
   let given = try options(pointer)
   let license = try url(given.license_url)
   guard license != nil || !needsURL else { throw UsherError(.invalidArgument) }
-  var endpoints = LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil)
+  var endpoints = LicenseDelegate.Endpoints()
   if let license {
     endpoints.license = try endpoint(license, insecure)
     endpoints.licenseRenewal = try endpoint(license.adding("renew=true"), insecure)
   }
-  if let certificate = try url(given.certificate_url) { endpoints.certificate = try endpoint(certificate, insecure) }
+  let headers = try headerLines(given.extra_headers)
+  let certificates = CertificateSource(try optionalEndpoint(given.certificate_url, insecure), headers: headers)
   var policy = SSPPolicy()
   policy.hasSSM = false
   policy.needsToken = false
   return LicenseDelegate(
-    policy: policy, isSync: false, endpoints: endpoints, isRaw: try isRaw(given.wire_format), setupBody: [],
-    keepAliveBody: [],
-    tokenHeader: try headerName(given.token_header), extraHeaders: try headerLines(given.extra_headers),
+    policy: policy, endpoints: endpoints, certificates: certificates, isRaw: try isRaw(given.wire_format),
+    tokenHeader: try headerName(given.token_header), extraHeaders: headers,
     hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
 }
 
@@ -88,7 +88,7 @@ private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
 /// Default: the platform's token header.
 @inline(never)
 func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
-  let name = try bytes(text) ?? Array("nv-authorizations".utf8)
+  let name = try bytes(text) ?? LicenseDelegate.defaultTokenHeader
   guard !name.isEmpty, name.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
   return name
 }
@@ -193,6 +193,12 @@ func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
 func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
   guard let endpoint = Endpoint.checked(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
   return endpoint
+}
+
+/// nil for NULL.
+func optionalEndpoint(_ text: UnsafePointer<CChar>?, _ insecure: Bool) throws(UsherError) -> Endpoint? {
+  guard let url = try url(text) else { return nil }
+  return try endpoint(url, insecure)
 }
 
 /// "Name: value" lines, each ending in NUL.

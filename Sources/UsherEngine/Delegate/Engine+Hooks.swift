@@ -175,39 +175,6 @@ extension Engine {
       }
     }
   }
-
-  func askCertificateHook(
-    _ hook: @escaping DelegateHooks.Hook, _ entry: PlaybackEntry, _ timeout: Milliseconds?,
-    _ handOver: @escaping (Answer) -> Void
-  ) {
-    let delegate = entry.delegate
-    let playback = entry.id
-    let question = HookQuestion(.certificate) {
-      let wait = Wait<Answer>()
-      self.submit {
-        // Closed meanwhile: nobody would end a fetch that begins now.
-        guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
-          return wait.end(self.certificateFailure(UsherError(.closed)))
-        }
-        self.fetchCertificate(delegate, for: playback, timeout: timeout) { wait.end($0) }
-      }
-      let answer = wait.wait()
-      return answer.data.map { .value($0) } ?? .failed(answer.error)
-    }
-    ask(
-      entry, .hook(.certificate), question, atMost: min(timeout ?? .never, delegate.hookTimeout),
-      put: { ask, host in hook(ask, question, host) }
-    ) { entry, reply, status in
-      switch reply {
-      case .builtin:
-        guard let entry, !entry.machine.isClosing else { return handOver(self.certificateFailure(UsherError(.closed))) }
-        self.fetchCertificate(delegate, for: playback, timeout: timeout, handOver)
-      case .value(let certificate): handOver(self.certificateAnswer(certificate))
-      case .failed(let failure): handOver(self.certificateFailure(failure.error(.local, .certificate)))
-      case .none, .license: handOver(self.certificateFailure(UsherError(status == .ok ? .callback : status)))
-      }
-    }
-  }
 }
 
 /// "Name: value" lines, each ending in NUL, as one text.

@@ -19,11 +19,6 @@ extension LicenseDelegate {
       method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
   }
 
-  func certificateRequest() -> HTTPRequest? {
-    guard let endpoint = endpoints.certificate else { return nil }
-    return HTTPRequest(method: .get, endpoint: endpoint, headers: extraHeaders, body: nil, isUrgent: false, tokens: [])
-  }
-
   /// A licence request before its hooks, if it has any, had their say.
   /// - Parameters:
   ///   - isRaw: octets both ways (Widevine).

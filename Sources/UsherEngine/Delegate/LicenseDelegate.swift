@@ -1,19 +1,17 @@
-internal import Synchronization
 package import UsherCore
 
-/// How one licence delegate asks: its servers, its headers, its policy. What changes is touched by the I/O thread only.
+/// How one licence delegate asks: its servers, its headers, its policy. Only the I/O thread touches what changes.
 package final class LicenseDelegate {
   package struct Endpoints {
-    /// nil: a hook names it, or the host does the asking.
+    /// nil: a hook supplies it, or the host sends the request itself.
     package var license: Endpoint?
     package var licenseRenewal: Endpoint?
-    package var certificate: Endpoint?
     package var setup: Endpoint?
     package var heartbeat: Endpoint?
     package var teardown: Endpoint?
     package var widevineRenewal: Endpoint?
 
-    package init(license: Endpoint?, licenseRenewal: Endpoint?) {
+    package init(license: Endpoint? = nil, licenseRenewal: Endpoint? = nil) {
       self.license = license
       self.licenseRenewal = licenseRenewal
     }
@@ -25,9 +23,7 @@ package final class LicenseDelegate {
   package var policy: SSPPolicy { sharedPolicy.value }
   package let isSync: Bool
   let endpoints: Endpoints
-  /// Whether it can get a certificate at all.
-  package var hasCertificate: Bool { endpoints.certificate != nil || mayHaveCertificate.load(ordering: .acquiring) }
-  private let mayHaveCertificate = Atomic<Bool>(false)
+  package let certificates: CertificateSource
   let isRaw: Bool
   let setupBody: Secret
   let keepAliveBody: Secret
@@ -49,20 +45,18 @@ package final class LicenseDelegate {
   var hooks: DelegateHooks?
   /// Set for the licences to come.
   var licenseHeaders: [(name: [UInt8], line: Secret)] = []
-  var certificate: Secret?
-  var certificateWaiters: [CertificateWaiter] = []
-  var isFetchingCertificate = false
 
   package init(
-    policy: SSPPolicy, isSync: Bool, endpoints: Endpoints, isRaw: Bool, setupBody: [UInt8], keepAliveBody: [UInt8],
-    tokenHeader: [UInt8],
-    extraHeaders: [Secret], tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(),
-    customer: CustomerCallbacks? = nil,
-    certificate: Secret? = nil, hookTimeout: Milliseconds = 5000
+    policy: SSPPolicy, isSync: Bool = false, endpoints: Endpoints = Endpoints(),
+    certificates: CertificateSource = CertificateSource(), isRaw: Bool = false, setupBody: [UInt8] = [],
+    keepAliveBody: [UInt8] = [], tokenHeader: [UInt8] = defaultTokenHeader, extraHeaders: [Secret] = [],
+    tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(), customer: CustomerCallbacks? = nil,
+    hookTimeout: Milliseconds = 5000
   ) {
     sharedPolicy = Shared(policy)
     self.isSync = isSync
     self.endpoints = endpoints
+    self.certificates = certificates
     self.isRaw = isRaw
     self.setupBody = Secret(setupBody)
     self.keepAliveBody = Secret(keepAliveBody)
@@ -71,17 +65,13 @@ package final class LicenseDelegate {
     self.tokenMap = tokenMap
     self.fields = fields
     self.customer = customer
-    self.certificate = certificate
     self.hookTimeout = hookTimeout
-    if certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) }
     ssmHeaders =
       [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extraHeaders
   }
 
-  /// Any thread: hooks that the I/O thread takes up with its next command can get a certificate from now on.
-  func expect(_ hooks: DelegateHooks?) {
-    if hooks?.certificate != nil { mayHaveCertificate.store(true, ordering: .releasing) }
-  }
+  /// The platform's name of the header that carries tokens.
+  package static var defaultTokenHeader: [UInt8] { Array("nv-authorizations".utf8) }
 
   static func line(_ text: StaticString) -> Secret {
     text.withUTF8Buffer { bytes in

@@ -122,7 +122,7 @@ extension Engine {
   }
 
   private func certificate(_ entry: PlaybackEntry, _ job: LoadingJob) {
-    guard job.loader.certificates.hasCertificate else { return askSPC(entry, job, nil) }
+    guard job.loader.certificates.canSupply else { return askSPC(entry, job, nil) }
     let id = entry.id
     // Its own bound ends it where the server does not; the job's ends the job.
     fetchCertificate(job.loader.certificates, for: id, timeout: options.transport.httpTimeout) { answer in

@@ -33,23 +33,17 @@ package final class ResourceLoader {
 
   package let options: Options
   let askSPC: (Ask, Question, HostPlayback) -> Void
-  /// Fetches and keeps the certificate.
-  let certificates: LicenseDelegate
+  let certificates: CertificateSource
   var binding: SEESBinding?
 
   package init(
-    _ options: Options, certificate: Secret?, certificateURL: Endpoint?,
+    _ options: Options, certificates: CertificateSource,
     spc: @escaping (Ask, Question, HostPlayback) -> Void
   ) {
     self.options = options
     askSPC = spc
     binding = options.binding
-    var endpoints = LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil)
-    endpoints.certificate = certificateURL
-    certificates = LicenseDelegate(
-      policy: SSPPolicy(), isSync: false, endpoints: endpoints, isRaw: false, setupBody: [], keepAliveBody: [],
-      tokenHeader: [], extraHeaders: [],
-      certificate: certificate)
+    self.certificates = certificates
   }
 
   /// What a URL names, by the loader's rule; nil where it names nothing.

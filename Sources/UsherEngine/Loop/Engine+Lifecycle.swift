@@ -98,7 +98,7 @@ extension Engine {
 
   /// Any thread.
   package func setHooks(_ delegate: LicenseDelegate, _ hooks: DelegateHooks?) {
-    delegate.expect(hooks)
+    if hooks?.certificate != nil { delegate.certificates.expectHook() }
     submit { delegate.hooks = hooks }
   }
 

@@ -26,7 +26,7 @@ package final class Engine {
     case transfer(TransferID)
     case ask(Ask)
     case license(PlaybackID, LicenseID)
-    case certificate(LicenseDelegate, CertificateWaiter)
+    case certificate(CertificateSource, CertificateWaiter)
     case wait(Wait<Status>)
     case token(PlaybackID)
     case load(PlaybackID, LoadingJob)
@@ -188,7 +188,7 @@ package final class Engine {
       case .transfer(let id): transferTimerFired(id)
       case .ask(let ask): ask.expire()
       case .license(let playback, let license): licenseTimedOut(playback, license)
-      case .certificate(let delegate, let waiter): certificateTimedOut(delegate, waiter)
+      case .certificate(let source, let waiter): certificateTimedOut(source, waiter)
       case .wait(let wait): wait.end(.timeout)
       case .token(let id): tokenWaitEnded(id)
       case .load(let id, let job): loadTimedOut(id, job)
@@ -223,9 +223,7 @@ package final class Engine {
     for wait in closeWaits { wait.end(.closed) }
     let left = transfers.ids
     for id in left {
-      if case .certificate(let delegate) = transfers[id]?.purpose {
-        endCertificate(delegate, certificateFailure(UsherError(.closed)))
-      }
+      if case .certificate(let source) = transfers[id]?.purpose { endCertificate(source, UsherError(.closed)) }
     }
     for id in left { abandonTransfer(id) }
   }

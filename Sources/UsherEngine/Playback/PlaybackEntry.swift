@@ -178,14 +178,3 @@ final class LicenseJob {
     complete = nil
   }
 }
-
-final class CertificateWaiter {
-  let playback: PlaybackID
-  let complete: (Answer) -> Void
-  var timer: UInt64?
-
-  init(playback: PlaybackID, complete: @escaping (Answer) -> Void) {
-    self.playback = playback
-    self.complete = complete
-  }
-}

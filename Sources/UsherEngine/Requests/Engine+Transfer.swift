@@ -5,7 +5,7 @@ final class Transfer {
   enum Purpose {
     case ssm(PlaybackID, RequestID, SSMSession.Call)
     case license(PlaybackID, RequestID, LicenseID)
-    case certificate(LicenseDelegate)
+    case certificate(CertificateSource)
     case load(PlaybackID, LoadingJob, LoadingJob.Step)
   }
   let purpose: Purpose
@@ -201,7 +201,7 @@ extension Engine {
       ssmReplied(playback, request, call, decoded, queueDelay: transfer.waited)
     case .license(let playback, let request, let license):
       licenseReplied(playback, request, license, outcome, transfer.request.tokens)
-    case .certificate(let delegate): certificateReplied(delegate, outcome)
+    case .certificate(let source): certificateReplied(source, outcome)
     case .load(let playback, let job, let step): loadReplied(playback, job, step, outcome)
     }
   }

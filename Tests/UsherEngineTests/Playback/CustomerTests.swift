@@ -36,10 +36,7 @@ import Testing
       host.asked.add("teardown")
       _ = ask.reply(.value(secret("")))
     }
-    return LicenseDelegate(
-      policy: policy, isSync: false, endpoints: LicenseDelegate.Endpoints(license: nil, licenseRenewal: nil),
-      isRaw: false, setupBody: [], keepAliveBody: [],
-      tokenHeader: [], extraHeaders: [], customer: callbacks)
+    return LicenseDelegate(policy: policy, customer: callbacks)
   }
 
   private func engine(_ host: Host) throws -> Engine {

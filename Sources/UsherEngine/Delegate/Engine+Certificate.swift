@@ -1,0 +1,107 @@
+package import UsherCore
+
+/// Certificates: kept, made by a hook, or fetched.
+extension Engine {
+  /// Any thread. `timeout` and `complete` as in `requestLicense`.
+  package func requestCertificate(
+    _ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    submit {
+      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
+        return handOver(certificateFailure(UsherError(.closed)))
+      }
+      let delegate = entry.delegate
+      if let hook = delegate.hooks?.certificate { return self.askCertificateHook(hook, entry, timeout, handOver) }
+      self.fetchCertificate(delegate.certificates, for: playback, timeout: timeout, handOver)
+    }
+  }
+
+  private func askCertificateHook(
+    _ hook: @escaping DelegateHooks.Hook, _ entry: PlaybackEntry, _ timeout: Milliseconds?,
+    _ handOver: @escaping (Answer) -> Void
+  ) {
+    let playback = entry.id
+    let source = entry.delegate.certificates
+    // A closed playback starts no fetch: nobody would end it.
+    func fetch(_ handOver: @escaping (Answer) -> Void) {
+      guard let entry = playbacks[playback], !entry.machine.isClosing else {
+        return handOver(certificateFailure(UsherError(.closed)))
+      }
+      fetchCertificate(source, for: playback, timeout: timeout, handOver)
+    }
+    let question = HookQuestion(.certificate) {
+      let wait = Wait<Answer>()
+      self.submit { fetch { wait.end($0) } }
+      let answer = wait.wait()
+      return answer.data.map { .value($0) } ?? .failed(answer.error)
+    }
+    ask(
+      entry, .hook(.certificate), question, atMost: min(timeout ?? .never, entry.delegate.hookTimeout),
+      put: { ask, host in hook(ask, question, host) }
+    ) { _, reply, status in
+      switch reply {
+      case .builtin: fetch(handOver)
+      case .value(let certificate): handOver(Answer(data: certificate))
+      case .failed(let failure): handOver(certificateFailure(failure.error(.local, .certificate)))
+      case .none, .license: handOver(certificateFailure(UsherError(status == .ok ? .callback : status)))
+      }
+    }
+  }
+
+  /// Hands over the certificate that is kept, or joins the fetch of it.
+  /// - Parameter timeout: of this waiter; the fetch itself may continue.
+  func fetchCertificate(
+    _ source: CertificateSource, for playback: PlaybackID, timeout: Milliseconds?,
+    _ handOver: @escaping (Answer) -> Void
+  ) {
+    if let certificate = source.certificate { return handOver(Answer(data: certificate)) }
+    let waiter = CertificateWaiter(playback: playback, complete: handOver)
+    if let timeout { waiter.timer = timers.set(at: clock.now.adding(timeout), .certificate(source, waiter)) }
+    guard source.add(waiter) else { return }
+    guard let request = source.request else {
+      return endCertificate(source, UsherError(.state, message: "the delegate has no certificate URL"))
+    }
+    send(request, for: .certificate(source))
+  }
+
+  func certificateReplied(_ source: CertificateSource, _ outcome: HTTPOutcome) {
+    switch outcome {
+    case .failure(let failure): endCertificate(source, failure.error(.certificate, .certificate))
+    case .response(let response):
+      if let failure = ReplyDecoder.notACertificate(response) {
+        return endCertificate(source, failure.error(.certificate, .certificate))
+      }
+      let certificate = ReplyDecoder.certificate(response.body)
+      complete(source.end(certificate), Answer(data: certificate))
+    }
+  }
+
+  func certificateTimedOut(_ source: CertificateSource, _ waiter: CertificateWaiter) {
+    guard source.remove(waiter) else { return }
+    waiter.complete(certificateFailure(UsherError(.timeout)))
+  }
+
+  /// The playback closes: nobody waits for a certificate on its behalf any longer.
+  func endCertificates(of entry: PlaybackEntry, _ status: Status) {
+    complete(entry.delegate.certificates.removeWaiters(of: entry.id), certificateFailure(UsherError(status)))
+  }
+
+  /// The fetch failed, for all that wait.
+  func endCertificate(_ source: CertificateSource, _ error: UsherError) {
+    complete(source.end(nil), certificateFailure(error))
+  }
+
+  private func complete(_ waiters: [CertificateWaiter], _ answer: Answer) {
+    for waiter in waiters {
+      timers.cancel(waiter.timer)
+      waiter.complete(answer)
+    }
+  }
+}
+
+private func certificateFailure(_ error: UsherError) -> Answer {
+  var error = error
+  error.operation = .certificate
+  return Answer(data: nil, error: error)
+}
