@@ -12,7 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *(ROOT / "benchmarks" / name for name in ("README.md",)),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+]
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
 """What README's blocks of that language are."""
 
@@ -63,6 +68,45 @@ def links() -> None:
             f"{page.relative_to(ROOT)}: its {len(local)} links lead somewhere",
             [target for target in local if not (page.parent / target).exists()],
         )
+
+
+def anchors_of(page: Path) -> list[str]:
+    """The anchors that a forge makes of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S), re.M)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def anchors() -> None:
+    """A link to a heading, `page.md#heading`, leads to one."""
+    found, wrong = 0, []
+    for page in PAGES:
+        for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text_of(page)):
+            found += 1
+            other = page.parent / target if target else page
+            if not other.exists() or anchor not in anchors_of(other):
+                wrong.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
+    claim(f"the {found} links to headings lead to one", wrong)
+
+
+def glossary() -> None:
+    """docs/glossary.md explains each term once, in alphabetical order."""
+    terms = anchors_of(ROOT / "docs" / "glossary.md")[1:]
+    plain = [term.replace("-", "") for term in terms]
+    wrong = [later for earlier, later in zip(plain, plain[1:], strict=False) if earlier >= later]
+    claim(f"docs/glossary.md has {len(terms)} terms, each once and in order", wrong)
+
+
+def lengths() -> None:
+    """Markdown has at most 120 columns, except tables and pictures."""
+    generated = {"faults.md", "model.md"}
+    wrong = [
+        f"{page.relative_to(ROOT)}:{number}: {len(line)} columns"
+        for page in PAGES
+        if page.name not in generated
+        for number, line in enumerate(text_of(page).splitlines(), 1)
+        if len(line) > 120 and not line.lstrip().startswith(("|", "!["))
+    ]
+    claim("no line of a page is longer than 120 columns", wrong)
 
 
 def paths() -> None:
@@ -189,7 +233,7 @@ def no_machine() -> None:
 
 
 def main() -> int:
-    for check in (quotes, links, paths, names, ledger, options, references, no_machine):
+    for check in (quotes, links, anchors, glossary, lengths, paths, names, ledger, options, references, no_machine):
         check()
     return 1 if failed else 0
 
