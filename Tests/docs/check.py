@@ -6,6 +6,7 @@ One line a claim, "ok - ..." or "not ok - ...". Standard library only.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterable
@@ -92,7 +93,7 @@ def glossary() -> None:
     """docs/glossary.md explains each term once, in alphabetical order."""
     terms = anchors_of(ROOT / "docs" / "glossary.md")[1:]
     plain = [term.replace("-", "") for term in terms]
-    wrong = [later for earlier, later in zip(plain, plain[1:], strict=False) if earlier >= later]
+    wrong = [later for earlier, later in itertools.pairwise(plain) if earlier >= later]
     claim(f"docs/glossary.md has {len(terms)} terms, each once and in order", wrong)
 
 
