@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format faults sanitize fuzz bench profile model simulate mutants build clean packages
+.PHONY: help demo generate test lint format faults sanitize fuzz bench profile model simulate mutants build clean packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -31,6 +31,7 @@ help:
 	@echo
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
+	@echo '  make generate  writes what follows from include/usher/*.h: table of functions, Python declarations, constants, lists'
 	@echo '  make lint    formatters and linters over every source file; `make test` does it too (FILES="Sources include": only those)'
 	@echo '  make format  rewrites what `make lint` finds, where a tool can'
 	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
@@ -48,6 +49,9 @@ help:
 
 demo: build .venv/ready
 	@$(bounded) 300 $(python) scripts/demo.py --player $(player) --library $(shipped) --python $(python)
+
+generate:
+	@$(PYTHON) scripts/generate
 
 test: build $(checked) $(cpp) .venv/ready
 	@$(python) scripts/test.py $(PARTS)

@@ -67,6 +67,11 @@ def all_parts() -> list[Part]:
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
         Part(
+            "generate",
+            "what follows from the headers is up to date",
+            [PYTHON, str(ROOT / "scripts" / "generate"), "--check"],
+        ),
+        Part(
             "swift",
             "Swift: core and engine",
             ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")],

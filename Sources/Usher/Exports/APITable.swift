@@ -1,3 +1,4 @@
+// Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
 public import CUsher
 
 /// The table `usher_get_api` hands out: every export by its name without `usher_`.

@@ -1,8 +1,5 @@
-"""The C contract as ctypes sees it: handles, structures, callback types and prototypes. Loads nothing.
-
-Written by hand after ``include/usher/*.h``; ``tests/test_abi.py`` compiles the headers and compares every structure, ``#define`` and prototype,
-so the two cannot drift apart.
-"""
+# Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
+"""The C contract as ctypes sees it: handles, structures, callback types and prototypes. Loads nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from ctypes import (
 from typing import Any
 
 VERSION = (0, 1, 0)
-"""The header's version (USHER_VERSION_MAJOR, _MINOR, _PATCH) these declarations were written after."""
+"""USHER_VERSION_MAJOR, _MINOR, _PATCH of the headers."""
 
 OFF = 0xFFFFFFFF
 """USHER_OFF: "none" for a time or a count whose 0 already means "the default"."""
@@ -49,15 +46,19 @@ class PlaybackHandle(c_void_p):
     """``usher_playback *``"""
 
 
-class ResponseHandle(c_void_p):
-    """``usher_response *``"""
-
-
 class LoaderHandle(c_void_p):
     """``usher_loader *``"""
 
 
-# ---- structures ------------------------------------------------------------------------------------------------------
+class ResponseHandle(c_void_p):
+    """``usher_response *``"""
+
+
+# ---- structures and callback types -----------------------------------------------------------------------------------
+
+
+# typedef void (*usher_destroy_fn)(void *user_data);
+DestroyFn = CFUNCTYPE(None, c_void_p)
 
 
 class Error(ctypes.Structure):
@@ -116,124 +117,10 @@ class Event(ctypes.Structure):
     ]
 
 
-class HookCall(ctypes.Structure):
-    """``usher_hook_call``"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("completion", c_uint64),
-        ("hook", c_int32),
-        ("type", c_int32),
-        ("playback", PlaybackHandle),
-        ("tag", c_uint64),
-        ("key_system", c_char_p),
-        ("asset_id", POINTER(c_uint8)),
-        ("asset_id_size", c_size_t),
-        ("data", POINTER(c_uint8)),
-        ("data_size", c_size_t),
-        ("http_status", c_int32),
-    ]
-
-
-class CustomerRequest(ctypes.Structure):
-    """``usher_customer_request``"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("completion", c_uint64),
-        ("playback", PlaybackHandle),
-        ("tag", c_uint64),
-        ("key_system", c_char_p),
-        ("payload", POINTER(c_uint8)),
-        ("payload_size", c_size_t),
-        ("type", c_int32),
-        ("asset_id_size", c_size_t),
-        ("asset_id", POINTER(c_uint8)),
-    ]
-
-
-class ResponseInfo(ctypes.Structure):
-    """``usher_response_info``"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("data", POINTER(c_uint8)),
-        ("data_size", c_size_t),
-        ("period_ms", c_uint64),
-        ("renew_type", c_int32),
-        ("type", c_int32),
-        ("error", Error),
-    ]
-
-
-class SpcRequest(ctypes.Structure):
-    """``usher_spc_request``"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("completion", c_uint64),
-        ("playback", PlaybackHandle),
-        ("tag", c_uint64),
-        ("certificate", POINTER(c_uint8)),
-        ("certificate_size", c_size_t),
-        ("content_id", POINTER(c_uint8)),
-        ("content_id_size", c_size_t),
-        ("url", POINTER(c_uint8)),
-        ("url_size", c_size_t),
-    ]
-
-
-class Protection(ctypes.Structure):
-    """``usher_protection``"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("key_system", c_char_p),
-        ("system_id", POINTER(c_uint8)),
-        ("key_ids", POINTER(c_uint8)),
-        ("key_id_count", c_size_t),
-        ("content_id", POINTER(c_uint8)),
-        ("content_id_size", c_size_t),
-        ("init_data", POINTER(c_uint8)),
-        ("init_data_size", c_size_t),
-        ("uri", POINTER(c_uint8)),
-        ("uri_size", c_size_t),
-        ("iv", POINTER(c_uint8)),
-        ("iv_size", c_size_t),
-        ("scheme", c_char_p),
-        ("crypt_blocks", c_uint32),
-        ("skip_blocks", c_uint32),
-        ("is_session", c_int32),
-    ]
-
-
-# ---- callback types --------------------------------------------------------------------------------------------------
-
-# typedef void (*usher_destroy_fn)(void *user_data);
-DestroyFn = CFUNCTYPE(None, c_void_p)
 # typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 EventFn = CFUNCTYPE(None, POINTER(Event), c_void_p)
 # typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
 LogFn = CFUNCTYPE(None, c_int32, c_char_p, c_void_p)
-# typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
-TokenFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
-# typedef void (*usher_hook_fn)(const usher_hook_call *call, void *user_data);
-HookFn = CFUNCTYPE(None, POINTER(HookCall), c_void_p)
-# typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
-CustomerLicenseFn = CFUNCTYPE(None, POINTER(CustomerRequest), c_void_p)
-# typedef void (*usher_customer_call_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
-CustomerCallFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
-# typedef void (*usher_payload_fn)(usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
-PayloadFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_char_p, c_uint64, c_void_p)
-# typedef void (*usher_license_fn)(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
-LicenseFn = CFUNCTYPE(None, PlaybackHandle, POINTER(ResponseInfo), c_uint64, c_void_p)
-# typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
-SpcFn = CFUNCTYPE(None, POINTER(SpcRequest), c_void_p)
-# typedef void (*usher_protection_fn)(const usher_protection *protection, void *user_data);
-ProtectionFn = CFUNCTYPE(None, POINTER(Protection), c_void_p)
-
-
-# ---- option structures -----------------------------------------------------------------------------------------------
 
 
 class ContextOptions(ctypes.Structure):
@@ -261,6 +148,10 @@ class ContextOptions(ctypes.Structure):
         ("callbacks", c_int32),
         ("reserved", c_int32),
     ]
+
+
+# typedef void (*usher_token_fn)(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
+TokenFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
 
 
 class SSPOptions(ctypes.Structure):
@@ -336,6 +227,29 @@ class DefaultOptions(ctypes.Structure):
     ]
 
 
+class HookCall(ctypes.Structure):
+    """``usher_hook_call``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("hook", c_int32),
+        ("type", c_int32),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("key_system", c_char_p),
+        ("asset_id", POINTER(c_uint8)),
+        ("asset_id_size", c_size_t),
+        ("data", POINTER(c_uint8)),
+        ("data_size", c_size_t),
+        ("http_status", c_int32),
+    ]
+
+
+# typedef void (*usher_hook_fn)(const usher_hook_call *call, void *user_data);
+HookFn = CFUNCTYPE(None, POINTER(HookCall), c_void_p)
+
+
 class DelegateHooks(ctypes.Structure):
     """``usher_delegate_hooks``"""
 
@@ -359,6 +273,64 @@ class TokenMapOptions(ctypes.Structure):
         ("tokens_max", c_size_t),
         ("time_to_live_ms", c_uint64),
     ]
+
+
+class LicenseRequest(ctypes.Structure):
+    """``usher_license_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("key_system", c_char_p),
+        ("type", c_int32),
+        ("timeout_ms", c_uint32),
+        ("payload", POINTER(c_uint8)),
+        ("payload_size", c_size_t),
+        ("asset_id", POINTER(c_uint8)),
+        ("asset_id_size", c_size_t),
+    ]
+
+
+class ResponseInfo(ctypes.Structure):
+    """``usher_response_info``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", POINTER(c_uint8)),
+        ("data_size", c_size_t),
+        ("period_ms", c_uint64),
+        ("renew_type", c_int32),
+        ("type", c_int32),
+        ("error", Error),
+    ]
+
+
+# typedef void (*usher_license_fn)(
+#   usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
+LicenseFn = CFUNCTYPE(None, PlaybackHandle, POINTER(ResponseInfo), c_uint64, c_void_p)
+
+
+class CustomerRequest(ctypes.Structure):
+    """``usher_customer_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("key_system", c_char_p),
+        ("payload", POINTER(c_uint8)),
+        ("payload_size", c_size_t),
+        ("type", c_int32),
+        ("asset_id_size", c_size_t),
+        ("asset_id", POINTER(c_uint8)),
+    ]
+
+
+# typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
+CustomerLicenseFn = CFUNCTYPE(None, POINTER(CustomerRequest), c_void_p)
+# typedef void (*usher_customer_call_fn)(
+#   usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
+CustomerCallFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
 
 
 class CustomerOptions(ctypes.Structure):
@@ -399,6 +371,11 @@ class CustomerLicense(ctypes.Structure):
     ]
 
 
+# typedef void (*usher_payload_fn)(
+#   usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data);
+PayloadFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_char_p, c_uint64, c_void_p)
+
+
 class PlaybackOptions(ctypes.Structure):
     """``usher_playback_options``"""
 
@@ -417,19 +394,53 @@ class PlaybackOptions(ctypes.Structure):
     ]
 
 
-class LicenseRequest(ctypes.Structure):
-    """``usher_license_request``"""
+class Protection(ctypes.Structure):
+    """``usher_protection``"""
 
     _fields_ = [
         ("struct_size", c_size_t),
         ("key_system", c_char_p),
-        ("type", c_int32),
-        ("timeout_ms", c_uint32),
-        ("payload", POINTER(c_uint8)),
-        ("payload_size", c_size_t),
-        ("asset_id", POINTER(c_uint8)),
-        ("asset_id_size", c_size_t),
+        ("system_id", POINTER(c_uint8)),
+        ("key_ids", POINTER(c_uint8)),
+        ("key_id_count", c_size_t),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("init_data", POINTER(c_uint8)),
+        ("init_data_size", c_size_t),
+        ("uri", POINTER(c_uint8)),
+        ("uri_size", c_size_t),
+        ("iv", POINTER(c_uint8)),
+        ("iv_size", c_size_t),
+        ("scheme", c_char_p),
+        ("crypt_blocks", c_uint32),
+        ("skip_blocks", c_uint32),
+        ("is_session", c_int32),
     ]
+
+
+# typedef void (*usher_protection_fn)(const usher_protection *protection, void *user_data);
+ProtectionFn = CFUNCTYPE(None, POINTER(Protection), c_void_p)
+
+
+class SpcRequest(ctypes.Structure):
+    """``usher_spc_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("certificate", POINTER(c_uint8)),
+        ("certificate_size", c_size_t),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("url", POINTER(c_uint8)),
+        ("url_size", c_size_t),
+    ]
+
+
+# typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
+SpcFn = CFUNCTYPE(None, POINTER(SpcRequest), c_void_p)
 
 
 class LoaderOptions(ctypes.Structure):
@@ -521,6 +532,7 @@ CALLBACKS: dict[str, Any] = {
 
 # ---- prototypes ------------------------------------------------------------------------------------------------------
 
+
 PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # const char *usher_version(void);
     "usher_version": (c_char_p, ()),
@@ -548,7 +560,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_context_pump": (c_int32, (ContextHandle, POINTER(c_uint32))),
     # int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
     "usher_context_pump_fd": (c_int32, (ContextHandle, POINTER(c_int))),
-    # int32_t usher_context_add_observer(usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+    # int32_t usher_context_add_observer(
+    #   usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
     "usher_context_add_observer": (c_int32, (ContextHandle, EventFn, c_void_p, DestroyFn, POINTER(c_uint64))),
     # int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
     "usher_context_remove_observer": (c_int32, (ContextHandle, c_uint64)),
@@ -562,24 +575,29 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_context_network_changed": (c_int32, (ContextHandle,)),
     # int32_t usher_ssp_delegate_new(usher_context *context, const usher_ssp_options *options, usher_delegate **out);
     "usher_ssp_delegate_new": (c_int32, (ContextHandle, POINTER(SSPOptions), POINTER(DelegateHandle))),
-    # int32_t usher_ssp_v2_delegate_new(usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
+    # int32_t usher_ssp_v2_delegate_new(
+    #   usher_context *context, const usher_ssp_v2_options *options, usher_delegate **out);
     "usher_ssp_v2_delegate_new": (c_int32, (ContextHandle, POINTER(SSPV2Options), POINTER(DelegateHandle))),
-    # int32_t usher_default_delegate_new(usher_context *context, const usher_default_options *options, usher_delegate **out);
+    # int32_t usher_default_delegate_new(
+    #   usher_context *context, const usher_default_options *options, usher_delegate **out);
     "usher_default_delegate_new": (c_int32, (ContextHandle, POINTER(DefaultOptions), POINTER(DelegateHandle))),
     # int32_t usher_delegate_set_http_header(usher_delegate *delegate, const char *name, const char *value);
     "usher_delegate_set_http_header": (c_int32, (DelegateHandle, c_char_p, c_char_p)),
-    # int32_t usher_delegate_set_token_callback(usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
+    # int32_t usher_delegate_set_token_callback(
+    #   usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
     "usher_delegate_set_token_callback": (c_int32, (DelegateHandle, TokenFn, c_void_p, DestroyFn)),
     # int32_t usher_delegate_free(usher_delegate *delegate);
     "usher_delegate_free": (c_int32, (DelegateHandle,)),
     # int32_t usher_complete_token(usher_completion completion, const char *token);
     "usher_complete_token": (c_int32, (c_uint64, c_char_p)),
-    # int32_t usher_common_delegate_new(usher_context *context, const usher_default_options *options, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy, usher_delegate **out);
+    # int32_t usher_common_delegate_new(usher_context *context, const usher_default_options *options,
+    #   const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy, usher_delegate **out);
     "usher_common_delegate_new": (
         c_int32,
         (ContextHandle, POINTER(DefaultOptions), POINTER(DelegateHooks), c_void_p, DestroyFn, POINTER(DelegateHandle)),
     ),
-    # int32_t usher_delegate_set_hooks(usher_delegate *delegate, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy);
+    # int32_t usher_delegate_set_hooks(
+    #   usher_delegate *delegate, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy);
     "usher_delegate_set_hooks": (c_int32, (DelegateHandle, POINTER(DelegateHooks), c_void_p, DestroyFn)),
     # int32_t usher_complete_hook(usher_completion completion, const uint8_t *bytes, size_t size);
     "usher_complete_hook": (c_int32, (c_uint64, POINTER(c_uint8), c_size_t)),
@@ -589,22 +607,57 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_complete_builtin": (c_int32, (c_uint64,)),
     # int32_t usher_hook_builtin(usher_completion completion, usher_response **out);
     "usher_hook_builtin": (c_int32, (c_uint64, POINTER(ResponseHandle))),
-    # int32_t usher_multi_instance_delegate_new(usher_context *context, const usher_ssp_options *options, const usher_token_map_options *map, usher_delegate **out);
+    # int32_t usher_multi_instance_delegate_new(usher_context *context, const usher_ssp_options *options,
+    #   const usher_token_map_options *map, usher_delegate **out);
     "usher_multi_instance_delegate_new": (
         c_int32,
         (ContextHandle, POINTER(SSPOptions), POINTER(TokenMapOptions), POINTER(DelegateHandle)),
     ),
-    # int32_t usher_delegate_set_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
+    # int32_t usher_delegate_set_stream_token(
+    #   usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
     "usher_delegate_set_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t, c_char_p)),
-    # int32_t usher_delegate_get_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
+    # int32_t usher_delegate_get_stream_token(
+    #   usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
     "usher_delegate_get_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t, POINTER(ResponseHandle))),
-    # int32_t usher_delegate_remove_stream_token(usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
+    # int32_t usher_delegate_remove_stream_token(
+    #   usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
     "usher_delegate_remove_stream_token": (c_int32, (DelegateHandle, POINTER(c_uint8), c_size_t)),
     # int32_t usher_delegate_clear_stream_tokens(usher_delegate *delegate);
     "usher_delegate_clear_stream_tokens": (c_int32, (DelegateHandle,)),
     # int32_t usher_delegate_count_stream_tokens(usher_delegate *delegate, size_t *out_count);
     "usher_delegate_count_stream_tokens": (c_int32, (DelegateHandle, POINTER(c_size_t))),
-    # int32_t usher_customer_delegate_new(usher_context *context, const usher_customer_options *options, usher_delegate **out);
+    # int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request,
+    #   usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_playback_request_license": (
+        c_int32,
+        (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn),
+    ),
+    # int32_t usher_playback_get_license(
+    #   usher_playback *playback, const usher_license_request *request, usher_response **out);
+    "usher_playback_get_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), POINTER(ResponseHandle))),
+    # int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
+    "usher_playback_get_certificate": (c_int32, (PlaybackHandle, c_uint32, POINTER(ResponseHandle))),
+    # int32_t usher_playback_request_certificate(
+    #   usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_playback_request_certificate": (c_int32, (PlaybackHandle, LicenseFn, c_void_p, DestroyFn)),
+    # int32_t usher_playback_get_content_id(
+    #   usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+    "usher_playback_get_content_id": (
+        c_int32,
+        (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle)),
+    ),
+    # int32_t usher_playback_request_content_id(usher_playback *playback, const uint8_t *url, size_t url_size,
+    #   usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
+    "usher_playback_request_content_id": (
+        c_int32,
+        (PlaybackHandle, POINTER(c_uint8), c_size_t, LicenseFn, c_void_p, DestroyFn),
+    ),
+    # int32_t usher_response_get(usher_response *response, usher_response_info *out);
+    "usher_response_get": (c_int32, (ResponseHandle, POINTER(ResponseInfo))),
+    # int32_t usher_response_free(usher_response *response);
+    "usher_response_free": (c_int32, (ResponseHandle,)),
+    # int32_t usher_customer_delegate_new(
+    #   usher_context *context, const usher_customer_options *options, usher_delegate **out);
     "usher_customer_delegate_new": (c_int32, (ContextHandle, POINTER(CustomerOptions), POINTER(DelegateHandle))),
     # int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
     "usher_complete_license": (c_int32, (c_uint64, POINTER(CustomerLicense))),
@@ -636,62 +689,44 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "usher_playback_resume": (c_int32, (PlaybackHandle,)),
     # int32_t usher_playback_session_state(usher_playback *playback, int32_t *out_state);
     "usher_playback_session_state": (c_int32, (PlaybackHandle, POINTER(c_int32))),
-    # int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
-    "usher_playback_request_license": (
+    # int32_t usher_read_pssh(
+    #   const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_pssh": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_tenc(
+    #   const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_tenc": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_hls_keys(
+    #   const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_hls_keys": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_read_dash_protection(
+    #   const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
+    "usher_read_dash_protection": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
+    # int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t rule, uint8_t *buffer, size_t *size);
+    "usher_content_id": (c_int32, (POINTER(c_uint8), c_size_t, c_int32, POINTER(c_uint8), POINTER(c_size_t))),
+    # int32_t usher_rewrite_hls_keys(const uint8_t *playlist, size_t playlist_size, const char *scheme,
+    #   const char *uri_prefix, uint8_t *buffer, size_t *size);
+    "usher_rewrite_hls_keys": (
         c_int32,
-        (PlaybackHandle, POINTER(LicenseRequest), LicenseFn, c_void_p, DestroyFn),
+        (POINTER(c_uint8), c_size_t, c_char_p, c_char_p, POINTER(c_uint8), POINTER(c_size_t)),
     ),
-    # int32_t usher_playback_get_license(usher_playback *playback, const usher_license_request *request, usher_response **out);
-    "usher_playback_get_license": (c_int32, (PlaybackHandle, POINTER(LicenseRequest), POINTER(ResponseHandle))),
-    # int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
-    "usher_playback_get_certificate": (c_int32, (PlaybackHandle, c_uint32, POINTER(ResponseHandle))),
-    # int32_t usher_playback_request_certificate(usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
-    "usher_playback_request_certificate": (c_int32, (PlaybackHandle, LicenseFn, c_void_p, DestroyFn)),
-    # int32_t usher_playback_get_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
-    "usher_playback_get_content_id": (
-        c_int32,
-        (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle)),
-    ),
-    # int32_t usher_playback_request_content_id(usher_playback *playback, const uint8_t *url, size_t url_size, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
-    "usher_playback_request_content_id": (
-        c_int32,
-        (PlaybackHandle, POINTER(c_uint8), c_size_t, LicenseFn, c_void_p, DestroyFn),
-    ),
-    # int32_t usher_response_get(usher_response *response, usher_response_info *out);
-    "usher_response_get": (c_int32, (ResponseHandle, POINTER(ResponseInfo))),
-    # int32_t usher_response_free(usher_response *response);
-    "usher_response_free": (c_int32, (ResponseHandle,)),
     # int32_t usher_context_add_loader(usher_context *context, const usher_loader_options *options, usher_loader **out);
     "usher_context_add_loader": (c_int32, (ContextHandle, POINTER(LoaderOptions), POINTER(LoaderHandle))),
     # int32_t usher_loader_free(usher_loader *loader);
     "usher_loader_free": (c_int32, (LoaderHandle,)),
-    # int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
+    # int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,
+    #   uint32_t timeout_ms, usher_license_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
     "usher_playback_load_resource": (
         c_int32,
         (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, LicenseFn, c_void_p, DestroyFn, POINTER(c_uint64)),
     ),
-    # int32_t usher_playback_get_resource(usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
+    # int32_t usher_playback_get_resource(
+    #   usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
     "usher_playback_get_resource": (
         c_int32,
         (PlaybackHandle, POINTER(c_uint8), c_size_t, c_uint32, POINTER(ResponseHandle)),
     ),
     # int32_t usher_playback_cancel_load(usher_playback *playback, uint64_t id);
     "usher_playback_cancel_load": (c_int32, (PlaybackHandle, c_uint64)),
-    # int32_t usher_read_pssh(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
-    "usher_read_pssh": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
-    # int32_t usher_read_tenc(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
-    "usher_read_tenc": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
-    # int32_t usher_read_hls_keys(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
-    "usher_read_hls_keys": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
-    # int32_t usher_read_dash_protection(const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
-    "usher_read_dash_protection": (c_int32, (POINTER(c_uint8), c_size_t, ProtectionFn, c_void_p, POINTER(c_size_t))),
-    # int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t rule, uint8_t *buffer, size_t *size);
-    "usher_content_id": (c_int32, (POINTER(c_uint8), c_size_t, c_int32, POINTER(c_uint8), POINTER(c_size_t))),
-    # int32_t usher_rewrite_hls_keys(const uint8_t *playlist, size_t playlist_size, const char *scheme, const char *uri_prefix, uint8_t *buffer, size_t *size);
-    "usher_rewrite_hls_keys": (
-        c_int32,
-        (POINTER(c_uint8), c_size_t, c_char_p, c_char_p, POINTER(c_uint8), POINTER(c_size_t)),
-    ),
     # int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
     "usher_context_advance": (c_int32, (ContextHandle, c_uint64, c_uint32)),
     # int32_t usher_context_jump(usher_context *context, uint64_t ms);

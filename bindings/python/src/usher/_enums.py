@@ -1,4 +1,5 @@
-"""The numbers of the header, by name. ``tests/test_abi.py`` compares every one with the headers."""
+# Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
+"""The numbers of the headers, by name."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class Origin(OpenIntEnum):
 
 
 class Operation(OpenIntEnum):
-    """USHER_OPERATION_...: during what."""
+    """USHER_OPERATION_...: what the library was doing."""
 
     NONE = 0
     SETUP = 1
@@ -74,7 +75,7 @@ class Operation(OpenIntEnum):
 
 
 class EventType(OpenIntEnum):
-    """USHER_EVENT_...: what an event tells."""
+    """USHER_EVENT_...: what happened."""
 
     SESSION_STARTED = 1
     SETUP_ERROR = 2
@@ -92,7 +93,7 @@ class EventType(OpenIntEnum):
 
 
 class SessionState(OpenIntEnum):
-    """USHER_SESSION_...: how a playback's session stands."""
+    """USHER_SESSION_...: the state of a playback's session."""
 
     NONE = 0
     PENDING = 1
@@ -118,14 +119,14 @@ class Clock(IntEnum):
 
 
 class Callbacks(IntEnum):
-    """USHER_CALLBACKS_...: on whose threads the callbacks of a context run."""
+    """USHER_CALLBACKS_...: which threads run the callbacks of a context."""
 
     THREADED = 0
     PUMPED = 1
 
 
 class LogLevel(IntEnum):
-    """USHER_LOG_..."""
+    """USHER_LOG_...: how much the log says."""
 
     ERROR = 1
     WARNING = 2
@@ -158,7 +159,7 @@ class AppendVersion(IntEnum):
 
 
 class HeartbeatMissing(IntEnum):
-    """USHER_HEARTBEAT_MISSING_...: set-up answered without a usable period."""
+    """USHER_HEARTBEAT_MISSING_...: what a set-up reply without a usable period means."""
 
     ERROR = 0
     NO_TIMER = 1
@@ -188,7 +189,7 @@ class Resetup(IntEnum):
 
 
 class WireFormat(IntEnum):
-    """USHER_WIRE_..."""
+    """USHER_WIRE_...: how a Widevine licence request is written."""
 
     AUTO = 0
     RAW = 1

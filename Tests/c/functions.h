@@ -1,0 +1,160 @@
+// Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
+// clang-format off
+/*
+ * functions.h - every function, structure and callback type of the headers, for tests that go through all of them.
+ * A test defines the macros it wants and includes this file:
+ *
+ *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
+ *                                             arguments: a list in brackets of the macros in plain.h, by type
+ *   STRUCTURE(type, init)                     init: its ..._INIT, or {0}
+ *   CALLBACK_TYPE(type, parameters, ...)      ...: a cast to void of each parameter
+ */
+#ifdef CALLBACK_TYPE
+CALLBACK_TYPE(usher_destroy_fn, (void *user_data), (void)user_data)
+CALLBACK_TYPE(usher_event_fn, (const usher_event *event, void *user_data), (void)event, (void)user_data)
+CALLBACK_TYPE(usher_log_fn,
+    (int32_t level, const char *line, void *user_data), (void)level, (void)line, (void)user_data)
+CALLBACK_TYPE(usher_token_fn, (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
+    (void)completion, (void)playback, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_hook_fn, (const usher_hook_call *call, void *user_data), (void)call, (void)user_data)
+CALLBACK_TYPE(usher_license_fn, 
+    (usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data),
+    (void)playback, (void)response, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_customer_license_fn,
+    (const usher_customer_request *request, void *user_data), (void)request, (void)user_data)
+CALLBACK_TYPE(usher_customer_call_fn, 
+    (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
+    (void)completion, (void)playback, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_payload_fn, 
+    (usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data),
+    (void)completion, (void)playback, (void)key_system, (void)tag, (void)user_data)
+CALLBACK_TYPE(usher_protection_fn,
+    (const usher_protection *protection, void *user_data), (void)protection, (void)user_data)
+CALLBACK_TYPE(usher_spc_fn, (const usher_spc_request *request, void *user_data), (void)request, (void)user_data)
+#endif
+#ifdef STRUCTURE
+STRUCTURE(usher_error, {0})
+STRUCTURE(usher_legacy_codes, {0})
+STRUCTURE(usher_explanation, {0})
+STRUCTURE(usher_event, {0})
+STRUCTURE(usher_context_options, USHER_CONTEXT_OPTIONS_INIT)
+STRUCTURE(usher_ssp_options, USHER_SSP_OPTIONS_INIT)
+STRUCTURE(usher_ssp_v2_options, USHER_SSP_V2_OPTIONS_INIT)
+STRUCTURE(usher_default_options, USHER_DEFAULT_OPTIONS_INIT)
+STRUCTURE(usher_hook_call, {0})
+STRUCTURE(usher_delegate_hooks, USHER_DELEGATE_HOOKS_INIT)
+STRUCTURE(usher_token_map_options, USHER_TOKEN_MAP_OPTIONS_INIT)
+STRUCTURE(usher_license_request, USHER_LICENSE_REQUEST_INIT)
+STRUCTURE(usher_response_info, USHER_RESPONSE_INFO_INIT)
+STRUCTURE(usher_customer_request, {0})
+STRUCTURE(usher_customer_options, USHER_CUSTOMER_OPTIONS_INIT)
+STRUCTURE(usher_customer_license, USHER_CUSTOMER_LICENSE_INIT)
+STRUCTURE(usher_playback_options, USHER_PLAYBACK_OPTIONS_INIT)
+STRUCTURE(usher_protection, {0})
+STRUCTURE(usher_spc_request, {0})
+STRUCTURE(usher_loader_options, USHER_LOADER_OPTIONS_INIT)
+STRUCTURE(usher_pending, USHER_PENDING_INIT)
+#endif
+#ifdef FUNCTION
+FUNCTION(usher_version, POINTER, NOTHING, ())
+FUNCTION(usher_status_name, POINTER, NOTHING, (NUMBER(int32_t)))
+FUNCTION(usher_status_message, POINTER, NOTHING, (NUMBER(int32_t)))
+FUNCTION(usher_origin_name, POINTER, NOTHING, (NUMBER(int32_t)))
+FUNCTION(usher_operation_name, POINTER, NOTHING, (NUMBER(int32_t)))
+FUNCTION(usher_error_legacy_codes, STATUS, NOTHING, (OPTIONS(usher_error), FILLED(usher_legacy_codes)))
+FUNCTION(usher_error_explain, STATUS, NOTHING, (
+    NUMBER(int32_t), NUMBER(int32_t), NUMBER(int64_t), FILLED(usher_explanation)))
+FUNCTION(usher_event_name, POINTER, NOTHING, (NUMBER(int32_t)))
+FUNCTION(usher_context_new, STATUS, NOTHING, (OPTIONS(usher_context_options), OUT_HANDLE(usher_context)))
+FUNCTION(usher_context_close, STATUS, HANDLE, (HANDLE(usher_context), NUMBER(uint32_t), OUT(uint32_t)))
+FUNCTION(usher_context_free, STATUS, FREES, (HANDLE(usher_context)))
+FUNCTION(usher_context_pump, STATUS, HANDLE, (HANDLE(usher_context), OUT(uint32_t)))
+FUNCTION(usher_context_pump_fd, STATUS, HANDLE, (HANDLE(usher_context), OUT(int)))
+FUNCTION(usher_context_add_observer, STATUS, HANDLE, (
+    HANDLE(usher_context), CALLBACK(usher_event_fn), USER_DATA, DESTROY, OUT(uint64_t)))
+FUNCTION(usher_context_remove_observer, STATUS, HANDLE, (HANDLE(usher_context), NUMBER(uint64_t)))
+FUNCTION(usher_context_set_delegate, STATUS, HANDLE, (HANDLE(usher_context), HANDLE(usher_delegate)))
+FUNCTION(usher_context_suspend, STATUS, HANDLE, (HANDLE(usher_context)))
+FUNCTION(usher_context_resume, STATUS, HANDLE, (HANDLE(usher_context)))
+FUNCTION(usher_context_network_changed, STATUS, HANDLE, (HANDLE(usher_context)))
+FUNCTION(usher_ssp_delegate_new, STATUS, HANDLE, (
+    HANDLE(usher_context), OPTIONS(usher_ssp_options), OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_ssp_v2_delegate_new, STATUS, HANDLE, (
+    HANDLE(usher_context), OPTIONS(usher_ssp_v2_options), OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_default_delegate_new, STATUS, HANDLE, (
+    HANDLE(usher_context), OPTIONS(usher_default_options), OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_delegate_set_http_header, STATUS, HANDLE, (HANDLE(usher_delegate), TEXT, TEXT))
+FUNCTION(usher_delegate_set_token_callback, STATUS, HANDLE, (
+    HANDLE(usher_delegate), CALLBACK(usher_token_fn), USER_DATA, DESTROY))
+FUNCTION(usher_delegate_free, STATUS, FREES, (HANDLE(usher_delegate)))
+FUNCTION(usher_complete_token, STATUS, NOTHING, (COMPLETION, TEXT))
+FUNCTION(usher_common_delegate_new, STATUS, HANDLE, (HANDLE(usher_context), OPTIONS(usher_default_options),
+    OPTIONS(usher_delegate_hooks), USER_DATA, DESTROY, OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_delegate_set_hooks, STATUS, HANDLE, (
+    HANDLE(usher_delegate), OPTIONS(usher_delegate_hooks), USER_DATA, DESTROY))
+FUNCTION(usher_complete_hook, STATUS, NOTHING, (COMPLETION, BYTES, SIZE))
+FUNCTION(usher_complete_headers, STATUS, NOTHING, (COMPLETION, TEXT))
+FUNCTION(usher_complete_builtin, STATUS, NOTHING, (COMPLETION))
+FUNCTION(usher_hook_builtin, STATUS, NOTHING, (COMPLETION, OUT_HANDLE(usher_response)))
+FUNCTION(usher_multi_instance_delegate_new, STATUS, HANDLE, (
+    HANDLE(usher_context), OPTIONS(usher_ssp_options), OPTIONS(usher_token_map_options), OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_delegate_set_stream_token, STATUS, HANDLE, (HANDLE(usher_delegate), BYTES, SIZE, TEXT))
+FUNCTION(usher_delegate_get_stream_token, STATUS, HANDLE, (
+    HANDLE(usher_delegate), BYTES, SIZE, OUT_HANDLE(usher_response)))
+FUNCTION(usher_delegate_remove_stream_token, STATUS, HANDLE, (HANDLE(usher_delegate), BYTES, SIZE))
+FUNCTION(usher_delegate_clear_stream_tokens, STATUS, HANDLE, (HANDLE(usher_delegate)))
+FUNCTION(usher_delegate_count_stream_tokens, STATUS, HANDLE, (HANDLE(usher_delegate), OUT(size_t)))
+FUNCTION(usher_playback_request_license, STATUS, HANDLE, (
+    HANDLE(usher_playback), OPTIONS(usher_license_request), CALLBACK(usher_license_fn), USER_DATA, DESTROY))
+FUNCTION(usher_playback_get_license, STATUS, HANDLE, (
+    HANDLE(usher_playback), OPTIONS(usher_license_request), OUT_HANDLE(usher_response)))
+FUNCTION(usher_playback_get_certificate, STATUS, HANDLE, (
+    HANDLE(usher_playback), NUMBER(uint32_t), OUT_HANDLE(usher_response)))
+FUNCTION(usher_playback_request_certificate, STATUS, HANDLE, (
+    HANDLE(usher_playback), CALLBACK(usher_license_fn), USER_DATA, DESTROY))
+FUNCTION(usher_playback_get_content_id, STATUS, HANDLE, (
+    HANDLE(usher_playback), BYTES, SIZE, NUMBER(uint32_t), OUT_HANDLE(usher_response)))
+FUNCTION(usher_playback_request_content_id, STATUS, HANDLE, (
+    HANDLE(usher_playback), BYTES, SIZE, CALLBACK(usher_license_fn), USER_DATA, DESTROY))
+FUNCTION(usher_response_get, STATUS, HANDLE, (HANDLE(usher_response), FILLED(usher_response_info)))
+FUNCTION(usher_response_free, STATUS, FREES, (HANDLE(usher_response)))
+FUNCTION(usher_customer_delegate_new, STATUS, HANDLE, (
+    HANDLE(usher_context), OPTIONS(usher_customer_options), OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_complete_license, STATUS, NOTHING, (COMPLETION, OPTIONS(usher_customer_license)))
+FUNCTION(usher_complete_call, STATUS, NOTHING, (COMPLETION, NUMBER(int32_t)))
+FUNCTION(usher_player_new, STATUS, HANDLE, (HANDLE(usher_context), OUT_HANDLE(usher_player)))
+FUNCTION(usher_player_play, STATUS, HANDLE, (
+    HANDLE(usher_player), OPTIONS(usher_playback_options), OUT_HANDLE(usher_playback)))
+FUNCTION(usher_player_stop, STATUS, HANDLE, (HANDLE(usher_player), NUMBER(int32_t)))
+FUNCTION(usher_player_free, STATUS, FREES, (HANDLE(usher_player)))
+FUNCTION(usher_complete_payload, STATUS, NOTHING, (COMPLETION, BYTES, SIZE))
+FUNCTION(usher_playback_close, STATUS, HANDLE, (HANDLE(usher_playback), NUMBER(int32_t)))
+FUNCTION(usher_playback_free, STATUS, FREES, (HANDLE(usher_playback)))
+FUNCTION(usher_playback_wait_session, STATUS, HANDLE, (HANDLE(usher_playback), NUMBER(uint32_t)))
+FUNCTION(usher_playback_wait_closed, STATUS, HANDLE, (HANDLE(usher_playback), NUMBER(uint32_t)))
+FUNCTION(usher_playback_set_content_token, STATUS, HANDLE, (HANDLE(usher_playback), TEXT))
+FUNCTION(usher_playback_suspend, STATUS, HANDLE, (HANDLE(usher_playback)))
+FUNCTION(usher_playback_resume, STATUS, HANDLE, (HANDLE(usher_playback)))
+FUNCTION(usher_playback_session_state, STATUS, HANDLE, (HANDLE(usher_playback), OUT(int32_t)))
+FUNCTION(usher_read_pssh, STATUS, NOTHING, (BYTES, SIZE, CALLBACK(usher_protection_fn), USER_DATA, OUT(size_t)))
+FUNCTION(usher_read_tenc, STATUS, NOTHING, (BYTES, SIZE, CALLBACK(usher_protection_fn), USER_DATA, OUT(size_t)))
+FUNCTION(usher_read_hls_keys, STATUS, NOTHING, (BYTES, SIZE, CALLBACK(usher_protection_fn), USER_DATA, OUT(size_t)))
+FUNCTION(usher_read_dash_protection, STATUS, NOTHING, (
+    BYTES, SIZE, CALLBACK(usher_protection_fn), USER_DATA, OUT(size_t)))
+FUNCTION(usher_content_id, STATUS, NOTHING, (BYTES, SIZE, NUMBER(int32_t), BUFFER, BUFFER_SIZE))
+FUNCTION(usher_rewrite_hls_keys, STATUS, NOTHING, (BYTES, SIZE, TEXT, TEXT, BUFFER, BUFFER_SIZE))
+FUNCTION(usher_context_add_loader, STATUS, HANDLE, (
+    HANDLE(usher_context), OPTIONS(usher_loader_options), OUT_HANDLE(usher_loader)))
+FUNCTION(usher_loader_free, STATUS, FREES, (HANDLE(usher_loader)))
+FUNCTION(usher_playback_load_resource, STATUS, HANDLE, (HANDLE(usher_playback), BYTES, SIZE, NUMBER(uint32_t),
+    CALLBACK(usher_license_fn), USER_DATA, DESTROY, OUT(uint64_t)))
+FUNCTION(usher_playback_get_resource, STATUS, HANDLE, (
+    HANDLE(usher_playback), BYTES, SIZE, NUMBER(uint32_t), OUT_HANDLE(usher_response)))
+FUNCTION(usher_playback_cancel_load, STATUS, HANDLE, (HANDLE(usher_playback), NUMBER(uint64_t)))
+FUNCTION(usher_context_advance, STATUS, HANDLE, (HANDLE(usher_context), NUMBER(uint64_t), NUMBER(uint32_t)))
+FUNCTION(usher_context_jump, STATUS, HANDLE, (HANDLE(usher_context), NUMBER(uint64_t)))
+FUNCTION(usher_context_settle, STATUS, HANDLE, (
+    HANDLE(usher_context), NUMBER(uint32_t), NUMBER(uint32_t), NUMBER(uint32_t)))
+FUNCTION(usher_context_pending, STATUS, HANDLE, (HANDLE(usher_context), FILLED(usher_pending)))
+FUNCTION(usher_get_api, POINTER, NOTHING, (NUMBER(uint32_t)))
+#endif

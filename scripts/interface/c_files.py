@@ -1,0 +1,160 @@
+"""The table of functions in api.h and in Swift, and Tests/c/functions.h."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from headers import Function, Headers, Parameter
+
+WIDTH = 120
+
+
+def wrapped(head: str, parts: list[str], tail: str, indent: int = 6, width: int = WIDTH) -> list[str]:
+    """`head`, the parts with commas, `tail`, as clang-format lays out a declaration: in one line; else all parts in the
+    second; else as many in each line as fit."""
+    whole = head + ", ".join(parts) + tail
+    if len(whole) <= width:
+        return [whole]
+    second = " " * indent + ", ".join(parts) + tail
+    if len(second) <= width:
+        return [head.rstrip(), second]
+    lines = [head]
+    for index, part in enumerate(parts):
+        piece = part + (tail if index == len(parts) - 1 else ",")
+        joined = lines[-1] + (" " if index else "") + piece
+        if len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(" " * indent + piece)
+    return lines
+
+
+def api_table(headers: Headers, order: list[str]) -> str:
+    """The members of usher_api, in order."""
+    lines = []
+    for name in order:
+        function = headers.functions[name]
+        result = function.result + ("" if function.result.endswith("*") else " ")
+        parts = [parameter.text for parameter in function.parameters] or ["void"]
+        lines += wrapped(f"  {result}(*{function.member})(", parts, ");")
+    return "\n".join(lines) + "\n"
+
+
+SWIFT = """\
+// Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
+public import CUsher
+
+/// The table `usher_get_api` hands out: every export by its name without `usher_`.
+private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {{
+  let storage = UnsafeMutablePointer<usher_api>.allocate(capacity: 1)
+  storage.initialize(
+    to: usher_api(
+      struct_size: MemoryLayout<usher_api>.size,
+{members}))
+  return UnsafePointer(storage)
+}}()
+
+/// Implements `usher_get_api`; contract in `include/usher/api.h`.
+@_cdecl("usher_get_api") @implementation
+public func usher_get_api(_ major: UInt32) -> UnsafePointer<usher_api>! {{
+  major == UInt32(USHER_VERSION_MAJOR) ? table : nil
+}}
+"""
+
+
+def swift_table(headers: Headers, order: list[str]) -> str:
+    return SWIFT.format(members=",\n".join(f"      {headers.functions[name].member}: {name}" for name in order))
+
+
+# ---- every function, for C tests and fuzzers -------------------------------------------------------------------------
+
+FUNCTIONS_H = """\
+// Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
+// clang-format off
+/*
+ * functions.h - every function, structure and callback type of the headers, for tests that go through all of them.
+ * A test defines the macros it wants and includes this file:
+ *
+ *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
+ *                                             arguments: a list in brackets of the macros in plain.h, by type
+ *   STRUCTURE(type, init)                     init: its ..._INIT, or {{0}}
+ *   CALLBACK_TYPE(type, parameters, ...)      ...: a cast to void of each parameter
+ */
+#ifdef CALLBACK_TYPE
+{callbacks}
+#endif
+#ifdef STRUCTURE
+{structures}
+#endif
+#ifdef FUNCTION
+{functions}
+#endif
+"""
+
+
+def argument(headers: Headers, parameter: Parameter, before: Parameter | None) -> str:
+    """The macro of plain.h that makes this argument."""
+    kind = parameter.type
+    bare = kind.removeprefix("const ").rstrip("* ")
+    fixed = {
+        "const char *": "TEXT",
+        "const uint8_t *": "BYTES",
+        "uint8_t *": "BUFFER",
+        "void *": "USER_DATA",
+        "usher_destroy_fn": "DESTROY",
+        "usher_completion": "COMPLETION",
+    }
+    if before and (before.type, kind) == ("const uint8_t *", "size_t"):
+        return "SIZE"
+    if before and (before.type, kind) == ("uint8_t *", "size_t *"):
+        return "BUFFER_SIZE"
+    if kind in fixed:
+        return fixed[kind]
+    if kind in headers.callbacks:
+        return f"CALLBACK({kind})"
+    if bare in headers.handles:
+        return f"OUT_HANDLE({bare})" if kind.endswith("**") else f"HANDLE({bare})"
+    if bare in headers.structures:
+        return f"OPTIONS({bare})" if kind.startswith("const ") else f"FILLED({bare})"
+    return f"OUT({bare})" if kind.endswith("*") else f"NUMBER({kind})"
+
+
+def function_line(headers: Headers, function: Function) -> str:
+    result = "STATUS" if function.result == "int32_t" else "POINTER"
+    made = [
+        argument(headers, parameter, function.parameters[index - 1] if index else None)
+        for index, parameter in enumerate(function.parameters)
+    ]
+    takes = "NOTHING"
+    if any(macro.startswith("HANDLE(") for macro in made):
+        takes = "FREES" if function.name.endswith("_free") else "HANDLE"
+    return "\n".join(wrapped(f"FUNCTION({function.name}, {result}, {takes}, (", made, "))", 4))
+
+
+def functions_h(headers: Headers) -> str:
+    callbacks = []
+    for callback in headers.callbacks.values():
+        given = ", ".join(parameter.text for parameter in callback.parameters)
+        casts = ", ".join(f"(void){parameter.name}" for parameter in callback.parameters)
+        callbacks += wrapped(f"CALLBACK_TYPE({callback.name}, ", [f"({given})", casts], ")", 4)
+    structures = [f"STRUCTURE({name}, {headers.inits.get(name, '{0}')})" for name in headers.structures]
+    functions = [function_line(headers, function) for function in headers.functions.values()]
+    return FUNCTIONS_H.format(
+        callbacks="\n".join(callbacks), structures="\n".join(structures), functions="\n".join(functions)
+    )
+
+
+def plain_steps(headers: Headers, called: Iterable[str]) -> str:
+    """The lines of functions.h for the functions that are not in `called`: a test calls those with plain arguments."""
+    known = set(called)
+    return "".join(
+        function_line(headers, function) + "\n" for name, function in headers.functions.items() if name not in known
+    )
+
+
+def counted(headers: Headers, folder: Path) -> None:
+    """For Tests/cpp/counted.hpp: usher.hpp calls a function that counts in place of each C function."""
+    on = (f"#define {name} ::counted<::{name}>::call\n" for name in headers.functions)
+    (folder / "counted_on.h").write_text("".join(on))
+    (folder / "counted_off.h").write_text("".join(f"#undef {name}\n" for name in headers.functions))

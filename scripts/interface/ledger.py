@@ -1,0 +1,136 @@
+"""docs/symbols.txt, the ledger of public names; docs/abi/*.table, the order of the table of functions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from headers import ROOT, TABLE, Headers
+
+SYMBOLS = ROOT / "docs" / "symbols.txt"
+ABI = ROOT / "docs" / "abi"
+NONE = "-"
+
+HEAD = """\
+# Every public name of libusher: C names as the headers have them, then names of usher.hpp (namespace usher).
+# scripts/generate adds new names, with the version in include/usher/base.h. A line is never deleted once a release has
+# had the name: whoever removes a released name from a header writes the version in the last column.
+# The order of the function table is in docs/abi/.
+#
+# name                                        since  deprecated  removed
+"""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A line of the ledger."""
+
+    name: str
+    kind: str
+    since: str
+    deprecated: str = NONE
+    removed: str = NONE
+
+    @property
+    def line(self) -> str:
+        return f"{self.name:<45} {self.since:<6} {self.deprecated:<11} {self.removed}"
+
+
+KINDS = {
+    "functions": "functions",
+    "types": "handles, structures and numbers",
+    "callbacks": "types of functions",
+    "macros": "constants and macros",
+    "cpp": "usher.hpp",
+}
+
+
+def public(headers: Headers) -> dict[str, list[str]]:
+    """The names that the headers have now, by kind."""
+    return {
+        "functions": list(headers.functions),
+        "types": sorted([*headers.handles, *headers.structures, *headers.numbers, TABLE]),
+        "callbacks": sorted(headers.function_types),
+        "macros": headers.macros,
+        "cpp": [f"usher::{name}" for name in headers.cpp_names],
+    }
+
+
+def read() -> dict[str, Symbol]:
+    """The ledger as it stands."""
+    if not SYMBOLS.exists():
+        return {}
+    found, kind = {}, ""
+    titles = {title: kind for kind, title in KINDS.items()}
+    for line in SYMBOLS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("# ---- "):
+            kind = titles[line.removeprefix("# ---- ")]
+        elif line and not line.startswith("#"):
+            name, since, deprecated, removed = line.split()
+            found[name] = Symbol(name, kind, since, deprecated, removed)
+    return found
+
+
+def write(headers: Headers) -> str:
+    known = read()
+    version = "{}.{}".format(*headers.version)
+    parts = [HEAD]
+    for kind, names in public(headers).items():
+        kept = [symbol for symbol in known.values() if symbol.kind == kind and symbol.name not in names]
+        symbols = [known.get(name, Symbol(name, kind, version)) for name in names]
+        if kind == "functions":
+            symbols = [
+                Symbol(symbol.name, kind, labels.get("Since", version), labels.get("Deprecated", NONE).split()[0])
+                for symbol in symbols
+                for labels in [headers.functions[symbol.name].labels]
+            ]
+        parts.append(f"\n# ---- {KINDS[kind]}\n" + "".join(f"{symbol.line}\n" for symbol in [*symbols, *kept]))
+    return "".join(parts)
+
+
+def check(headers: Headers) -> list[str]:
+    """What the ledger and the headers disagree in and no generator may mend."""
+    now = {name for names in public(headers).values() for name in names}
+    ledger = SYMBOLS.relative_to(ROOT)
+    wrong = []
+    for symbol in read().values():
+        if symbol.removed == NONE and symbol.name not in now:
+            wrong.append(
+                f"{symbol.name} is in {ledger} and in no header. If a release had it, keep it, or write the version "
+                "that removes it in the last column; if no release had it, delete its line"
+            )
+        if symbol.removed != NONE and symbol.name in now:
+            wrong.append(f"{symbol.name} is removed according to {ledger}, but a header has it")
+    return wrong
+
+
+# ---- the order of the table ------------------------------------------------------------------------------------------
+
+
+def records() -> list[Path]:
+    """docs/abi/*.table, oldest first."""
+    return sorted(ABI.glob("*.table"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.stem)])
+
+
+def recorded() -> list[str]:
+    """The functions of the table in the last release, in order."""
+    files = records()
+    text = files[-1].read_text(encoding="utf-8") if files else ""
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def table_order(headers: Headers) -> list[str]:
+    """Recorded functions in their order; then the newer ones, as the headers declare them."""
+    old = [name for name in recorded() if name in headers.functions]
+    return old + [name for name in headers.functions if name not in old and name != "usher_get_api"]
+
+
+def check_table(headers: Headers) -> list[str]:
+    return [
+        f"{name} is in {records()[-1].relative_to(ROOT)}, but no header declares it. Hosts of that release find "
+        "the members of the table by their offset, so keep the function (it may answer an error). If it is not out "
+        "yet, delete the line"
+        for name in recorded()
+        if name not in headers.functions
+    ]
