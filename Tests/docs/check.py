@@ -97,19 +97,6 @@ def glossary() -> None:
     claim(f"docs/glossary.md has {len(terms)} terms, each once and in order", wrong)
 
 
-def lengths() -> None:
-    """Markdown has at most 120 columns, except tables and pictures."""
-    generated = {"faults.md", "model.md"}
-    wrong = [
-        f"{page.relative_to(ROOT)}:{number}: {len(line)} columns"
-        for page in PAGES
-        if page.name not in generated
-        for number, line in enumerate(text_of(page).splitlines(), 1)
-        if len(line) > 120 and not line.lstrip().startswith(("|", "!["))
-    ]
-    claim("no line of a page is longer than 120 columns", wrong)
-
-
 def paths() -> None:
     """`a/b.c` in backticks is a file or folder of ours, unless it has a blank, a placeholder or is made by a build."""
     tops = {entry.name for entry in ROOT.iterdir() if not entry.name.startswith(".")} - {"build"}
@@ -234,7 +221,7 @@ def no_machine() -> None:
 
 
 def main() -> int:
-    for check in (quotes, links, anchors, glossary, lengths, paths, names, ledger, options, references, no_machine):
+    for check in (quotes, links, anchors, glossary, paths, names, ledger, options, references, no_machine):
         check()
     return 1 if failed else 0
 
