@@ -64,7 +64,7 @@ format: .venv/ready
 
 # The page is written when every cell came out as expected.
 faults: $(shipped) .venv/ready
-	@cd bindings/python && USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 ../../$(python) -m pytest -q --timeout 300 -p no:cacheprovider --write-page tests/faults
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) -m pytest -q --timeout 300 -p no:cacheprovider --write-page Tests/faults
 
 # Its parts build the libraries they need, by this Makefile.
 sanitize: .venv/ready
@@ -141,6 +141,7 @@ $(bench): $(benches) $(shipped) | packages
 # -------------------------------------------------------------------------------------------------------------------------------
 
 clean:
-	rm -rf build .build .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis bindings/python/.mypy_cache \
-	  bindings/python/.ruff_cache bindings/python/.pytest_cache
+	rm -rf build .build .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \
+	  bindings/python/build bindings/python/src/usher.egg-info bindings/python/.hypothesis \
+	  bindings/python/.mypy_cache bindings/python/.ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

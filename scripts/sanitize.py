@@ -20,13 +20,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from parts import BINDINGS, BUILD, PYTHON, ROOT, Count, Part, count_exit, count_lines, count_sum, count_xml, run_parts
+from parts import BUILD, PYTHON, ROOT, Count, Part, count_exit, count_lines, count_sum, count_xml, run_parts
 from reports import reports_of
 
 LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
-VALGRIND_STORIES = ["tests/stories/test_races.py"]
+VALGRIND_STORIES = ["Tests/stories/test_races.py"]
 """The interpreter is some forty times slower under valgrind: the stories in which most is under way at once."""
 
 
@@ -151,12 +151,12 @@ class Tool:
             "-p",
             "no:cacheprovider",
         ]
-        command += [f"--junitxml={LOGS / name}.xml", *(stories or ["tests/stories"])]
+        command += [f"--junitxml={LOGS / name}.xml", *(stories or ["Tests/stories"])]
         own = {"USHER_LIBRARY": str(self.library), "USHER_TEST_PATIENCE": str(self.patience), "PYTHONMALLOC": "malloc"}
         environment = {**self.environment(report, in_python=True), **own}
         title = f"{self.title}: Python stories{', some' if stories else ''}"
         return Sanitized(
-            name, title, command, count_xml, timeout_s, BINDINGS, environment, LOGS, self.needs, is_python=True
+            name, title, command, count_xml, timeout_s, ROOT, environment, LOGS, self.needs, is_python=True
         )
 
     def detects(self, *ways: str) -> Part:

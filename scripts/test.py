@@ -20,6 +20,8 @@ SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
 MUTANTS = ("mutants", "row-mutants")
+PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")
+"""Folders under Tests whose Python files pytest runs; mypy reads the other ones, which are programs."""
 
 
 def pytest(name: str, *arguments: str) -> list[str]:
@@ -41,9 +43,9 @@ def gate(script: str, *arguments: str | Path) -> list[str]:
     return [str(ROOT / "Tests" / "abi" / script), *map(str, arguments)]
 
 
-def bindings(name: str, title: str, library: Path | None, *arguments: str) -> Part:
+def python_tests(name: str, title: str, library: Path | None, *arguments: str) -> Part:
     environment = {"USHER_LIBRARY": str(library)} if library else {}
-    return Part(name, title, pytest(name, *arguments), count_xml, 300, BINDINGS, environment)
+    return Part(name, title, pytest(name, *arguments), count_xml, 300, ROOT, environment)
 
 
 def hosts() -> list[Part]:
@@ -59,10 +61,10 @@ def hosts() -> list[Part]:
 
 
 def all_parts() -> list[Part]:
-    without_headend = ("tests", "--ignore", "tests/headend", "--ignore", "tests/faults", "--ignore", "tests/security")
-    scripts = [
-        str(file) for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))
-    ]
+    package = ("bindings/python/tests", "--ignore", "bindings/python/tests/headend")
+    files = [file for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
+    scripts = [str(file) for file in files]
+    programs = [str(file) for file in files if not any(file.is_relative_to(ROOT / tests) for tests in PYTEST_FOLDERS)]
     found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in ("scripts", "benchmarks", "benchmarks/python"))}
     check_wheel = str(ROOT / "scripts" / "check-wheel")
     return [
@@ -119,18 +121,18 @@ def all_parts() -> list[Part]:
             timeout_s=900,
         ),
         *hosts(),
-        bindings("headend", "Python: the head-end", None, "tests/headend"),
-        bindings("python-shipped", "Python: stories, shipped library", SHIPPED, *without_headend),
-        bindings("python-checked", "Python: stories, checked library", CHECKED, *without_headend),
-        bindings("security-shipped", "Python: secrets stay secret, shipped library", SHIPPED, "tests/security"),
-        bindings("security-checked", "Python: secrets stay secret, checked library", CHECKED, "tests/security"),
-        bindings(
-            "faults", "Python: faults on every operation, the quick part", SHIPPED, "tests/faults", "-m", "not whole"
-        ),
+        python_tests("headend", "the head-end", None, "bindings/python/tests/headend"),
+        python_tests("python-shipped", "the Python package, shipped library", SHIPPED, *package),
+        python_tests("python-checked", "the Python package, checked library", CHECKED, *package),
+        python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories"),
+        python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories"),
+        python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security"),
+        python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security"),
+        python_tests("faults", "faults on every operation, the quick part", SHIPPED, "Tests/faults", "-m", "not whole"),
         Part(
             "mypy",
             "Python: types (mypy --strict)",
-            [PYTHON, "-m", "mypy", "src/usher", *scripts],
+            [PYTHON, "-m", "mypy", "src/usher", *programs],
             count_exit,
             folder=BINDINGS,
             environment=found,

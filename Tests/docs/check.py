@@ -53,7 +53,7 @@ def quotes() -> None:
             f"README quotes {file} exactly",
             [] if text in blocks(ROOT / "README.md", language) else [f"no ```{language} block is {file}"],
         )
-    stories = "".join(text_of(path) for path in (ROOT / "bindings" / "python" / "tests" / "stories").glob("test_*.py"))
+    stories = "".join(text_of(path) for path in (ROOT / "Tests" / "stories").glob("test_*.py"))
     page = ROOT / "docs" / "testing.md"
     claim(
         "docs/testing.md quotes a story that is there",
@@ -111,9 +111,8 @@ def paths() -> None:
 
 def names() -> None:
     """A usher_... or USHER_... that is not in a header, a script or the bindings was renamed, or never was."""
-    folders = [
-        ROOT / name for name in ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
-    ]
+    code = ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
+    folders = [ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     texts = [headers(), *map(text_of, [*sources, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift"])]
     known = {name for text in texts for name in re.findall(r"\b(?:usher|USHER)_\w+", text)}

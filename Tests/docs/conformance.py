@@ -23,11 +23,19 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [ROOT / "docs" / name for name in ("conformance.md", "security.md")]
 NOT_SHOWN = "Not shown by a test"
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-PYTHON = ROOT / "bindings" / "python" / "tests"
+PYTHON = {
+    "Python": ROOT / "bindings" / "python" / "tests",
+    "head-end": ROOT / "bindings" / "python" / "tests" / "headend",
+    "stories": ROOT / "Tests" / "stories",
+    "faults": ROOT / "Tests" / "faults",
+    "security": ROOT / "Tests" / "security",
+}
+"""Kind of Python test to its folder."""
 RESULTS = {
     "Swift": "swift*.xml",
     "head-end": "headend*.xml",
     "Python": "python-*.xml",
+    "stories": "stories-*.xml",
     "security": "security-*.xml",
     "faults": "faults*.xml",
     "C": "c-*.log",
@@ -85,12 +93,10 @@ def swift(path: Path) -> File:
     return found
 
 
-def python(path: Path) -> File:
+def python(path: Path, kind: str) -> File:
     """test_ functions of the module; parameters are not told apart."""
-    module = ".".join(path.relative_to(PYTHON.parent).with_suffix("").parts)
-    found = File(
-        path, {"headend": "head-end", "faults": "faults", "security": "security"}.get(path.parent.name, "Python")
-    )
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    found = File(path, kind)
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
             found.tests[node.name] = [f"{module}.{node.name}"]
@@ -138,7 +144,7 @@ def arguments_of(text: str, start: int) -> list[str]:
 def there() -> dict[str, list[File]]:
     files = [
         *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/**/*.swift")),
-        *(python(path) for path in PYTHON.rglob("test_*.py")),
+        *(python(path, kind) for kind, folder in PYTHON.items() for path in folder.glob("test_*.py")),
         gate(ROOT / "Tests" / "abi" / "shipped.sh"),
         *(claims(path) for folder in ("c", "cpp") for path in (ROOT / "Tests" / folder).glob("*.c*")),
     ]

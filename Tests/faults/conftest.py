@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from page import Results
@@ -36,11 +35,3 @@ def results() -> Results:
 def authority() -> Iterator[Authority]:
     """One authority for all cells, since making keys takes time."""
     yield Authority("localhost")
-
-
-@pytest.fixture(scope="session")
-def lib() -> Any:
-    """The library under test."""
-    from usher import _ffi
-
-    return _ffi.lib

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from usher import EventType, Status
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "faults.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
 
 HEAD = """# Faults
 

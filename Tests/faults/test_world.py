@@ -17,6 +17,8 @@ from rows import WORLDLY
 from world import enter
 from worldly import BEATS
 
+import usher
+
 HERE = Path(__file__).resolve().parent
 RESOLVER_GIVES_UP_S = 5
 pytestmark = pytest.mark.whole
@@ -41,7 +43,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
         check=True,
     )
     out = folder / "cells"
-    environment = {**os.environ, "LD_PRELOAD": str(wall_clock), "PYTHONPATH": str(HERE.parents[1] / "src")}
+    environment = {**os.environ, "LD_PRELOAD": str(wall_clock), "PYTHONPATH": str(Path(usher.__file__).parents[1])}
     command = [*enter(), sys.executable, str(HERE / "worldly.py"), str(out)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
     if done.returncode:

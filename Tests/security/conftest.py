@@ -11,14 +11,6 @@ from stage import PERIOD_MS, Stage
 from usher.testing.headend import HeadEnd
 
 
-@pytest.fixture(scope="session")
-def lib() -> Any:
-    """The library under test."""
-    from usher import _ffi
-
-    return _ffi.lib
-
-
 @pytest.fixture
 def stage_factory(lib: Any, headend_factory: Callable[..., HeadEnd]) -> Iterator[Callable[..., Stage]]:
     """Makes stages: ``stage_factory(headend={…settings}, **context_options)``."""

@@ -10,11 +10,11 @@ import pytest
 from test_canaries import KEYS, session_tokens
 from told import Told, spelled
 
-import fps_stage
 import usher
-import v2_stage
-from fps_stage import CDM
 from stage import CHALLENGE, Stage
+from stage import fps as fps_stage
+from stage import v2 as v2_stage
+from stage.fps import CDM
 from usher.testing.headend import Fault
 
 CLEARKEY = usher.KeySystem.CLEARKEY

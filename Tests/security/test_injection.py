@@ -13,9 +13,9 @@ import pytest
 from raw import RawServer, reply
 
 import usher
-import v2_stage
-from fps_stage import CDM
 from stage import CHALLENGE, Stage
+from stage import v2 as v2_stage
+from stage.fps import CDM
 from usher.testing.headend import Fault, KeySystem
 
 CRLF = "a\r\nX-Injected: 1"

@@ -18,7 +18,7 @@ from raw import RawServer, reply
 from usher.testing.headend import Fault, HeadEnd, ckc
 
 HERE = Path(__file__).resolve().parent
-INCLUDE = HERE.parents[3] / "include"
+INCLUDE = HERE.parents[1] / "include"
 C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
 KINDS = pytest.mark.parametrize("enforced", [False, True], ids=["heartbeats", "renewals"])
 TLS = pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])

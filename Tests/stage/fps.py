@@ -13,7 +13,7 @@ import usher
 from stage import KEY, KID, Stage
 from usher.testing import fairplay
 
-MEDIA = Path(__file__).resolve().parents[3] / "Tests" / "media" / "hls" / "media.json"
+MEDIA = Path(__file__).resolve().parents[1] / "media" / "hls" / "media.json"
 IV = bytes(range(16))
 CONTENT = "movie-1"
 SKD = fairplay.skd_url(CONTENT, KID, IV)

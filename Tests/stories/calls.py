@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: the reference head-end, and a list of what the tests called of the library."""
+"""A pytest plugin that lists which story called which function of the library. ``test_every_function.py`` reads the list."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["usher.testing.pytest_plugin"]
-
 HERE = Path(__file__).resolve().parent
 LAST = "test_every_function.py"
-APART = {"headend", "faults", "security"}
-"""Folders that are parts of their own."""
-
-
-def is_apart(path: Path) -> bool:
-    return not APART.isdisjoint(path.relative_to(HERE).parts)
 
 
 class Calls:
-    """Which test called which function of the library, and was answered well. ctypes tells of each call through ``errcheck``."""
+    """Which test called which function of the library with success. ctypes reports each call through ``errcheck``."""
 
     def __init__(self) -> None:
         self.tests_of: dict[str, set[str]] = {}
@@ -60,21 +52,21 @@ CALLS = pytest.StashKey[Calls]()
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[CALLS] = Calls()
     config.addinivalue_line(
-        "markers", "sweep: calls every function of the header in a loop, so it counts as a test of none"
+        "markers", "sweep: calls every function of the header in a loop, so it counts as a test of no function"
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What looks at the calls of all others comes last."""
+    """Puts the test that reads the list behind the tests that fill it."""
     items.sort(key=lambda item: item.path.name == LAST)
-    wanted = {path for path in HERE.rglob("test_*.py") if not is_apart(path)}
+    wanted = set(HERE.glob("test_*.py"))
     named = any("::" in argument for argument in config.args)
     config.stash[CALLS].is_whole_suite = wanted <= {item.path for item in items} and not named
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
     for item in items:
-        if not is_apart(item.path):
+        if item.path.parent == HERE:
             item.config.stash[CALLS].is_whole_suite = False
 
 
@@ -90,5 +82,5 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest) -> Calls:
-    """What the tests before this one called."""
+    """The calls of the tests that ran before this one."""
     return request.config.stash[CALLS]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import calls
 import pytest
 
 import usher
@@ -15,6 +16,7 @@ from usher.testing.headend import HeadEnd
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(calls)
     config.addinivalue_line(
         "markers", "leaves_session: at the end of this story a session remains at the head-end, on purpose"
     )
@@ -22,20 +24,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "breaks_rules(*kinds): violations of the protocol that this story brings about on purpose"
     )
     config.addinivalue_line("markers", "callback_errors: callbacks of this story raise on purpose")
-
-
-@pytest.fixture(scope="session")
-def lib() -> Any:
-    """The library under test."""
-    import os
-
-    try:
-        from usher import _ffi
-    except ImportError as error:
-        if os.environ.get("USHER_LIBRARY"):
-            raise
-        pytest.skip(f"no library: {error}")
-    return _ffi.lib
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aio_stage import KEY, KID, AioStage, story
 
 import usher
 from stage import CHALLENGE
+from stage.aio import KEY, KID, AioStage, story
 from usher.testing.headend import Fault, HeadEnd
 
 E = usher.EventType

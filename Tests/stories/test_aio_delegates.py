@@ -9,10 +9,10 @@ import weakref
 from typing import Any
 
 import pytest
-from aio_stage import KEY, KID, AioStage, story
 
 import usher
 from stage import CHALLENGE, HEADER
+from stage.aio import KEY, KID, AioStage, story
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 

@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE
+from stage import CHALLENGE, Stage, StageFactory
 from usher import _ffi
 
 E = usher.EventType

@@ -9,10 +9,9 @@ from ctypes import byref, sizeof
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import KID
+from stage import KID, Stage, StageFactory
 from usher import _abi
 from usher.testing.headend import Fault
 

@@ -10,10 +10,9 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE
+from stage import CHALLENGE, Stage, StageFactory
 
 E = usher.EventType
 CLEARKEY = usher.KeySystem.CLEARKEY

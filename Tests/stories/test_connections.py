@@ -7,9 +7,9 @@ import threading
 from typing import Any, BinaryIO
 
 import pytest
-from conftest_types import Stage
 
 import usher
+from stage import Stage
 from usher.testing.headend import Fault
 
 E = usher.EventType

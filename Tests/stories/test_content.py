@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import usher
-from fps_stage import MEDIA
+from stage.fps import MEDIA
 from usher.testing import fairplay, media
 
 pytestmark = pytest.mark.usefixtures("lib")

@@ -6,11 +6,10 @@ import contextlib
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
-from token_stage import Tokens, played, sent_tokens
 
 import usher
-from stage import CHALLENGE, HEADER, KEY, KID
+from stage import CHALLENGE, HEADER, KEY, KID, Stage, StageFactory
+from stage.tokens import Tokens, played, sent_tokens
 from usher.testing.headend import Fault
 
 E = usher.EventType

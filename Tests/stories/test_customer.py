@@ -10,10 +10,9 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import REAL_TIMEOUT_S
+from stage import REAL_TIMEOUT_S, Stage, StageFactory
 
 E = usher.EventType
 S = usher.Status

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE, HEADER, KEY, KID
+from stage import CHALLENGE, HEADER, KEY, KID, Stage, StageFactory
 from usher.testing import fairplay
 from usher.testing.headend import Fault, widevine_license
 

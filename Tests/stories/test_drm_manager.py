@@ -8,10 +8,9 @@ import weakref
 from typing import Any
 
 import pytest
-from conftest_types import Stage
 
 import usher
-from stage import KEY, KID
+from stage import KEY, KID, Stage
 
 E = usher.EventType
 

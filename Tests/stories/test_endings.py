@@ -6,10 +6,9 @@ import threading
 from typing import Any
 
 import pytest
-from conftest_types import Stage
 
 import usher
-from stage import CHALLENGE, REAL_TIMEOUT_S
+from stage import CHALLENGE, REAL_TIMEOUT_S, Stage
 from usher.testing.headend import Fault
 
 E = usher.EventType

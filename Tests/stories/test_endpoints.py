@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import usher
-import v2_stage
 from stage import Stage, StageFactory
+from stage import v2 as v2_stage
 from usher.testing.headend import Fault
 
 T = usher.CloseMode.TEARDOWN

@@ -1,7 +1,7 @@
-"""Every function of the headers is called, and answers well, in at least one test of this suite: traced call by call, checked by name.
+"""At least one story calls each function of the headers with success. ``calls.py`` traces the calls.
 
-Not counted: calls that failed, and the sweeps that call every function in a loop with wrong handles. Comes last (see conftest.py), and is skipped
-where only some of the suite runs.
+Failed calls do not count, nor do the tests that call every function in a loop with wrong handles. These tests run last
+(see ``calls.py``), and are skipped where only some of the stories run.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from test_abi import INCLUDE, prototypes
-
-NAMES = sorted(prototypes()) if (INCLUDE / "usher").is_dir() else []
+from usher import _abi
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(_abi.PROTOTYPES))
 def test_function_ofTheHeader_isCalledByATest(calls: Any, name: str) -> None:
     if not calls.is_whole_suite:
-        pytest.skip("only some of the suite runs")
+        pytest.skip("only some of the stories run")
     assert calls.tests_of.get(name), f"no test calls {name}() with success: write one"

@@ -7,10 +7,9 @@ import time
 from typing import Any
 
 import pytest
-from conftest_types import StageFactory
 
 import usher
-from stage import KID
+from stage import KID, StageFactory
 
 gevent = pytest.importorskip("gevent")
 from gevent.event import AsyncResult  # noqa: E402

@@ -7,10 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import KEY, KID
+from stage import KEY, KID, Stage, StageFactory
 from usher.testing.headend import Fault, ckc, playready_license, widevine_license
 
 E = usher.EventType

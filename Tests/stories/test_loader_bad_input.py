@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import usher
-from fps_stage import CDM, CONTENT, SKD, failed, host, loader, play, ready, skd
 from stage import KEY, KID, Stage, StageFactory
+from stage.fps import CDM, CONTENT, SKD, failed, host, loader, play, ready, skd
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 from usher.testing.headend.knobs import Sees
@@ -283,7 +283,7 @@ def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
 
 def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> None:
     """`preview-a?b=~1`: slashes, plus signs and upper case in its base64, a question mark and an equals sign in its name."""
-    from fps_stage import MEDIA
+    from stage.fps import MEDIA
 
     contents = {content.content_id: content for content in stage.headend.add_media(MEDIA)}
     cdm = CDM()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import usher
-from fps_stage import CDM, SKD, failed, loader, play, ready
 from stage import KEY, KID, Stage
+from stage.fps import CDM, SKD, failed, loader, play, ready
 from usher import _ffi
 
 E = usher.EventType

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import usher
-from fps_stage import CDM, SKD, failed, loader, play, ready
 from stage import KEY, KID, Stage, StageFactory
+from stage.fps import CDM, SKD, failed, loader, play, ready
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 from usher.testing.headend.knobs import Certificate

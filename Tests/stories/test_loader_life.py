@@ -8,8 +8,8 @@ from concurrent.futures import Future
 import pytest
 
 import usher
-from fps_stage import CDM, CONTENT, MEDIA, SKD, failed, host, loader, play, ready, skd
 from stage import KEY, KID, Stage, StageFactory
+from stage.fps import CDM, CONTENT, MEDIA, SKD, failed, host, loader, play, ready, skd
 from usher.testing.headend import Fault
 
 E = usher.EventType

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import usher
-from fps_stage import CDM, SKD, loader, play, ready
 from stage import KEY, KID, Stage
+from stage.fps import CDM, SKD, loader, play, ready
 from usher.testing.headend import Fault
 
 E = usher.EventType

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import usher
-from fps_stage import CDM, CONTENT, SKD, failed, host, loader, play, ready, skd
 from stage import KEY, KID, Stage, StageFactory
+from stage.fps import CDM, CONTENT, SKD, failed, host, loader, play, ready, skd
 from usher import EventType
 from usher.testing.headend import Fault
 from usher.testing.headend.knobs import ExpressPlay, Sees

@@ -8,8 +8,8 @@ import json
 import pytest
 
 import usher
-from fps_stage import CDM, CONTENT, SKD, failed, loader, play, ready
 from stage import KEY, KID, Stage, StageFactory
+from stage.fps import CDM, CONTENT, SKD, failed, loader, play, ready
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 from usher.testing.headend.fps_wire import read_key_request

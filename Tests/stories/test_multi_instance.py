@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE, HEADER, KEY, KID
+from stage import CHALLENGE, HEADER, KEY, KID, Stage, StageFactory
 from usher.testing import fairplay
 from usher.testing.headend import Fault
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE
+from stage import CHALLENGE, Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import usher
-from fps_stage import SKD, loader, ready
 from stage import CHALLENGE, REAL_TIMEOUT_S, Stage, StageFactory
+from stage.fps import SKD, loader, ready
 from usher.testing.headend import Fault
 
 E = usher.EventType

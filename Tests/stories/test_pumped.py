@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE
+from stage import CHALLENGE, Stage, StageFactory
 from usher import _abi, _registry
 from usher.testing.headend import Fault
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
+from stage import Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from conftest_types import Stage, StageFactory
-from token_stage import Tokens, played, sent_tokens
 
 import usher
-from stage import CHALLENGE, KEY, KID
+from stage import CHALLENGE, KEY, KID, Stage, StageFactory
+from stage.tokens import Tokens, played, sent_tokens
 from usher.testing.headend import Fault
 
 E = usher.EventType

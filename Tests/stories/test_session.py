@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
+from stage import Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType

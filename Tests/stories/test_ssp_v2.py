@@ -6,9 +6,9 @@ import pytest
 
 import usher
 from stage import KEY, KID, Stage, StageFactory
+from stage.v2 import PAYLOAD, SYSTEMS, delegate, licence, play
 from usher.testing.headend import V2, Fault, SessionState
 from usher.testing.headend.config import KEY_SYSTEMS, KeySystem
-from v2_stage import PAYLOAD, SYSTEMS, delegate, licence, play
 
 E = usher.EventType
 T = usher.CloseMode.TEARDOWN

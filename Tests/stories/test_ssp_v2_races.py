@@ -6,9 +6,9 @@ import pytest
 
 import usher
 from stage import KEY, KID, Stage, StageFactory
+from stage.v2 import PAYLOAD, ask, delegate, licence, play
 from usher.testing.headend import Fault, SessionState
 from usher.testing.headend.config import KeySystem
-from v2_stage import PAYLOAD, ask, delegate, licence, play
 
 E = usher.EventType
 T, LEAVE = usher.CloseMode.TEARDOWN, usher.CloseMode.LEAVE

@@ -10,10 +10,9 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import CHALLENGE, HEADER, KEY, KID
+from stage import CHALLENGE, HEADER, KEY, KID, Stage, StageFactory
 from usher import _ffi
 from usher.testing.headend import Fault
 

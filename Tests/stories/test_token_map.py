@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest_types import Stage
 
 import usher
+from stage import Stage
 from usher import _ffi
 
 TOKEN = "token.of.a.stream"

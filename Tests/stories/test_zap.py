@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest_types import Stage, StageFactory
 
 import usher
-from stage import KEY, KID
+from stage import KEY, KID, Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType

@@ -1,0 +1,22 @@
+"""Fixtures of the Python tests of the library: the reference head-end and the library under test."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["usher.testing.pytest_plugin"]
+
+
+@pytest.fixture(scope="session")
+def lib() -> Any:
+    """The library under test. Without ``USHER_LIBRARY``, tests are skipped where the package bundles no library."""
+    try:
+        from usher import _ffi
+    except ImportError as error:
+        if os.environ.get("USHER_LIBRARY"):
+            raise
+        pytest.skip(f"no library: {error}")
+    return _ffi.lib

@@ -1,0 +1,3 @@
+"""Fixtures of the package's own tests: the reference head-end."""
+
+pytest_plugins = ["usher.testing.pytest_plugin"]
