@@ -63,7 +63,6 @@ def hosts() -> list[Part]:
 def all_parts() -> list[Part]:
     package = ("bindings/python/tests", "--ignore", "bindings/python/tests/headend")
     files = [file for folder in ("scripts", "Tests", "benchmarks") for file in sorted((ROOT / folder).rglob("*.py"))]
-    scripts = [str(file) for file in files]
     programs = [str(file) for file in files if not any(file.is_relative_to(ROOT / tests) for tests in PYTEST_FOLDERS)]
     found = {"MYPYPATH": ":".join(str(ROOT / folder) for folder in ("scripts", "benchmarks", "benchmarks/python"))}
     check_wheel = str(ROOT / "scripts" / "check-wheel")
