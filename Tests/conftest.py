@@ -14,9 +14,9 @@ pytest_plugins = ["usher.testing.pytest_plugin"]
 def lib() -> Any:
     """The library under test. Without ``USHER_LIBRARY``, tests are skipped where the package bundles no library."""
     try:
-        from usher import _ffi
+        from usher._c import ffi
     except ImportError as error:
         if os.environ.get("USHER_LIBRARY"):
             raise
         pytest.skip(f"no library: {error}")
-    return _ffi.lib
+    return ffi.lib

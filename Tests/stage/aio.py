@@ -12,7 +12,7 @@ from typing import Any
 import usher
 from stage import KEY, KID
 from stage import REAL_TIMEOUT_S as SHORT_TIMEOUT_S
-from usher import _registry
+from usher._c import registry
 from usher.testing.headend import HeadEnd
 
 REAL_TIMEOUT_S = 2 * SHORT_TIMEOUT_S
@@ -127,7 +127,7 @@ def story(
         assert not complaints, complaints
         assert bool(server.sessions.active()) is leaves_session, server.journal.dump()
         server.assert_clean(ignore=breaks_rules)
-        assert _registry.count() == 0, "C's destroy has not run for every user_data"
+        assert registry.count() == 0, "C's destroy has not run for every user_data"
 
     run.__name__ = function.__name__
     run.__doc__ = function.__doc__

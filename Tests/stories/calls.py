@@ -24,15 +24,15 @@ class Calls:
 
     def begin(self, item: pytest.Item) -> None:
         self._running = item
-        if not self._is_traced and "usher._ffi" in sys.modules:
+        if not self._is_traced and "usher._c.ffi" in sys.modules:
             self._is_traced = True
             self._trace()
 
     def _trace(self) -> None:
-        from usher import _abi, _ffi
+        from usher._c import abi, ffi
 
-        for name in _abi.PROTOTYPES:
-            function = getattr(_ffi.lib, name)
+        for name in abi.PROTOTYPES:
+            function = getattr(ffi.lib, name)
             function.errcheck = self._traced(name, function.errcheck)
 
     def _traced(self, name: str, before: Any) -> Any:

@@ -61,12 +61,12 @@ def stage_factory(
             assert not stage.callback_failures, stage.callback_failures
         for line in stage.logs:
             assert "eyJ" not in line, f"a token in the log: {line}"
-    from usher import _registry
+    from usher._c import registry
 
     deadline = time.monotonic() + REAL_TIMEOUT_S
-    while _registry.count() and time.monotonic() < deadline:
+    while registry.count() and time.monotonic() < deadline:
         threading.Event().wait(0.002)  # a context freed in a callback ends in the background
-    assert _registry.count() == 0, "C's destroy has not run for every user_data"
+    assert registry.count() == 0, "C's destroy has not run for every user_data"
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -14,7 +14,7 @@ import pytest
 
 import usher
 from stage import CHALLENGE, Stage, StageFactory
-from usher import _ffi
+from usher._c import ffi
 
 E = usher.EventType
 MODES = ["threaded", "pumped"]
@@ -93,11 +93,11 @@ def raw(function: Any, *arguments: Any) -> usher.Status:
 
 
 def complete_token(number: int, token: bytes | None = b"token") -> usher.Status:
-    return raw(_ffi.lib.usher_complete_token, number, token)
+    return raw(ffi.lib.usher_complete_token, number, token)
 
 
 def complete_payload(number: int, payload: bytes | None = b"payload") -> usher.Status:
-    return raw(_ffi.lib.usher_complete_payload, number, _ffi.c_bytes(payload), len(payload or b""))
+    return raw(ffi.lib.usher_complete_payload, number, ffi.c_bytes(payload), len(payload or b""))
 
 
 def outcomes(calls: list[Callable[[], Any]]) -> Counter[str]:
@@ -131,7 +131,7 @@ def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     """What follows from an answer may come before answer() returns."""
     asked, seen = asking(), []
     name = f"usher_complete_{asked.kind}"
-    tell = getattr(_ffi.lib, name)
+    tell = getattr(ffi.lib, name)
     reader = threading.Thread(target=lambda: seen.append(asked.request.answered))
 
     def complete(*arguments: Any) -> None:
@@ -139,7 +139,7 @@ def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
         reader.start()
         reader.join(0.05)  # at most: it may wait for the call that answers
 
-    monkeypatch.setattr(_ffi.lib, name, complete)
+    monkeypatch.setattr(ffi.lib, name, complete)
     getattr(asked.request, how)(*[asked.good] * (how == "answer"))
     reader.join(10)
     assert seen == [True]
@@ -346,7 +346,7 @@ def test_payload_withASizeThatFitsNot_isRefusedAndTheQuestionStaysOpen(asking: A
     number = asked.request._completion
     data = ctypes.cast(ctypes.create_string_buffer(16), ctypes.POINTER(ctypes.c_uint8))
     for size in (0, 1024 * 1024 + 1, 2**63, 2**64 - 1):
-        assert raw(_ffi.lib.usher_complete_payload, number, data, size) is usher.Status.INVALID_ARGUMENT
+        assert raw(ffi.lib.usher_complete_payload, number, data, size) is usher.Status.INVALID_ARGUMENT
     asked.request.answer(CHALLENGE)
     asked.stage.settle()
     assert asked.was_used()

@@ -12,7 +12,7 @@ import pytest
 
 import usher
 from stage import KID, Stage, StageFactory
-from usher import _abi
+from usher._c import abi
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -27,16 +27,14 @@ def status(function: Any, *arguments: Any) -> usher.Status:
 
 
 def functions_of(lib: Any, kind: type[ctypes.c_void_p]) -> list[Any]:
-    return [
-        getattr(lib, name) for name, (_, arguments) in _abi.PROTOTYPES.items() if arguments and arguments[0] is kind
-    ]
+    return [getattr(lib, name) for name, (_, arguments) in abi.PROTOTYPES.items() if arguments and arguments[0] is kind]
 
 
 def dummies(lib: Any, name: str, options: Any) -> list[Any]:
     """Plausible arguments after the handle, so that only the handle is wrong."""
     values: list[Any] = []
-    for kind in _abi.PROTOTYPES[name][1][1:]:
-        if kind in _abi.CALLBACKS.values():
+    for kind in abi.PROTOTYPES[name][1][1:]:
+        if kind in abi.CALLBACKS.values():
             values.append(kind())
         elif hasattr(kind, "contents") or (isinstance(kind, type) and issubclass(kind, ctypes._Pointer)):
             value = kind._type_()
@@ -48,30 +46,30 @@ def dummies(lib: Any, name: str, options: Any) -> list[Any]:
     return values
 
 
-HANDLES = [_abi.ContextHandle, _abi.DelegateHandle, _abi.PlayerHandle, _abi.PlaybackHandle, _abi.ResponseHandle]
-BY_HANDLE = [name for name, (_, arguments) in _abi.PROTOTYPES.items() if arguments and arguments[0] in HANDLES]
+HANDLES = [abi.ContextHandle, abi.DelegateHandle, abi.PlayerHandle, abi.PlaybackHandle, abi.ResponseHandle]
+BY_HANDLE = [name for name, (_, arguments) in abi.PROTOTYPES.items() if arguments and arguments[0] in HANDLES]
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", BY_HANDLE)
 @pytest.mark.parametrize("value", [1, 0xDEADBEEF, 2**64 - 1, 2**63])
 def test_function_withAForeignHandle_answersInvalidHandle(lib: Any, name: str, value: int) -> None:
-    kind = _abi.PROTOTYPES[name][1][0]
+    kind = abi.PROTOTYPES[name][1][0]
     assert status(getattr(lib, name), kind(value), *dummies(lib, name, None)) is usher.Status.INVALID_HANDLE
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", BY_HANDLE)
 def test_function_withNull_isNoCrash(lib: Any, name: str) -> None:
-    found = status(getattr(lib, name), _abi.PROTOTYPES[name][1][0](), *dummies(lib, name, None))
+    found = status(getattr(lib, name), abi.PROTOTYPES[name][1][0](), *dummies(lib, name, None))
     assert found is (usher.Status.OK if name.endswith("_free") else usher.Status.INVALID_HANDLE)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", BY_HANDLE)
 def test_function_withAHandleOfAnotherKind_answersInvalidHandle(stage: Stage, lib: Any, name: str) -> None:
-    kind = _abi.PROTOTYPES[name][1][0]
-    other = stage.context._handle if kind is not _abi.ContextHandle else stage.player._handle
+    kind = abi.PROTOTYPES[name][1][0]
+    other = stage.context._handle if kind is not abi.ContextHandle else stage.player._handle
     assert status(getattr(lib, name), kind(other.value), *dummies(lib, name, None)) is usher.Status.INVALID_HANDLE
 
 
@@ -107,9 +105,9 @@ def test_handles_afterTheirContext_areInvalid(stage_factory: StageFactory, lib: 
 
 
 OPTIONS = {
-    "usher_context_new": (_abi.ContextOptions, _abi.ContextHandle),
-    "usher_ssp_delegate_new": (_abi.SSPOptions, _abi.DelegateHandle),
-    "usher_player_play": (_abi.PlaybackOptions, _abi.PlaybackHandle),
+    "usher_context_new": (abi.ContextOptions, abi.ContextHandle),
+    "usher_ssp_delegate_new": (abi.SSPOptions, abi.DelegateHandle),
+    "usher_player_play": (abi.PlaybackOptions, abi.PlaybackHandle),
 }
 
 
@@ -131,12 +129,12 @@ def test_options_ofASizeThatFitsNoRelease_areRefused(stage: Stage, lib: Any, nam
 def test_options_ofALaterRelease_areTakenWhileTheirNewFieldsAreZero(
     stage: Stage, lib: Any, tail: bytes, wanted: usher.Status
 ) -> None:
-    size = sizeof(_abi.SSPOptions)
+    size = sizeof(abi.SSPOptions)
     url = ctypes.c_char_p(stage.headend.license_url("clearkey").encode())
-    options = _abi.SSPOptions(struct_size=size + 16, license_url=url)
+    options = abi.SSPOptions(struct_size=size + 16, license_url=url)
     buffer = ctypes.create_string_buffer(ctypes.string_at(byref(options), size) + tail, size + 16)
-    out = _abi.DelegateHandle()
-    pointer = ctypes.cast(buffer, ctypes.POINTER(_abi.SSPOptions))
+    out = abi.DelegateHandle()
+    pointer = ctypes.cast(buffer, ctypes.POINTER(abi.SSPOptions))
     assert status(lib.usher_ssp_delegate_new, stage.context._handle, pointer, byref(out)) is wanted
     if out.value:
         lib.usher_delegate_free(out)

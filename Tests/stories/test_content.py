@@ -288,29 +288,29 @@ def test_readers_ofDamagedMedia_findWhatIsWholeAndDoNotTrap(reader: Any) -> None
 def test_countInC_isToldAlsoWithoutACallbacksHelp() -> None:
     import ctypes
 
-    from usher import _abi, _ffi
+    from usher._c import abi, ffi
 
     count, raw = ctypes.c_size_t(99), pssh(CLEARKEY, kids=KIDS) * 3
-    _ffi.lib.usher_read_pssh(
-        _ffi.c_bytes(raw), len(raw), _abi.ProtectionFn(lambda pointer, user: None), None, ctypes.byref(count)
+    ffi.lib.usher_read_pssh(
+        ffi.c_bytes(raw), len(raw), abi.ProtectionFn(lambda pointer, user: None), None, ctypes.byref(count)
     )
     assert count.value == 3
     with pytest.raises(usher.InvalidArgumentError):
-        _ffi.lib.usher_read_pssh(_ffi.c_bytes(raw), len(raw), _abi.ProtectionFn(), None, ctypes.byref(count))
+        ffi.lib.usher_read_pssh(ffi.c_bytes(raw), len(raw), abi.ProtectionFn(), None, ctypes.byref(count))
     assert count.value == 0
 
 
 def test_bufferInC_tooSmall_saysHowLargeItMustBe() -> None:
     import ctypes
 
-    from usher import _ffi
+    from usher._c import ffi
 
     size, buffer = ctypes.c_size_t(3), (ctypes.c_uint8 * 8)(*b"........")
     with pytest.raises(usher.TooLargeError):
-        _ffi.lib.usher_content_id(_ffi.c_bytes(b"skd://movie"), 11, 0, buffer, ctypes.byref(size))
+        ffi.lib.usher_content_id(ffi.c_bytes(b"skd://movie"), 11, 0, buffer, ctypes.byref(size))
     assert (size.value, bytes(buffer)) == (5, b"........"), "nothing is written where there is no room"
     size.value = 8
-    _ffi.lib.usher_content_id(_ffi.c_bytes(b"skd://movie"), 11, 0, buffer, ctypes.byref(size))
+    ffi.lib.usher_content_id(ffi.c_bytes(b"skd://movie"), 11, 0, buffer, ctypes.byref(size))
     assert (size.value, bytes(buffer)) == (5, b"movie...")
     with pytest.raises(usher.InvalidArgumentError):
-        _ffi.lib.usher_content_id(_ffi.c_bytes(b"skd://movie"), 11, 0, buffer, None)
+        ffi.lib.usher_content_id(ffi.c_bytes(b"skd://movie"), 11, 0, buffer, None)

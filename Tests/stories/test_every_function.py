@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from usher import _abi
+from usher._c import abi
 
 
-@pytest.mark.parametrize("name", sorted(_abi.PROTOTYPES))
+@pytest.mark.parametrize("name", sorted(abi.PROTOTYPES))
 def test_function_ofTheHeader_isCalledByATest(calls: Any, name: str) -> None:
     if not calls.is_whole_suite:
         pytest.skip("only some of the stories run")

@@ -13,7 +13,7 @@ import pytest
 
 import usher
 from stage import REAL_TIMEOUT_S, Stage, StageFactory
-from usher import _registry
+from usher._c import registry
 from usher.testing.headend import HeadEnd
 
 
@@ -40,15 +40,15 @@ def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(
     """Another thread replaces it, and frees the old one, after play() has chosen and before the library is called."""
     old, new = stage.delegate(ssm_url=None), stage.delegate()
     stage.context.set_delegate(old)
-    add = _registry.add
+    add = registry.add
 
     def replaced(entry: Any) -> int:
-        monkeypatch.setattr(_registry, "add", add)
+        monkeypatch.setattr(registry, "add", add)
         stage.call(stage.context.set_delegate, new).result()
         stage.call(old.close).result()
         return add(entry)
 
-    monkeypatch.setattr(_registry, "add", replaced)
+    monkeypatch.setattr(registry, "add", replaced)
     stage.play(delegate=None).wait_session()
     assert stage.routes() == ["setup"]
 
@@ -139,17 +139,17 @@ def test_whatHasAHandle_isNotCopied(stage: Stage, how: Callable[[object], object
 
 
 def test_argumentOfAnotherType_isRefusedAndLeavesNothingBehind(stage: Stage) -> None:
-    delegate, held = stage.delegate(), _registry.count()
+    delegate, held = stage.delegate(), registry.count()
     for options in ({"delegate": "a text"}, {"clear": "no"}, {"content_id": 5}, {"content_token": 5}):
         with pytest.raises((TypeError, ValueError, AttributeError)):
             stage.player.play(**{"delegate": delegate, **options})  # type: ignore[arg-type]
     playback = stage.player.play(delegate=delegate, clear=True)
-    while_playing = _registry.count()
+    while_playing = registry.count()
     with pytest.raises(TypeError):
         playback.request_content_id(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         playback.load_resource(5)  # type: ignore[arg-type]
-    assert (held, _registry.count()) == (while_playing - 1, while_playing)
+    assert (held, registry.count()) == (while_playing - 1, while_playing)
 
 
 def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:
@@ -165,7 +165,7 @@ def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: H
     with pytest.warns(ResourceWarning, match="not closed"):
         del context, delegate, playback
         deadline = time.monotonic() + REAL_TIMEOUT_S
-        while _registry.count() and time.monotonic() < deadline:  # library threads let go of it in their own time
+        while registry.count() and time.monotonic() < deadline:  # library threads let go of it in their own time
             gc.collect()
     assert headend.journal.routes() == ["setup", "teardown"]
     assert events[-1] is usher.EventType.PLAYBACK_CLOSED

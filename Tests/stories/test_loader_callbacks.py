@@ -12,7 +12,7 @@ import pytest
 import usher
 from stage import KEY, KID, Stage
 from stage.fps import CDM, SKD, failed, loader, play, ready
-from usher import _ffi
+from usher._c import ffi
 
 E = usher.EventType
 
@@ -179,7 +179,7 @@ def test_answerInC_ofTheOtherKind_isRefused(stage: Stage) -> None:
     stage.settle()
     number = kept.requests[0]._completion
     with pytest.raises(usher.InvalidCompletionError):
-        _ffi.lib.usher_complete_token(number, b"token")
+        ffi.lib.usher_complete_token(number, b"token")
     kept.requests[0].answer(cdm.make(kept.requests[0]))
     assert load.result(10)
 

@@ -181,17 +181,17 @@ def test_cancel_ofOne_leavesTheOthers(stage: Stage) -> None:
 
 
 def test_cancelInC_ofANumberThatIsNone_isAStateError(stage: Stage) -> None:
-    from usher import _ffi
+    from usher._c import ffi
 
     loader(stage)
     playback = play(stage)
     for number in (0, 1, 2**64 - 1):
         with pytest.raises(usher.StateError):
-            _ffi.lib.usher_playback_cancel_load(playback._handle, number)
+            ffi.lib.usher_playback_cancel_load(playback._handle, number)
 
 
 def test_cancelInC_ofAnotherPlaybacksRequest_isAStateError(stage: Stage) -> None:
-    from usher import _ffi
+    from usher._c import ffi
 
     ready(stage)
     loader(stage)
@@ -201,7 +201,7 @@ def test_cancelInC_ofAnotherPlaybacksRequest_isAStateError(stage: Stage) -> None
         stranger = play(stage, player=other)
         stage.headend.wait_held()
         with pytest.raises(usher.StateError):
-            _ffi.lib.usher_playback_cancel_load(stranger._handle, load._number)
+            ffi.lib.usher_playback_cancel_load(stranger._handle, load._number)
         stage.headend.release()
         assert load.result(10)
 

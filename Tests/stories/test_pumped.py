@@ -14,7 +14,7 @@ import pytest
 
 import usher
 from stage import CHALLENGE, Stage, StageFactory
-from usher import _abi, _registry
+from usher._c import abi, registry
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -77,11 +77,11 @@ def destroys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
 
     def destroy(number: int | None) -> None:
         counted[number or 0] += 1
-        _registry.drop(number)
+        registry.drop(number)
 
-    function = _abi.DestroyFn(destroy)
+    function = abi.DestroyFn(destroy)
     KEPT.append(function)
-    monkeypatch.setattr(_registry, "destroy", function)
+    monkeypatch.setattr(registry, "destroy", function)
     yield counted
     assert set(counted.values()) <= {1}, f"destroy ran more than once: {counted}"
 
@@ -169,7 +169,7 @@ def test_loop_ofOneThread_playsRenewsAndClosesAllInsidePump(stage_factory: Stage
     delegate.close()
     context.close()
     assert witness.elsewhere() == []
-    assert _registry.count() == 2, "those of the stage: its log and its observer"
+    assert registry.count() == 2, "those of the stage: its log and its observer"
 
 
 def test_pumpFd_isReadableJustWhileCallbacksAreDue(pumped: Stage) -> None:
@@ -255,7 +255,7 @@ def test_pump_neverCalled_sessionLivesAndFreeRunsWhatIsDue(
     assert told == ["SESSION_STARTED"] + ["KEPT_ALIVE"] * 5 + ["SESSION_ENDED", "PLAYBACK_CLOSED"]
     assert witness.threads() == {freeing}
     assert witness.dropped
-    assert _registry.count() == 0, "every destroy has run when free returns"
+    assert registry.count() == 0, "every destroy has run when free returns"
 
 
 def test_blockingCalls_ofAThreadThatNeverPumped_needNoPump(pumped: Stage) -> None:
@@ -441,8 +441,8 @@ def test_context_closedInsideACallback_endsAndDestroysOnce(
         playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE, callback=ends("license"))
     deadline = time.monotonic() + 20
     others = 2  # the stage's own two
-    while not done.is_set() or _registry.count() > others:
-        assert time.monotonic() < deadline, f"{_registry.count()} not destroyed; {headend.journal.dump()}"
+    while not done.is_set() or registry.count() > others:
+        assert time.monotonic() < deadline, f"{registry.count()} not destroyed; {headend.journal.dump()}"
         if callbacks == "pumped" and not context.closed:
             context.pump()
         threading.Event().wait(0.002)
@@ -471,7 +471,7 @@ def test_context_freedInsideAPump_isDoneWhenThatPumpReturns(pumped: Stage, destr
         context.pump()
     assert told == ["SESSION_STARTED", "close returned", "SESSION_ENDED", "PLAYBACK_CLOSED"]
     assert threads == {threading.get_ident()}
-    assert _registry.count() == 0
+    assert registry.count() == 0
     assert pumped.routes() == ["setup", "teardown"]
 
 

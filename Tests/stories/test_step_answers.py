@@ -13,7 +13,7 @@ import pytest
 
 import usher
 from stage import CHALLENGE, HEADER, KEY, KID, Stage, StageFactory
-from usher import _ffi
+from usher._c import ffi
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -440,7 +440,7 @@ def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> No
     futures = [headers.ask(headers.play()), body.ask(second)]
     stage.settle()
     with pytest.raises(usher.InvalidCompletionError):
-        lib.usher_complete_hook(headers.calls[0]._completion, _ffi.c_bytes(b"X: y"), 4)
+        lib.usher_complete_hook(headers.calls[0]._completion, ffi.c_bytes(b"X: y"), 4)
     with pytest.raises(usher.InvalidCompletionError):
         lib.usher_complete_headers(body.calls[0]._completion, b"X: y")
     with pytest.raises(usher.InvalidCompletionError):

@@ -13,7 +13,7 @@ import pytest
 
 import usher
 from stage import Stage
-from usher import _ffi
+from usher._c import ffi
 
 TOKEN = "token.of.a.stream"
 
@@ -172,7 +172,7 @@ def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> Non
 def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
     """If tokens are removed when no longer required, memory usage does not increase (multi-instance page)."""
     delegate = make()
-    library = ctypes.CDLL(_ffi.find_library())  # functions of its own: not traced, and so fast enough
+    library = ctypes.CDLL(ffi.find_library())  # functions of its own: not traced, and so fast enough
     add, remove = library.usher_delegate_set_stream_token, library.usher_delegate_remove_stream_token
     add.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p
     remove.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import peer
 
 import usher
-from usher import _ffi
+from usher._c import ffi
 
 options = peer.read()
 calls = options.rounds * 1000
@@ -40,7 +40,7 @@ with usher.Context(clock="manual", callbacks="pumped") as context:
     context.pump()
     found = {
         "nothing": per_call(lambda: None),
-        "version": per_call(_ffi.lib.usher_version),
+        "version": per_call(ffi.lib.usher_version),
         "state": per_call(lambda: playbacks[0].session_state),
     }
     context.add_observer(on_event)

@@ -1,4 +1,4 @@
-"""The Python bindings' declarations, usher/_abi.py, and their constants, usher/_enums.py."""
+"""The Python bindings' declarations, usher/_c/abi.py, and their constants, usher/_c/enums.py."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def tuple_of(parts: list[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-# ---- _abi.py ---------------------------------------------------------------------------------------------------------
+# ---- abi.py ----------------------------------------------------------------------------------------------------------
 
 
 def handle(name: str) -> str:
@@ -162,7 +162,7 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
     return [(not name.isupper(), int(part) if part.isdigit() else -1, part) for part in parts]
 
 
-# ---- _enums.py -------------------------------------------------------------------------------------------------------
+# ---- enums.py --------------------------------------------------------------------------------------------------------
 
 ENUMS_HEAD = f'''\
 {FIRST_LINE}

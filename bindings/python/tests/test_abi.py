@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from usher import _abi, _enums
+from usher._c import abi, enums
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -22,31 +22,31 @@ pytestmark = [
 ]
 
 ENUMS: dict[str, type[Enum]] = {
-    "USHER_E_": _enums.Status,
-    "USHER_ORIGIN_": _enums.Origin,
-    "USHER_OPERATION_": _enums.Operation,
-    "USHER_EVENT_": _enums.EventType,
-    "USHER_SESSION_": _enums.SessionState,
-    "USHER_CLOSE_": _enums.CloseMode,
-    "USHER_CLOCK_": _enums.Clock,
-    "USHER_CALLBACKS_": _enums.Callbacks,
-    "USHER_LOG_": _enums.LogLevel,
-    "USHER_LICENSE_": _enums.LicenseType,
-    "USHER_RENEW_": _enums.RenewType,
-    "USHER_APPEND_": _enums.AppendVersion,
-    "USHER_HEARTBEAT_MISSING_": _enums.HeartbeatMissing,
-    "USHER_HEARTBEAT_START_": _enums.HeartbeatStart,
-    "USHER_KEEP_ALIVE_": _enums.KeepAlive,
-    "USHER_RESETUP_": _enums.Resetup,
-    "USHER_WIRE_": _enums.WireFormat,
-    "USHER_SUSPEND_": _enums.Suspend,
-    "USHER_HOOK_": _enums.Hook,
-    "USHER_ROUTE_": _enums.Route,
-    "USHER_CONTENT_ID_": _enums.ContentIDRule,
-    "USHER_FPS_REQUEST_": _enums.FPSRequest,
-    "USHER_URLENCODE_": _enums.URLEncode,
-    "USHER_FPS_RESPONSE_": _enums.FPSResponse,
-    "USHER_KEY_SYSTEM_": _enums.KeySystem,
+    "USHER_E_": enums.Status,
+    "USHER_ORIGIN_": enums.Origin,
+    "USHER_OPERATION_": enums.Operation,
+    "USHER_EVENT_": enums.EventType,
+    "USHER_SESSION_": enums.SessionState,
+    "USHER_CLOSE_": enums.CloseMode,
+    "USHER_CLOCK_": enums.Clock,
+    "USHER_CALLBACKS_": enums.Callbacks,
+    "USHER_LOG_": enums.LogLevel,
+    "USHER_LICENSE_": enums.LicenseType,
+    "USHER_RENEW_": enums.RenewType,
+    "USHER_APPEND_": enums.AppendVersion,
+    "USHER_HEARTBEAT_MISSING_": enums.HeartbeatMissing,
+    "USHER_HEARTBEAT_START_": enums.HeartbeatStart,
+    "USHER_KEEP_ALIVE_": enums.KeepAlive,
+    "USHER_RESETUP_": enums.Resetup,
+    "USHER_WIRE_": enums.WireFormat,
+    "USHER_SUSPEND_": enums.Suspend,
+    "USHER_HOOK_": enums.Hook,
+    "USHER_ROUTE_": enums.Route,
+    "USHER_CONTENT_ID_": enums.ContentIDRule,
+    "USHER_FPS_REQUEST_": enums.FPSRequest,
+    "USHER_URLENCODE_": enums.URLEncode,
+    "USHER_FPS_RESPONSE_": enums.FPSResponse,
+    "USHER_KEY_SYSTEM_": enums.KeySystem,
 }
 
 SCALARS = {
@@ -63,12 +63,12 @@ SCALARS = {
     "uint8_t": ctypes.c_uint8,
     "void *": ctypes.c_void_p,
     "const usher_api *": ctypes.c_void_p,
-    "usher_context *": _abi.ContextHandle,
-    "usher_delegate *": _abi.DelegateHandle,
-    "usher_player *": _abi.PlayerHandle,
-    "usher_playback *": _abi.PlaybackHandle,
-    "usher_response *": _abi.ResponseHandle,
-    "usher_loader *": _abi.LoaderHandle,
+    "usher_context *": abi.ContextHandle,
+    "usher_delegate *": abi.DelegateHandle,
+    "usher_player *": abi.PlayerHandle,
+    "usher_playback *": abi.PlaybackHandle,
+    "usher_response *": abi.ResponseHandle,
+    "usher_loader *": abi.LoaderHandle,
 }
 
 
@@ -144,13 +144,13 @@ def ctype(text: str) -> Any:
     """The ctypes type for a C type."""
     if text in SCALARS:
         return SCALARS[text]
-    if text in _abi.CALLBACKS:
-        return _abi.CALLBACKS[text]
+    if text in abi.CALLBACKS:
+        return abi.CALLBACKS[text]
     bare = text.removeprefix("const ").strip()
     assert bare.endswith("*"), f"no ctypes type for {text!r}"
     inner = bare[:-1].strip()
-    if inner in _abi.STRUCTURES:
-        return ctypes.POINTER(_abi.STRUCTURES[inner])
+    if inner in abi.STRUCTURES:
+        return ctypes.POINTER(abi.STRUCTURES[inner])
     return ctypes.POINTER(ctype(inner))
 
 
@@ -169,8 +169,8 @@ def compile_and_run(tmp_path: Path, lines: list[str]) -> dict[str, str]:
 
 
 def test_structures_ofTheHeader_areAllBound() -> None:
-    assert set(structures()) == set(_abi.STRUCTURES)
-    assert {name: [field[0] for field in s._fields_] for name, s in _abi.STRUCTURES.items()} == structures()
+    assert set(structures()) == set(abi.STRUCTURES)
+    assert {name: [field[0] for field in s._fields_] for name, s in abi.STRUCTURES.items()} == structures()
 
 
 def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
             )
     wanted = compile_and_run(tmp_path, lines)
     ours = {}
-    for name, structure in _abi.STRUCTURES.items():
+    for name, structure in abi.STRUCTURES.items():
         ours[name] = str(ctypes.sizeof(structure))
         for field in structures()[name]:
             descriptor = getattr(structure, field)
@@ -197,8 +197,8 @@ def test_fieldTypes_ofEveryStructure_areTheHeaders() -> None:
             if not declaration.strip():
                 continue
             kind, field = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", declaration, flags=re.S).groups()  # type: ignore[union-attr]
-            wanted = _abi.STRUCTURES.get(kind.strip()) or _abi.CALLBACKS.get(kind.strip()) or ctype(kind.strip())
-            assert dict(f[:2] for f in _abi.STRUCTURES[name]._fields_)[field] is wanted, f"{name}.{field} is {kind}"
+            wanted = abi.STRUCTURES.get(kind.strip()) or abi.CALLBACKS.get(kind.strip()) or ctype(kind.strip())
+            assert dict(f[:2] for f in abi.STRUCTURES[name]._fields_)[field] is wanted, f"{name}.{field} is {kind}"
 
 
 def test_numbers_ofTheHeader_areAllBound(tmp_path: Path) -> None:
@@ -213,26 +213,26 @@ def test_numbers_ofTheHeader_areAllBound(tmp_path: Path) -> None:
         for member in enum
         if prefix + member.name != "USHER_E_OK"
     }
-    ours["USHER_OK"] = str(_enums.Status.OK.value)
-    ours["USHER_OFF"] = str(_abi.OFF)
+    ours["USHER_OK"] = str(enums.Status.OK.value)
+    ours["USHER_OFF"] = str(abi.OFF)
     ours |= dict(
-        zip(("USHER_VERSION_MAJOR", "USHER_VERSION_MINOR", "USHER_VERSION_PATCH"), map(str, _abi.VERSION), strict=True)
+        zip(("USHER_VERSION_MAJOR", "USHER_VERSION_MINOR", "USHER_VERSION_PATCH"), map(str, abi.VERSION), strict=True)
     )
     assert ours == c
 
 
 def test_prototypes_ofTheHeader_areAllBound() -> None:
-    assert set(prototypes()) == set(_abi.PROTOTYPES)
+    assert set(prototypes()) == set(abi.PROTOTYPES)
 
 
-@pytest.mark.parametrize("name", sorted(_abi.PROTOTYPES))
+@pytest.mark.parametrize("name", sorted(abi.PROTOTYPES))
 def test_prototype_inCtypes_isTheHeaders(name: str) -> None:
     result, arguments = prototypes()[name]
-    assert _abi.PROTOTYPES[name] == (ctype(result), tuple(ctype(argument) for argument in arguments))
+    assert abi.PROTOTYPES[name] == (ctype(result), tuple(ctype(argument) for argument in arguments))
 
 
 def test_prototypeComments_areTheHeadersLines() -> None:
-    source = Path(_abi.__file__).read_text()
+    source = Path(abi.__file__).read_text()
     for line in re.findall(r"^USHER_API (.*;)$", headers(), flags=re.M):
         assert f"# {line}" in source, line
 
@@ -242,30 +242,30 @@ def test_table_ofTheHeader_hasEveryFunctionAsItIsDeclared() -> None:
 
 
 def test_getApi_ofThisMajor_isTheTableOfTheExportedFunctions(tmp_path: Path) -> None:
-    from usher._ffi import lib
+    from usher._c.ffi import lib
 
     names = list(table())
     lines = ['printf("size %zu\\n", sizeof(usher_api));']
     lines += [f'printf("{name} %zu\\n", offsetof(usher_api, {name.removeprefix("usher_")}));' for name in names]
     c = {name: int(value) for name, value in compile_and_run(tmp_path, lines).items()}
-    address = lib.usher_get_api(_abi.VERSION[0])
+    address = lib.usher_get_api(abi.VERSION[0])
     assert ctypes.c_size_t.from_address(address).value == c["size"]
     found = {name: ctypes.c_void_p.from_address(address + c[name]).value for name in names}
     assert found == {name: ctypes.cast(getattr(lib, name), ctypes.c_void_p).value for name in names}
-    assert lib.usher_get_api(_abi.VERSION[0]) == address, "static storage"
+    assert lib.usher_get_api(abi.VERSION[0]) == address, "static storage"
 
 
 @pytest.mark.parametrize("major", [99, 1, 2**32 - 1])
 def test_getApi_ofAnotherMajor_isNull(major: int) -> None:
-    from usher._ffi import lib
+    from usher._c.ffi import lib
 
     assert lib.usher_get_api(major) is None
 
 
 def test_callbackTypes_ofTheHeader_areAllBound() -> None:
-    assert set(callbacks()) == set(_abi.CALLBACKS)
+    assert set(callbacks()) == set(abi.CALLBACKS)
     for name, arguments in callbacks().items():
-        function = _abi.CALLBACKS[name]
+        function = abi.CALLBACKS[name]
         assert function._restype_ is None
         assert function._argtypes_ == tuple(ctype(argument) for argument in arguments), name
 
@@ -273,7 +273,7 @@ def test_callbackTypes_ofTheHeader_areAllBound() -> None:
 def test_everyStatus_hasAClass() -> None:
     from usher._errors import BY_STATUS
 
-    assert set(BY_STATUS) == set(_enums.Status) - {_enums.Status.OK}
+    assert set(BY_STATUS) == set(enums.Status) - {enums.Status.OK}
     assert len(set(BY_STATUS.values())) == len(BY_STATUS)
 
 

@@ -82,7 +82,7 @@ def test_enum_ofANewerLibrary_isTaken() -> None:
 
 def test_usher_imported_doesNotLoadTheLibrary() -> None:
     """usher.testing works where no library is."""
-    code = "import usher, usher.testing.headend, sys; assert 'usher._ffi' not in sys.modules"
+    code = "import usher, usher.testing.headend, sys; assert 'usher._c.ffi' not in sys.modules"
     subprocess.run(
         [sys.executable, "-c", code],
         check=True,

@@ -22,32 +22,33 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import aio as aio
-    from ._abi import OFF as OFF
-    from ._enums import AppendVersion as AppendVersion
-    from ._enums import Callbacks as Callbacks
-    from ._enums import Clock as Clock
-    from ._enums import CloseMode as CloseMode
-    from ._enums import ContentIDRule as ContentIDRule
-    from ._enums import EventType as EventType
-    from ._enums import FPSRequest as FPSRequest
-    from ._enums import FPSResponse as FPSResponse
-    from ._enums import HeartbeatMissing as HeartbeatMissing
-    from ._enums import HeartbeatStart as HeartbeatStart
-    from ._enums import Hook as Hook
-    from ._enums import KeepAlive as KeepAlive
-    from ._enums import KeySystem as KeySystem
-    from ._enums import LicenseType as LicenseType
-    from ._enums import LogLevel as LogLevel
-    from ._enums import Operation as Operation
-    from ._enums import Origin as Origin
-    from ._enums import RenewType as RenewType
-    from ._enums import Resetup as Resetup
-    from ._enums import Route as Route
-    from ._enums import SessionState as SessionState
-    from ._enums import Status as Status
-    from ._enums import Suspend as Suspend
-    from ._enums import URLEncode as URLEncode
-    from ._enums import WireFormat as WireFormat
+    from ._c.abi import OFF as OFF
+    from ._c.enums import AppendVersion as AppendVersion
+    from ._c.enums import Callbacks as Callbacks
+    from ._c.enums import Clock as Clock
+    from ._c.enums import CloseMode as CloseMode
+    from ._c.enums import ContentIDRule as ContentIDRule
+    from ._c.enums import EventType as EventType
+    from ._c.enums import FPSRequest as FPSRequest
+    from ._c.enums import FPSResponse as FPSResponse
+    from ._c.enums import HeartbeatMissing as HeartbeatMissing
+    from ._c.enums import HeartbeatStart as HeartbeatStart
+    from ._c.enums import Hook as Hook
+    from ._c.enums import KeepAlive as KeepAlive
+    from ._c.enums import KeySystem as KeySystem
+    from ._c.enums import LicenseType as LicenseType
+    from ._c.enums import LogLevel as LogLevel
+    from ._c.enums import Operation as Operation
+    from ._c.enums import Origin as Origin
+    from ._c.enums import RenewType as RenewType
+    from ._c.enums import Resetup as Resetup
+    from ._c.enums import Route as Route
+    from ._c.enums import SessionState as SessionState
+    from ._c.enums import Status as Status
+    from ._c.enums import Suspend as Suspend
+    from ._c.enums import URLEncode as URLEncode
+    from ._c.enums import WireFormat as WireFormat
+    from ._c.ffi import explain as explain
     from ._errors import CallbackError as CallbackError
     from ._errors import ClosedError as ClosedError
     from ._errors import DeclinedError as DeclinedError
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from ._errors import UsherError as UsherError
     from ._errors import UsherTimeoutError as UsherTimeoutError
     from ._errors import WouldDeadlockError as WouldDeadlockError
-    from ._ffi import explain as explain
     from ._loads import LoadingRequest as LoadingRequest
     from ._question import LATER as LATER
     from .content import Protection as Protection
@@ -122,14 +122,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "_abi": "OFF",
-    "_enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse HeartbeatMissing HeartbeatStart Hook "
+    "_c.abi": "OFF",
+    "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse HeartbeatMissing HeartbeatStart Hook "
     "KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup Route SessionState Status Suspend URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError InvalidArgumentError "
     "InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError NoTokenError NotAllowedError ProtocolError RedirectError "
     "RefusedError RenewalMissedError ReplacedError ResourceError SessionError StateError TLSError TooLargeError TransportError "
     "UsherError UsherTimeoutError WouldDeadlockError",
-    "_ffi": "explain",
+    "_c.ffi": "explain",
     "_loads": "LoadingRequest",
     "_question": "LATER",
     "content": "Protection content_id read_dash_protection read_hls_keys read_pssh read_tenc rewrite_hls_keys",
@@ -153,9 +153,9 @@ __all__ = sorted([*_MODULE_OF, "aio", "library_version"])
 
 def library_version() -> str:
     """The version of the library in use, "MAJOR.MINOR.PATCH"."""
-    from . import _ffi
+    from ._c import ffi
 
-    return _ffi.text(_ffi.lib.usher_version())
+    return ffi.text(ffi.lib.usher_version())
 
 
 def __getattr__(name: str) -> object:

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from . import _abi, _ffi, _registry
-from ._enums import LicenseType, RenewType, Status
+from ._c import abi, ffi, registry
+from ._c.enums import LicenseType, RenewType, Status
 from ._errors import UsherError
 from ._question import Causes
 from .context import Context, report_to
@@ -74,7 +74,7 @@ class Response:
 
 def read(info: Any) -> Response:
     """Copies a usher_response_info; raises its error."""
-    error = _ffi.from_detail(info.error)
+    error = ffi.from_detail(info.error)
     if error is not None:
         raise error
     data = ctypes.string_at(info.data, info.data_size) if info.data_size else b""
@@ -89,25 +89,25 @@ def as_data(response: Response) -> bytes:
     return response.data
 
 
-def take(handle: _abi.ResponseHandle, status: int, what: str) -> Response:
+def take(handle: abi.ResponseHandle, status: int, what: str) -> Response:
     """Reads and frees a response handle; raises where there is none, or where it is an error."""
     if not handle.value:
-        raise _ffi.from_status(status, what)
+        raise ffi.from_status(status, what)
     try:
-        info = _abi.ResponseInfo(struct_size=ctypes.sizeof(_abi.ResponseInfo))
-        _ffi.lib.usher_response_get(handle, ctypes.byref(info))
+        info = abi.ResponseInfo(struct_size=ctypes.sizeof(abi.ResponseInfo))
+        ffi.lib.usher_response_get(handle, ctypes.byref(info))
         response = read(info)
     finally:
-        _ffi.lib.usher_response_free(handle)
+        ffi.lib.usher_response_free(handle)
     if status != Status.OK:
-        raise _ffi.from_status(status, what)
+        raise ffi.from_status(status, what)
     return response
 
 
-def _told_response(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
-    inquiry = _registry.get(number)
+def _told_response(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+    inquiry = registry.get(number)
     if inquiry is not None:
         inquiry.answered(pointer.contents)
 
 
-on_response = _abi.LicenseFn(_told_response)
+on_response = abi.LicenseFn(_told_response)

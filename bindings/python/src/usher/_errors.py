@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._enums import Operation, Origin, Status
+from ._c.enums import Operation, Origin, Status
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class UsherError(Exception):
 
     def explain(self) -> Explanation:
         """Explains it in words, by the origin's own code table where it has one. Threads: any."""
-        from ._ffi import explain
+        from ._c.ffi import explain
 
         return explain(self.origin, self.status, self.service_code)
 
     @property
     def legacy_codes(self) -> LegacyCodes:
         """It in the numbers of other players. Threads: any."""
-        from ._ffi import legacy_codes
+        from ._c.ffi import legacy_codes
 
         return legacy_codes(self)
 

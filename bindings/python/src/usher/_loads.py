@@ -9,9 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from . import _abi, _ffi, _registry
 from ._answers import Inquiry, as_data, on_response, take
-from ._enums import Status
+from ._c import abi, ffi, registry
+from ._c.enums import Status
 from ._errors import UsherError
 from ._question import Causes
 
@@ -26,7 +26,7 @@ class LoadingRequest(Future[bytes]):
         url: what is loaded.
     """
 
-    def __init__(self, url: bytes, playback: _abi.PlaybackHandle) -> None:
+    def __init__(self, url: bytes, playback: abi.PlaybackHandle) -> None:
         """For Playback.load_resource() only."""
         super().__init__()
         self.url = url
@@ -38,7 +38,7 @@ class LoadingRequest(Future[bytes]):
         if not super().cancel():
             return False
         with contextlib.suppress(UsherError):  # finished just now, or freed with its playback
-            _ffi.lib.usher_playback_cancel_load(self._playback, self._number)
+            ffi.lib.usher_playback_cancel_load(self._playback, self._number)
         return True
 
 
@@ -59,7 +59,7 @@ class Loads:
     """What a playback has to do with resource loaders."""
 
     context: Context
-    _handle: _abi.PlaybackHandle
+    _handle: abi.PlaybackHandle
     _causes: Causes
 
     def __init__(self) -> None:
@@ -79,13 +79,13 @@ class Loads:
             WouldDeadlockError, ClosedError.
         """
         text, timeout, out = (
-            _ffi.as_bytes(url) or b"",
-            _ffi.integer(timeout_ms, 32, "timeout_ms"),
-            _abi.ResponseHandle(),
+            ffi.as_bytes(url) or b"",
+            ffi.integer(timeout_ms, 32, "timeout_ms"),
+            abi.ResponseHandle(),
         )
         causes = self._causes_of(text)
-        status = _ffi.lib.usher_playback_get_resource(
-            self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
+        status = ffi.lib.usher_playback_get_resource(
+            self._handle, ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
         )
         try:
             return take(out, status, "usher_playback_get_resource").data
@@ -107,17 +107,17 @@ class Loads:
         Raises:
             DeclinedError, InvalidArgumentError, InvalidHandleError, ClosedError: nothing was asked.
         """
-        text, timeout = _ffi.as_bytes(url) or b"", _ffi.integer(timeout_ms, 32, "timeout_ms")
+        text, timeout = ffi.as_bytes(url) or b"", ffi.integer(timeout_ms, 32, "timeout_ms")
         future = LoadingRequest(text, self._handle)
         inquiry = Inquiry(weakref.ref(self.context), self._causes_of(text), as_data, callback, future, "resource")
-        _ffi.lib.usher_playback_load_resource(
+        ffi.lib.usher_playback_load_resource(
             self._handle,
-            _ffi.c_bytes(text),
+            ffi.c_bytes(text),
             len(text),
             timeout,
             on_response,
-            _registry.add(inquiry),
-            _registry.destroy,
+            registry.add(inquiry),
+            registry.destroy,
             ctypes.byref(future._number),
         )
         return future

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from . import _ffi
+from ._c import ffi
 from .context import Context, end
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Part(_ffi.Owner):
+class Part(ffi.Owner):
     """Freed once: by close(), at the end of a ``with`` block, or when nobody keeps it."""
 
     _free: ClassVar[Any]
@@ -45,4 +45,4 @@ class Part(_ffi.Owner):
     def __del__(self) -> None:
         if not getattr(self, "_freed", True) and self._handle.value and not self.context.closed:
             self._freed = True
-            _ffi.free_quietly(self._free, self._handle)
+            ffi.free_quietly(self._free, self._handle)

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
-from ._enums import Origin, Status
+from ._c.enums import Origin, Status
 from ._errors import InvalidCompletionError, UsherError
 
 if TYPE_CHECKING:

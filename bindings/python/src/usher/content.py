@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import _abi, _ffi
-from ._enums import ContentIDRule, KeySystem
+from ._c import abi, ffi
+from ._c.enums import ContentIDRule, KeySystem
 from ._errors import TooLargeError
 
 
@@ -57,12 +57,12 @@ def read_pssh(data: bytes) -> tuple[Protection, ...]:
     Raises:
         InvalidArgumentError.
     """
-    return _read(_ffi.lib.usher_read_pssh, data)
+    return _read(ffi.lib.usher_read_pssh, data)
 
 
 def read_tenc(data: bytes) -> tuple[Protection, ...]:
     """Reads tenc boxes, bare or inside an init segment (moov). Arguments and errors as read_pssh()."""
-    return _read(_ffi.lib.usher_read_tenc, data)
+    return _read(ffi.lib.usher_read_tenc, data)
 
 
 def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
@@ -74,12 +74,12 @@ def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
     Raises:
         InvalidArgumentError.
     """
-    return _read(_ffi.lib.usher_read_hls_keys, playlist)
+    return _read(ffi.lib.usher_read_hls_keys, playlist)
 
 
 def read_dash_protection(manifest: bytes | str) -> tuple[Protection, ...]:
     """Reads the ContentProtection elements of a DASH manifest, or one such element. Arguments and errors as read_hls_keys()."""
-    return _read(_ffi.lib.usher_read_dash_protection, manifest)
+    return _read(ffi.lib.usher_read_dash_protection, manifest)
 
 
 def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECODED_JSON) -> bytes:
@@ -91,8 +91,8 @@ def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECOD
     Raises:
         InvalidArgumentError: it names nothing.
     """
-    text = _ffi.as_bytes(url) or b""
-    return _copied(lambda buffer, size: _ffi.lib.usher_content_id(_ffi.c_bytes(text), len(text), rule, buffer, size))
+    text = ffi.as_bytes(url) or b""
+    return _copied(lambda buffer, size: ffi.lib.usher_content_id(ffi.c_bytes(text), len(text), rule, buffer, size))
 
 
 def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
@@ -108,17 +108,17 @@ def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None 
         InvalidArgumentError.
     """
     text, prefix, name = (
-        _ffi.as_bytes(playlist) or b"",
-        _ffi.c_string(uri_prefix, "uri_prefix"),
-        _ffi.c_string(scheme, "scheme"),
+        ffi.as_bytes(playlist) or b"",
+        ffi.c_string(uri_prefix, "uri_prefix"),
+        ffi.c_string(scheme, "scheme"),
     )
     return _copied(
-        lambda buffer, size: _ffi.lib.usher_rewrite_hls_keys(_ffi.c_bytes(text), len(text), name, prefix, buffer, size)
+        lambda buffer, size: ffi.lib.usher_rewrite_hls_keys(ffi.c_bytes(text), len(text), name, prefix, buffer, size)
     )
 
 
 def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
-    data = _ffi.as_bytes(given) or b""
+    data = ffi.as_bytes(given) or b""
     found: list[Protection] = []
     failures: list[BaseException] = []
 
@@ -129,24 +129,24 @@ def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
             failures.append(error)
 
     # Called on this thread and before the function returns, so it needs no registry.
-    function(_ffi.c_bytes(data), len(data), _abi.ProtectionFn(told), None, None)
+    function(ffi.c_bytes(data), len(data), abi.ProtectionFn(told), None, None)
     if failures:
         raise failures[0]
     return tuple(found)
 
 
 def _protection(raw: Any) -> Protection:
-    uri = _ffi.copied(raw.uri, raw.uri_size)
-    ids = _ffi.copied(raw.key_ids, 16 * raw.key_id_count) or b""
+    uri = ffi.copied(raw.uri, raw.uri_size)
+    ids = ffi.copied(raw.key_ids, 16 * raw.key_id_count) or b""
     return Protection(
-        key_system=_KEY_SYSTEMS.get(_ffi.text(raw.key_system)),
-        system_id=_ffi.copied(raw.system_id, 16),
+        key_system=_KEY_SYSTEMS.get(ffi.text(raw.key_system)),
+        system_id=ffi.copied(raw.system_id, 16),
         key_ids=tuple(ids[at : at + 16] for at in range(0, len(ids), 16)),
-        content_id=_ffi.copied(raw.content_id, raw.content_id_size),
-        init_data=_ffi.copied(raw.init_data, raw.init_data_size),
+        content_id=ffi.copied(raw.content_id, raw.content_id_size),
+        init_data=ffi.copied(raw.init_data, raw.init_data_size),
         uri=None if uri is None else uri.decode("utf-8", "surrogateescape"),
-        iv=_ffi.copied(raw.iv, raw.iv_size),
-        scheme=None if raw.scheme is None else _ffi.text(raw.scheme),
+        iv=ffi.copied(raw.iv, raw.iv_size),
+        scheme=None if raw.scheme is None else ffi.text(raw.scheme),
         crypt_blocks=raw.crypt_blocks,
         skip_blocks=raw.skip_blocks,
         is_session=bool(raw.is_session),

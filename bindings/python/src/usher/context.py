@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _abi, _ffi, _registry
-from ._enums import Callbacks, Clock, EventType, LogLevel, Status
+from ._c import abi, ffi, registry
+from ._c.enums import Callbacks, Clock, EventType, LogLevel, Status
 from ._errors import InvalidHandleError, UsherError, WouldDeadlockError
 from .event import Event
 
@@ -53,7 +53,7 @@ class Pending:
     now_ms: int
 
 
-class Context(_ffi.Owner):
+class Context(ffi.Owner):
     """One independent instance of the library: its I/O thread, connections, timers and observers.
 
     Ended by close() or by leaving a ``with`` block. One that nobody keeps, with nothing left in it, is freed too, with a ResourceWarning.
@@ -116,35 +116,35 @@ class Context(_ffi.Owner):
         self._lock = threading.Lock()
         self._delegate_lock = threading.RLock()
         self._freed = True
-        self._handle = _abi.ContextHandle()
+        self._handle = abi.ContextHandle()
         self._pumped = (
             _CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)
         ) is Callbacks.PUMPED
         self._interrupt: BaseException | None = None
         self._manual = (_CLOCKS[clock] if isinstance(clock, str) else Clock(clock)) is Clock.MANUAL
-        options = _abi.ContextOptions(
-            struct_size=ctypes.sizeof(_abi.ContextOptions),
+        options = abi.ContextOptions(
+            struct_size=ctypes.sizeof(abi.ContextOptions),
             clock=Clock.MANUAL if self._manual else Clock.SYSTEM,
             log_level=log_level,
-            callback_threads_max=_ffi.integer(callback_threads_max, 32, "callback_threads_max"),
-            connect_timeout_ms=_ffi.integer(connect_timeout_ms, 32, "connect_timeout_ms"),
-            http_timeout_ms=_ffi.integer(http_timeout_ms, 32, "http_timeout_ms"),
-            max_response_bytes=_ffi.integer(max_response_bytes, 32, "max_response_bytes"),
-            requests_per_origin_max=_ffi.integer(requests_per_origin_max, 32, "requests_per_origin_max"),
+            callback_threads_max=ffi.integer(callback_threads_max, 32, "callback_threads_max"),
+            connect_timeout_ms=ffi.integer(connect_timeout_ms, 32, "connect_timeout_ms"),
+            http_timeout_ms=ffi.integer(http_timeout_ms, 32, "http_timeout_ms"),
+            max_response_bytes=ffi.integer(max_response_bytes, 32, "max_response_bytes"),
+            requests_per_origin_max=ffi.integer(requests_per_origin_max, 32, "requests_per_origin_max"),
             allow_insecure_http=int(allow_insecure_http),
-            ca_file=_ffi.c_string(ca_file, "ca_file"),
-            pinned_public_key=_ffi.c_string(pinned_public_key, "pinned_public_key"),
-            client_certificate_file=_ffi.c_string(client_certificate_file, "client_certificate_file"),
-            client_key_file=_ffi.c_string(client_key_file, "client_key_file"),
-            proxy=_ffi.c_string(proxy, "proxy"),
-            user_agent=_ffi.c_string(user_agent, "user_agent"),
+            ca_file=ffi.c_string(ca_file, "ca_file"),
+            pinned_public_key=ffi.c_string(pinned_public_key, "pinned_public_key"),
+            client_certificate_file=ffi.c_string(client_certificate_file, "client_certificate_file"),
+            client_key_file=ffi.c_string(client_key_file, "client_key_file"),
+            proxy=ffi.c_string(proxy, "proxy"),
+            user_agent=ffi.c_string(user_agent, "user_agent"),
             callbacks=Callbacks.PUMPED if self._pumped else Callbacks.THREADED,
         )
         if log is not None:
             options.log = _on_log
-            options.log_user_data = _registry.add(_Listener(weakref.ref(self), log))
-            options.log_destroy = _registry.destroy
-        _ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
+            options.log_user_data = registry.add(_Listener(weakref.ref(self), log))
+            options.log_destroy = registry.destroy
+        ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
         self._freed = False
         _live.add(self)
 
@@ -157,8 +157,8 @@ class Context(_ffi.Owner):
             InvalidHandleError, ClosedError.
         """
         number = ctypes.c_uint64()
-        entry = _registry.add(_Listener(weakref.ref(self), observer))
-        _ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, _registry.destroy, ctypes.byref(number))
+        entry = registry.add(_Listener(weakref.ref(self), observer))
+        ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, registry.destroy, ctypes.byref(number))
         return Observer(self, number.value)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
@@ -170,7 +170,7 @@ class Context(_ffi.Owner):
         with (
             self._delegate_lock
         ):  # what the library has and what is kept alive here are the same, whoever else sets one
-            _ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
+            ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
             before, self._delegate = self._delegate, delegate
         del before  # whatever dies with it may call back into this
 
@@ -178,17 +178,17 @@ class Context(_ffi.Owner):
 
     def suspend(self) -> None:
         """Playback.suspend() for all its playbacks. Raises InvalidHandleError."""
-        _ffi.lib.usher_context_suspend(self._handle)
+        ffi.lib.usher_context_suspend(self._handle)
 
     def resume(self) -> None:
         """Playback.resume() for all its playbacks. Raises InvalidHandleError."""
-        _ffi.lib.usher_context_resume(self._handle)
+        ffi.lib.usher_context_resume(self._handle)
 
     def network_changed(self) -> None:
         """Says that the network is back, or another one: connections made before are not used again, and keep-alives that failed are tried at once.
         Without it they are tried at their next time. Raises InvalidHandleError.
         """
-        _ffi.lib.usher_context_network_changed(self._handle)
+        ffi.lib.usher_context_network_changed(self._handle)
 
     # ---- pumped mode -------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Context(_ffi.Owner):
             KeyboardInterrupt or SystemExit where a callback raised it.
         """
         ran = ctypes.c_uint32()
-        _ffi.lib.usher_context_pump(self._handle, ctypes.byref(ran))
+        ffi.lib.usher_context_pump(self._handle, ctypes.byref(ran))
         self._raise_interrupt()
         return ran.value
 
@@ -218,7 +218,7 @@ class Context(_ffi.Owner):
             StateError in threaded mode; InvalidHandleError after close().
         """
         out = ctypes.c_int()
-        _ffi.lib.usher_context_pump_fd(self._handle, ctypes.byref(out))
+        ffi.lib.usher_context_pump_fd(self._handle, ctypes.byref(out))
         return out.value
 
     # ---- the end -----------------------------------------------------------------------------------------------------
@@ -236,10 +236,10 @@ class Context(_ffi.Owner):
             InvalidHandleError; WouldDeadlockError inside a callback or on the thread that pumped last (closing begins all the same).
         """
         still_open = ctypes.c_uint32()
-        timeout = _ffi.integer(timeout_ms, 32, "timeout_ms")
-        status = _ffi.lib.usher_context_close(self._handle, timeout, ctypes.byref(still_open))
+        timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
+        status = ffi.lib.usher_context_close(self._handle, timeout, ctypes.byref(still_open))
         if status not in (Status.OK, Status.TIMEOUT):
-            raise _ffi.from_status(status, "usher_context_close")
+            raise ffi.from_status(status, "usher_context_close")
         return still_open.value
 
     def close(self, timeout_ms: int = 0) -> int:
@@ -262,7 +262,7 @@ class Context(_ffi.Owner):
             with contextlib.suppress(WouldDeadlockError):
                 still_open = self.shutdown(timeout_ms)
         finally:
-            _ffi.lib.usher_context_free(self._handle)
+            ffi.lib.usher_context_free(self._handle)
         self._raise_interrupt()
         return still_open
 
@@ -281,7 +281,7 @@ class Context(_ffi.Owner):
         if not getattr(self, "_freed", True):
             self._freed = True
             warnings.warn(f"a context was not closed: {self!r}", ResourceWarning, stacklevel=2, source=self)
-            _ffi.free_quietly(_ffi.lib.usher_context_free, self._handle)
+            ffi.free_quietly(ffi.lib.usher_context_free, self._handle)
 
     # ---- virtual time, for tests -------------------------------------------------------------------------------------
 
@@ -295,13 +295,11 @@ class Context(_ffi.Owner):
         Raises:
             UsherTimeoutError: at some stop something was still under way (time was moved all the same); StateError on the system clock.
         """
-        _ffi.lib.usher_context_advance(
-            self._handle, _ffi.integer(ms, 64, "ms"), _ffi.integer(settle_ms, 32, "settle_ms")
-        )
+        ffi.lib.usher_context_advance(self._handle, ffi.integer(ms, 64, "ms"), ffi.integer(settle_ms, 32, "settle_ms"))
 
     def jump(self, ms: int) -> None:
         """Moves a manual clock on by `ms` milliseconds at one blow, as when the machine slept. Not in callbacks. Raises StateError."""
-        _ffi.lib.usher_context_jump(self._handle, _ffi.integer(ms, 64, "ms"))
+        ffi.lib.usher_context_jump(self._handle, ffi.integer(ms, 64, "ms"))
 
     def settle(self, transfers: int = 0, callbacks: int = 0, timeout_ms: int = 5000) -> None:
         """Waits until no more than so many requests and callbacks are under way. Not in callbacks.
@@ -312,17 +310,17 @@ class Context(_ffi.Owner):
         Raises:
             UsherTimeoutError.
         """
-        _ffi.lib.usher_context_settle(
+        ffi.lib.usher_context_settle(
             self._handle,
-            _ffi.integer(transfers, 32, "transfers"),
-            _ffi.integer(callbacks, 32, "callbacks"),
-            _ffi.integer(timeout_ms, 32, "timeout_ms"),
+            ffi.integer(transfers, 32, "transfers"),
+            ffi.integer(callbacks, 32, "callbacks"),
+            ffi.integer(timeout_ms, 32, "timeout_ms"),
         )
 
     def pending(self) -> Pending:
         """Says what is under way. Not in callbacks."""
-        out = _abi.Pending(struct_size=ctypes.sizeof(_abi.Pending))
-        _ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
+        out = abi.Pending(struct_size=ctypes.sizeof(abi.Pending))
+        ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
         timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms
         return Pending(out.transfers, out.callbacks, out.queued, timer, out.now_ms)
 
@@ -356,7 +354,7 @@ class Context(_ffi.Owner):
             self.close()
 
 
-class Observer(_ffi.Owner):
+class Observer(ffi.Owner):
     """An observer of a context. remove() (or leaving a ``with`` block) ends it; dropping the object does not."""
 
     def __init__(self, context: Context, number: int) -> None:
@@ -368,7 +366,7 @@ class Observer(_ffi.Owner):
         """Removes it. Events already on their way may still reach it. Again, or after the context was closed: does nothing."""
         if not self._removed and not self.context.closed:
             self._removed = True
-            end(self.context, _ffi.lib.usher_context_remove_observer, self.context._handle, self._number)
+            end(self.context, ffi.lib.usher_context_remove_observer, self.context._handle, self._number)
 
     close = remove
 
@@ -421,17 +419,17 @@ def report_to(context: Context | None, name: str, error: BaseException) -> None:
 
 
 def _told_line(level: int, line: bytes, number: int | None) -> None:
-    listener = _registry.get(number)
+    listener = registry.get(number)
     if listener is None:
         return
     try:
-        listener.callback(LogLevel(level), _ffi.text(line))
+        listener.callback(LogLevel(level), ffi.text(line))
     except BaseException as error:
         report_to(listener.context(), "log", error)
 
 
 def _told_event(pointer: Any, number: int | None) -> None:
-    listener = _registry.get(number)
+    listener = registry.get(number)
     if listener is None:
         return
     context = listener.context()
@@ -442,9 +440,9 @@ def _told_event(pointer: Any, number: int | None) -> None:
 
 
 def _event(context: Context | None, raw: Any) -> Event:
-    item = _registry.get(raw.tag)
+    item = registry.get(raw.tag)
     playback = None if item is None else item.playback(raw.playback)
-    error = _ffi.from_detail(raw.error)
+    error = ffi.from_detail(raw.error)
     if error is not None and playback is not None:
         playback._causes.chain(error)
     return Event(
@@ -462,8 +460,8 @@ def _event(context: Context | None, raw: Any) -> Event:
     )
 
 
-_on_log = _abi.LogFn(_told_line)
-_on_event = _abi.EventFn(_told_event)
+_on_log = abi.LogFn(_told_line)
+_on_event = abi.EventFn(_told_event)
 
 
 @atexit.register

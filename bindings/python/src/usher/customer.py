@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _abi, _ffi, _registry
-from ._enums import LicenseType, Operation, RenewType, Status, Suspend
+from ._c import abi, ffi, registry
+from ._c.enums import LicenseType, Operation, RenewType, Status, Suspend
 from ._errors import InvalidCompletionError, LimitError, RefusedError, SessionError
 from ._question import Question, Reply, ask
 from .context import Context, report_to
@@ -75,19 +75,19 @@ class CustomerRequest(Question[LicenseResponse]):
 
     def _complete(self, value: LicenseResponse | None) -> None:
         if value is None:
-            self._tell(_ffi.lib.usher_complete_license, None)
+            self._tell(ffi.lib.usher_complete_license, None)
             return
-        license = _abi.CustomerLicense(
-            struct_size=ctypes.sizeof(_abi.CustomerLicense),
-            license=_ffi.c_bytes(value.license),
+        license = abi.CustomerLicense(
+            struct_size=ctypes.sizeof(abi.CustomerLicense),
+            license=ffi.c_bytes(value.license),
             license_size=0 if value.license is None else len(value.license),
             heartbeat_s=value.heartbeat_s,
             renew_type=value.renew_type,
             http_status=value.http_status,
             service_code=value.service_code,
-            message=_ffi.c_string(value.message or None, "message"),
+            message=ffi.c_string(value.message or None, "message"),
         )
-        self._tell(_ffi.lib.usher_complete_license, ctypes.byref(license))
+        self._tell(ffi.lib.usher_complete_license, ctypes.byref(license))
 
 
 class SessionCall(Question[Status]):
@@ -134,7 +134,7 @@ class SessionCall(Question[Status]):
     def _complete(self, value: Status | None) -> None:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise TypeError(f"not a Status: {type(value).__name__}")
-        self._tell(_ffi.lib.usher_complete_call, self._fails_as if value is None else value)
+        self._tell(ffi.lib.usher_complete_call, self._fails_as if value is None else value)
 
 
 _ENDS: dict[type[BaseException], Status] = {
@@ -203,8 +203,8 @@ class CustomerDelegate(Delegate):
 
     def _open(self, context: Context, callbacks: Callbacks, certificate: bytes | None, options: Any) -> None:
         super().__init__(context)
-        given = _ffi.filled(_abi.CustomerOptions, options)
-        given.certificate = _ffi.c_bytes(certificate)
+        given = ffi.filled(abi.CustomerOptions, options)
+        given.certificate = ffi.c_bytes(certificate)
         given.certificate_size = 0 if certificate is None else len(certificate)
         if callbacks.has("license"):
             given.license = _on_license
@@ -212,9 +212,9 @@ class CustomerDelegate(Delegate):
             given.heartbeat = _on_heartbeat
         if callbacks.has("teardown"):
             given.teardown = _on_teardown
-        given.user_data = _registry.add(callbacks)
-        given.destroy = _registry.destroy
-        _ffi.lib.usher_customer_delegate_new(context._handle, ctypes.byref(given), self._result)
+        given.user_data = registry.add(callbacks)
+        given.destroy = registry.destroy
+        ffi.lib.usher_customer_delegate_new(context._handle, ctypes.byref(given), self._result)
         self._freed = False
 
     def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
@@ -265,39 +265,39 @@ class Callbacks:
         return function(question) if self._run is None else self._run(name, question, function)
 
 
-def _subject(handle: _abi.PlaybackHandle, tag: int) -> tuple[Playback | None, object]:
-    item: Item | None = _registry.get(tag)
+def _subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, object]:
+    item: Item | None = registry.get(tag)
     return (None, None) if item is None else (item.playback(handle), item.tag)
 
 
 def _asked_license(pointer: Any, number: int | None) -> None:
-    callbacks = _registry.get(number)
+    callbacks = registry.get(number)
     if callbacks is None:
         return
     raw = pointer.contents
     request = CustomerRequest(
         raw.completion,
         *_subject(raw.playback, raw.tag),
-        key_system=_ffi.text(raw.key_system),
-        payload=_ffi.copied(raw.payload, raw.payload_size) or b"",
+        key_system=ffi.text(raw.key_system),
+        payload=ffi.copied(raw.payload, raw.payload_size) or b"",
         type=LicenseType(raw.type),
-        asset_id=_ffi.copied(raw.asset_id, raw.asset_id_size),
+        asset_id=ffi.copied(raw.asset_id, raw.asset_id_size),
     )
     callbacks.ask("license", request)
 
 
-def _asked_heartbeat(completion: int, handle: _abi.PlaybackHandle, tag: int, number: int | None) -> None:
-    callbacks = _registry.get(number)
+def _asked_heartbeat(completion: int, handle: abi.PlaybackHandle, tag: int, number: int | None) -> None:
+    callbacks = registry.get(number)
     if callbacks is not None:
         callbacks.ask("heartbeat", SessionCall(completion, *_subject(handle, tag), operation=Operation.HEARTBEAT))
 
 
-def _asked_teardown(completion: int, handle: _abi.PlaybackHandle, tag: int, number: int | None) -> None:
-    callbacks = _registry.get(number)
+def _asked_teardown(completion: int, handle: abi.PlaybackHandle, tag: int, number: int | None) -> None:
+    callbacks = registry.get(number)
     if callbacks is not None:
         callbacks.ask("teardown", SessionCall(completion, *_subject(handle, tag), operation=Operation.TEARDOWN))
 
 
-_on_license = _abi.CustomerLicenseFn(_asked_license)
-_on_heartbeat = _abi.CustomerCallFn(_asked_heartbeat)
-_on_teardown = _abi.CustomerCallFn(_asked_teardown)
+_on_license = abi.CustomerLicenseFn(_asked_license)
+_on_heartbeat = abi.CustomerCallFn(_asked_heartbeat)
+_on_teardown = abi.CustomerCallFn(_asked_teardown)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _abi, _ffi, _registry
-from ._enums import WireFormat
+from ._c import abi, ffi, registry
+from ._c.enums import WireFormat
 from .context import Context
 from .hooks import Hooked, HTTPDelegate, hooks_of
 
@@ -45,10 +45,10 @@ class CommonDelegate(HTTPDelegate):
 
     def _open(self, context: Context, options: Any, hooks: Hooked) -> None:
         super().__init__(context)
-        given = _ffi.filled(_abi.DefaultOptions, options)
-        entry = _registry.add(hooks)
-        _ffi.lib.usher_common_delegate_new(
-            context._handle, ctypes.byref(given), ctypes.byref(hooks.structure), entry, _registry.destroy, self._result
+        given = ffi.filled(abi.DefaultOptions, options)
+        entry = registry.add(hooks)
+        ffi.lib.usher_common_delegate_new(
+            context._handle, ctypes.byref(given), ctypes.byref(hooks.structure), entry, registry.destroy, self._result
         )
         self._freed = False
 
@@ -65,7 +65,7 @@ class DefaultDelegate(HTTPDelegate):
 
     def _open(self, context: Context, options: Any, hooks: Hooked | None) -> None:
         super().__init__(context)
-        given = _ffi.filled(_abi.DefaultOptions, options)
-        _ffi.lib.usher_default_delegate_new(context._handle, ctypes.byref(given), self._result)
+        given = ffi.filled(abi.DefaultOptions, options)
+        ffi.lib.usher_default_delegate_new(context._handle, ctypes.byref(given), self._result)
         self._freed = False
         self._set_hooks(hooks)

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import _abi, _ffi, _registry
-from ._enums import Status
+from ._c import abi, ffi, registry
+from ._c.enums import Status
 from ._part import Part
 from ._question import Question, Reply, ask
 from .context import Context, report_to
@@ -21,11 +21,11 @@ class Delegate(Part):
     and so does the object where the library may still call its methods.
     """
 
-    _free = _ffi.lib.usher_delegate_free
+    _free = ffi.lib.usher_delegate_free
 
     def __init__(self, context: Context) -> None:
         """For subclasses."""
-        super().__init__(context, _abi.DelegateHandle())
+        super().__init__(context, abi.DelegateHandle())
 
     def close(self) -> None:
         """Frees it; playbacks that use it go on. Again: does nothing."""
@@ -43,7 +43,7 @@ class TokenRequest(Question[str]):
     _fails_as = Status.NO_TOKEN
 
     def _complete(self, value: str | None) -> None:
-        self._tell(_ffi.lib.usher_complete_token, _ffi.c_string(value, "token"))
+        self._tell(ffi.lib.usher_complete_token, ffi.c_string(value, "token"))
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str]]
@@ -61,21 +61,21 @@ class _TokenSource:
 def set_token_callback(delegate: Delegate, callback: TokenCallback | None) -> None:
     """usher_delegate_set_token_callback()."""
     if callback is None:
-        _ffi.lib.usher_delegate_set_token_callback(delegate._handle, _abi.TokenFn(), None, _abi.DestroyFn())
+        ffi.lib.usher_delegate_set_token_callback(delegate._handle, abi.TokenFn(), None, abi.DestroyFn())
         return
-    entry = _registry.add(_TokenSource(weakref.ref(delegate.context), callback))
-    _ffi.lib.usher_delegate_set_token_callback(delegate._handle, _on_token, entry, _registry.destroy)
+    entry = registry.add(_TokenSource(weakref.ref(delegate.context), callback))
+    ffi.lib.usher_delegate_set_token_callback(delegate._handle, _on_token, entry, registry.destroy)
 
 
-def _asked_token(completion: int, handle: _abi.PlaybackHandle, tag: int, number: int | None) -> None:
-    source = _registry.get(number)
+def _asked_token(completion: int, handle: abi.PlaybackHandle, tag: int, number: int | None) -> None:
+    source = registry.get(number)
     if source is None:
         return
-    item = _registry.get(tag)
+    item = registry.get(tag)
     request = TokenRequest(
         completion, None if item is None else item.playback(handle), None if item is None else item.tag
     )
     ask(request, source.callback, lambda error: report_to(source.context(), "token", error))
 
 
-_on_token = _abi.TokenFn(_asked_token)
+_on_token = abi.TokenFn(_asked_token)

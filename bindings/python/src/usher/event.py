@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._enums import EventType, KeySystem, Operation, Origin, SessionState
+from ._c.enums import EventType, KeySystem, Operation, Origin, SessionState
 from ._errors import UsherError
 
 if TYPE_CHECKING:

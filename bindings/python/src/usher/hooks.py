@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
-from . import _abi, _ffi, _registry
 from ._answers import take
-from ._enums import Hook, LicenseType, Status
+from ._c import abi, ffi, registry
+from ._c.enums import Hook, LicenseType, Status
 from ._errors import InvalidArgumentError
 from ._question import Answer, Question, Reply, ask
 from .context import Context, report_to
@@ -72,31 +72,31 @@ class HookCall(Question[Answer], Generic[Answer]):
         Raises:
             The built-in behaviour's error; InvalidCompletionError when answered before, or too late.
         """
-        out = _abi.ResponseHandle()
-        status = _ffi.lib.usher_hook_builtin(self._completion, ctypes.byref(out))
+        out = abi.ResponseHandle()
+        status = ffi.lib.usher_hook_builtin(self._completion, ctypes.byref(out))
         made: Any = take(out, status, "usher_hook_builtin").data
         if self.hook is Hook.HEADERS:
             made = _read_headers(made)
         elif self.hook is Hook.LICENSE_URL:
-            made = _ffi.text(made)
+            made = ffi.text(made)
         return made  # type: ignore[no-any-return]
 
     def answer_builtin(self) -> None:
         """Answers with what the built-in behaviour makes of it. Raises InvalidCompletionError as answer() does."""
-        self._tell(_ffi.lib.usher_complete_builtin)
+        self._tell(ffi.lib.usher_complete_builtin)
 
     def _complete(self, value: Any) -> None:
         if self.hook is Hook.HEADERS:
-            self._tell(_ffi.lib.usher_complete_headers, None if value is None else _header_lines(value))
+            self._tell(ffi.lib.usher_complete_headers, None if value is None else _header_lines(value))
             return
         made = None if value is None else _made(self.hook, value)
-        self._tell(_ffi.lib.usher_complete_hook, _ffi.c_bytes(made), 0 if made is None else len(made))
+        self._tell(ffi.lib.usher_complete_hook, ffi.c_bytes(made), 0 if made is None else len(made))
 
 
 def _made(hook: Hook, value: Any) -> bytes:
     """What a method returned, as the bytes that C takes; of another type it is refused."""
     if hook is Hook.LICENSE_URL and isinstance(value, str):
-        return _ffi.c_string(value, "the URL") or b""
+        return ffi.c_string(value, "the URL") or b""
     if hook is Hook.LICENSE_URL or not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(f"{METHODS[hook]}() returned {type(value).__name__}")
     return bytes(value)
@@ -108,11 +108,11 @@ def _header_lines(headers: Headers) -> bytes:
             raise InvalidArgumentError(
                 "a header has a line break or a colon where none may be", status=Status.INVALID_ARGUMENT
             )
-    return _ffi.c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
+    return ffi.c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
 
 
 def _read_headers(lines: bytes) -> dict[str, str]:
-    pairs = (line.partition(":") for line in _ffi.text(lines).split("\n") if line)
+    pairs = (line.partition(":") for line in ffi.text(lines).split("\n") if line)
     return {name: value.strip() for name, _, value in pairs}
 
 
@@ -176,9 +176,7 @@ class HTTPDelegate(Delegate):
         Raises:
             InvalidHandleError; InvalidArgumentError for a value with CR, LF or NUL, or over 64 kB.
         """
-        _ffi.lib.usher_delegate_set_http_header(
-            self._handle, _ffi.c_string(name, "name"), _ffi.c_string(value, "value")
-        )
+        ffi.lib.usher_delegate_set_http_header(self._handle, ffi.c_string(name, "name"), ffi.c_string(value, "value"))
 
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets, replaces or (None) clears the token callback: asked for a fresh content token when a further licence request comes, where
@@ -201,8 +199,8 @@ class HTTPDelegate(Delegate):
         if hooks is None:
             return
         try:
-            entry = _registry.add(hooks)
-            _ffi.lib.usher_delegate_set_hooks(self._handle, ctypes.byref(hooks.structure), entry, _registry.destroy)
+            entry = registry.add(hooks)
+            ffi.lib.usher_delegate_set_hooks(self._handle, ctypes.byref(hooks.structure), entry, registry.destroy)
         except BaseException:
             self.close()
             raise
@@ -219,10 +217,10 @@ class Hooked:
         self.context = weakref.ref(context)
         self.run = run
         self._target = weakref.ref(target)
-        self.structure = _abi.DelegateHooks(struct_size=ctypes.sizeof(_abi.DelegateHooks))
+        self.structure = abi.DelegateHooks(struct_size=ctypes.sizeof(abi.DelegateHooks))
         self.is_empty = True
         if _is_overridden(target, base, "scheme"):
-            self.structure.scheme = _ffi.c_string(target.scheme(), "scheme")
+            self.structure.scheme = ffi.c_string(target.scheme(), "scheme")
             self.is_empty = False
         for hook, field in _FIELDS.items():
             if _is_overridden(target, base, METHODS[hook]):
@@ -258,11 +256,11 @@ def _is_overridden(target: Any, base: type, name: str) -> bool:
 
 
 def _asked_hook(pointer: Any, number: int | None) -> None:
-    hooks = _registry.get(number)
+    hooks = registry.get(number)
     if hooks is None:
         return
     raw = pointer.contents
-    item = _registry.get(raw.tag)
+    item = registry.get(raw.tag)
     hook = Hook(raw.hook)
     call: HookCall[Any] = HookCall(
         raw.completion,
@@ -270,12 +268,12 @@ def _asked_hook(pointer: Any, number: int | None) -> None:
         None if item is None else item.tag,
         hook=hook,
         type=LicenseType(raw.type),
-        key_system=_ffi.text(raw.key_system),
-        asset_id=_ffi.copied(raw.asset_id, raw.asset_id_size),
-        data=_ffi.copied(raw.data, raw.data_size),
+        key_system=ffi.text(raw.key_system),
+        asset_id=ffi.copied(raw.asset_id, raw.asset_id_size),
+        data=ffi.copied(raw.data, raw.data_size),
         http_status=raw.http_status,
     )
     ask(call, hooks.answer, lambda error: report_to(hooks.context(), METHODS[hook], error))
 
 
-_on_hook = _abi.HookFn(_asked_hook)
+_on_hook = abi.HookFn(_asked_hook)

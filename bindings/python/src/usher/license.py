@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ._enums import LicenseType, RenewType, Status
+from ._c.enums import LicenseType, RenewType, Status
 from ._errors import ProtocolError
 
 

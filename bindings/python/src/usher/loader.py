@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _abi, _ffi, _registry
-from ._enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, URLEncode
+from ._c import abi, ffi, registry
+from ._c.enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, URLEncode
 from ._errors import InvalidArgumentError
 from ._part import Part
 from ._question import Causes, Question, Reply, ask
@@ -93,7 +93,7 @@ class SPCRequest(Question[bytes]):
         self.url = url
 
     def _complete(self, value: bytes | None) -> None:
-        self._tell(_ffi.lib.usher_complete_payload, _ffi.c_bytes(value), 0 if value is None else len(value))
+        self._tell(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes]]
@@ -111,7 +111,7 @@ class ResourceLoader(Part):
     items be played that have no licence delegate.
     """
 
-    _free = _ffi.lib.usher_loader_free
+    _free = ffi.lib.usher_loader_free
 
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[LoaderOptions]) -> None:
         """Makes a loader and registers it; one registered for the scheme before is replaced.
@@ -129,13 +129,13 @@ class ResourceLoader(Part):
         Raises:
             InvalidHandleError, InvalidArgumentError (also for a certificate file that cannot be read), ClosedError.
         """
-        super().__init__(context, _abi.LoaderHandle())
+        super().__init__(context, abi.LoaderHandle())
         self.scheme = (options.get("scheme") or "skd").lower()
         structure = _structure(options)
         structure.spc = _on_spc
-        structure.user_data = _registry.add(_Source(weakref.ref(context), spc))
-        structure.destroy = _registry.destroy
-        _ffi.lib.usher_context_add_loader(context._handle, ctypes.byref(structure), ctypes.byref(self._handle))
+        structure.user_data = registry.add(_Source(weakref.ref(context), spc))
+        structure.destroy = registry.destroy
+        ffi.lib.usher_context_add_loader(context._handle, ctypes.byref(structure), ctypes.byref(self._handle))
         self._freed = False
         context._loaders[self.scheme] = self
 
@@ -154,16 +154,16 @@ class _Source:
     callback: SPCCallback
 
 
-def _structure(options: LoaderOptions) -> _abi.LoaderOptions:
+def _structure(options: LoaderOptions) -> abi.LoaderOptions:
     given: dict[str, Any] = dict(options)
     if {"spc", "user_data", "destroy", "certificate_size"} & given.keys():
         raise TypeError("the library's own option was given")
     hosts, certificate = given.pop("allowed_hosts", None), given.pop("certificate", None)
     if hosts is not None:
         given["allowed_hosts"] = hosts if isinstance(hosts, str) else _hosts(hosts)
-    structure = _ffi.filled(_abi.LoaderOptions, given)
+    structure = ffi.filled(abi.LoaderOptions, given)
     if certificate is not None:
-        structure.certificate = _ffi.c_bytes(certificate)
+        structure.certificate = ffi.c_bytes(certificate)
         structure.certificate_size = len(certificate)
     return structure
 
@@ -176,23 +176,23 @@ def _hosts(hosts: Iterable[str]) -> str:
 
 
 def _asked_spc(pointer: Any, number: int | None) -> None:
-    source = _registry.get(number)
+    source = registry.get(number)
     if source is None:
         return
     raw = pointer.contents
-    item = _registry.get(raw.tag)
+    item = registry.get(raw.tag)
     playback = None if item is None else item.playback(raw.playback)
-    url = _ffi.copied(raw.url, raw.url_size) or b""
+    url = ffi.copied(raw.url, raw.url_size) or b""
     request = SPCRequest(
         raw.completion,
         playback,
         None if item is None else item.tag,
         None if playback is None else playback._load_causes.get(url),
-        certificate=_ffi.copied(raw.certificate, raw.certificate_size),
-        content_id=_ffi.copied(raw.content_id, raw.content_id_size) or b"",
+        certificate=ffi.copied(raw.certificate, raw.certificate_size),
+        content_id=ffi.copied(raw.content_id, raw.content_id_size) or b"",
         url=url.decode("utf-8", "surrogateescape"),
     )
     ask(request, source.callback, lambda error: report_to(source.context(), "spc", error))
 
 
-_on_spc = _abi.SpcFn(_asked_spc)
+_on_spc = abi.SpcFn(_asked_spc)

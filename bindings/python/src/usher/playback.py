@@ -9,9 +9,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _abi, _ffi, _registry
 from ._answers import Inquiry, as_data, as_license, on_response, read, take
-from ._enums import CloseMode, KeySystem, LicenseType, SessionState, Status
+from ._c import abi, ffi, registry
+from ._c.enums import CloseMode, KeySystem, LicenseType, SessionState, Status
 from ._errors import InvalidArgumentError, InvalidHandleError, UsherError
 from ._loads import Loads
 from ._part import Part
@@ -40,7 +40,7 @@ class PayloadRequest(Question[bytes]):
         self.key_system = key_system
 
     def _complete(self, value: bytes | None) -> None:
-        self._tell(_ffi.lib.usher_complete_payload, _ffi.c_bytes(value), 0 if value is None else len(value))
+        self._tell(ffi.lib.usher_complete_payload, ffi.c_bytes(value), 0 if value is None else len(value))
 
 
 class Playback(Loads, Part):
@@ -49,12 +49,12 @@ class Playback(Loads, Part):
     close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
     """
 
-    _free = _ffi.lib.usher_playback_free
+    _free = ffi.lib.usher_playback_free
 
     def __init__(self, context: Context, player: Player, tag: object) -> None:
         """For Player.play() only."""
         Loads.__init__(self)
-        Part.__init__(self, context, _abi.PlaybackHandle())
+        Part.__init__(self, context, abi.PlaybackHandle())
         #: The screen it plays on; kept while the playback is, since a freed player stops what it plays.
         self.player = player
         self.tag = tag
@@ -67,7 +67,7 @@ class Playback(Loads, Part):
     def session_state(self) -> SessionState:
         """How its session stands. Raises InvalidHandleError."""
         out = ctypes.c_int32()
-        _ffi.lib.usher_playback_session_state(self._handle, ctypes.byref(out))
+        ffi.lib.usher_playback_session_state(self._handle, ctypes.byref(out))
         return SessionState(out.value)
 
     def wait_session(self, timeout_ms: int = 0) -> None:
@@ -80,14 +80,14 @@ class Playback(Loads, Part):
             UsherTimeoutError: still pending. Or why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError,
             TLSError, ProtocolError, TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError. InvalidHandleError, WouldDeadlockError.
         """
-        timeout = _ffi.integer(timeout_ms, 32, "timeout_ms")
+        timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
         try:
-            _ffi.lib.usher_playback_wait_session(self._handle, timeout)
+            ffi.lib.usher_playback_wait_session(self._handle, timeout)
         except UsherError as error:
             self._causes.chain(error)
             raise
 
-    def wait_closed(self, timeout_ms: int = _abi.OFF) -> None:
+    def wait_closed(self, timeout_ms: int = abi.OFF) -> None:
         """Waits until it is closed, and in threaded mode until observers were told so (PLAYBACK_CLOSED); does not close it. Not in callbacks.
 
         Args:
@@ -96,7 +96,7 @@ class Playback(Loads, Part):
         Raises:
             UsherTimeoutError, InvalidHandleError, WouldDeadlockError.
         """
-        _ffi.lib.usher_playback_wait_closed(self._handle, _ffi.integer(timeout_ms, 32, "timeout_ms"))
+        ffi.lib.usher_playback_wait_closed(self._handle, ffi.integer(timeout_ms, 32, "timeout_ms"))
 
     def set_content_token(self, token: str) -> None:
         """Gives the content token of a playback that was started without one and still waits for it. Once: a token that is known is not replaced.
@@ -104,19 +104,19 @@ class Playback(Loads, Part):
         Raises:
             StateError: it has a token, or gave up waiting. InvalidHandleError, InvalidArgumentError, ClosedError.
         """
-        _ffi.lib.usher_playback_set_content_token(self._handle, _ffi.c_string(token, "token"))
+        ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
 
     def suspend(self) -> None:
         """Says that the host goes to sleep, or that this item is not shown for a while (not needed for background or picture-in-picture). With the
         delegate's `suspend` option KEEP nothing changes, with PAUSE no keep-alives are sent until resume(). Raises InvalidHandleError.
         """
-        _ffi.lib.usher_playback_suspend(self._handle)
+        ffi.lib.usher_playback_suspend(self._handle)
 
     def resume(self) -> None:
         """Says that it is back. A keep-alive that fell due meanwhile is sent at once; until it is answered the session is doubtful
         (SESSION_DOUBTFUL), and if it fails, HEARTBEAT_ERROR says so. Raises InvalidHandleError.
         """
-        _ffi.lib.usher_playback_resume(self._handle)
+        ffi.lib.usher_playback_resume(self._handle)
 
     # ---- licences ----------------------------------------------------------------------------------------------------
 
@@ -141,8 +141,8 @@ class Playback(Loads, Part):
         Raises:
             The error, with all its detail; WouldDeadlockError, InvalidHandleError, InvalidArgumentError.
         """
-        request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), _abi.ResponseHandle()
-        status = _ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
+        request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), abi.ResponseHandle()
+        status = ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
         try:
             return as_license(take(out, status, "usher_playback_get_license"))
         except UsherError as error:
@@ -172,9 +172,9 @@ class Playback(Loads, Part):
         """
         request = _license_request(key_system, payload, type, asset_id, timeout_ms)
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_license, callback)
-        entry = _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_license(
-            self._handle, ctypes.byref(request), on_response, entry, _registry.destroy
+        entry = registry.add(inquiry)
+        ffi.lib.usher_playback_request_license(
+            self._handle, ctypes.byref(request), on_response, entry, registry.destroy
         )
         return inquiry.future
 
@@ -187,15 +187,15 @@ class Playback(Loads, Part):
         Raises:
             StateError without a certificate URL; the error; InvalidHandleError, WouldDeadlockError, ClosedError.
         """
-        timeout, out = _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
-        status = _ffi.lib.usher_playback_get_certificate(self._handle, timeout, ctypes.byref(out))
+        timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()
+        status = ffi.lib.usher_playback_get_certificate(self._handle, timeout, ctypes.byref(out))
         return self._bytes(out, status, "usher_playback_get_certificate")
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
         """Asks for the delegate's certificate; the future and the callback as with request_license(). Raises StateError without a URL."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
-        entry = _registry.add(inquiry)
-        _ffi.lib.usher_playback_request_certificate(self._handle, on_response, entry, _registry.destroy)
+        entry = registry.add(inquiry)
+        ffi.lib.usher_playback_request_certificate(self._handle, on_response, entry, registry.destroy)
         return inquiry.future
 
     def get_content_id(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
@@ -211,10 +211,10 @@ class Playback(Loads, Part):
             CallbackError, UsherTimeoutError of an overridden content_identifier(); InvalidArgumentError, InvalidHandleError, WouldDeadlockError,
             ClosedError.
         """
-        timeout, out = _ffi.integer(timeout_ms, 32, "timeout_ms"), _abi.ResponseHandle()
-        text = _ffi.as_bytes(url) or b""
-        status = _ffi.lib.usher_playback_get_content_id(
-            self._handle, _ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
+        timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()
+        text = ffi.as_bytes(url) or b""
+        status = ffi.lib.usher_playback_get_content_id(
+            self._handle, ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
         )
         return self._bytes(out, status, "usher_playback_get_content_id")
 
@@ -223,14 +223,14 @@ class Playback(Loads, Part):
     ) -> Future[bytes]:
         """Asks for the content identifier of a URL; the future and the callback as with request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
-        text = _ffi.as_bytes(url) or b""
-        given = _ffi.c_bytes(text), len(text)
-        _ffi.lib.usher_playback_request_content_id(
-            self._handle, *given, on_response, _registry.add(inquiry), _registry.destroy
+        text = ffi.as_bytes(url) or b""
+        given = ffi.c_bytes(text), len(text)
+        ffi.lib.usher_playback_request_content_id(
+            self._handle, *given, on_response, registry.add(inquiry), registry.destroy
         )
         return inquiry.future
 
-    def _bytes(self, out: _abi.ResponseHandle, status: int, what: str) -> bytes:
+    def _bytes(self, out: abi.ResponseHandle, status: int, what: str) -> bytes:
         try:
             return take(out, status, what).data
         except UsherError as error:
@@ -251,7 +251,7 @@ class Playback(Loads, Part):
         if self._freed:
             return
         try:
-            end(self.context, _ffi.lib.usher_playback_close, self._handle, mode)
+            end(self.context, ffi.lib.usher_playback_close, self._handle, mode)
         except InvalidHandleError:
             if not self._freed:  # by another thread meanwhile, and so closed
                 raise
@@ -264,10 +264,10 @@ class Playback(Loads, Part):
         self.close()
         self.free()
 
-    def _adopt(self, handle: _abi.PlaybackHandle) -> None:
+    def _adopt(self, handle: abi.PlaybackHandle) -> None:
         """Learns its handle: from play(), or from a callback that came before play() returned."""
         if not self._handle.value:
-            self._handle = _abi.PlaybackHandle(handle.value)
+            self._handle = abi.PlaybackHandle(handle.value)
 
 
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes]]
@@ -288,7 +288,7 @@ class Item:
     #: Its delegate, kept since the library may call its methods as long as this plays.
     delegates: list[Delegate | None]
 
-    def playback(self, handle: _abi.PlaybackHandle) -> Playback | None:
+    def playback(self, handle: abi.PlaybackHandle) -> Playback | None:
         """The playback, or None when the object is gone."""
         playback = self.reference()
         if playback is not None:
@@ -298,35 +298,35 @@ class Item:
 
 def _license_request(
     key_system: KeySystem | str, payload: bytes, type: LicenseType | int, asset_id: bytes | str | None, timeout_ms: int
-) -> _abi.LicenseRequest:
+) -> abi.LicenseRequest:
     if not isinstance(payload, bytes):
         raise InvalidArgumentError("payload is not bytes", status=Status.INVALID_ARGUMENT)
     name = key_system.value if isinstance(key_system, KeySystem) else key_system
-    asset = _ffi.as_bytes(asset_id)
-    return _abi.LicenseRequest(
-        struct_size=ctypes.sizeof(_abi.LicenseRequest),
-        key_system=_ffi.c_string(name, "key_system"),
+    asset = ffi.as_bytes(asset_id)
+    return abi.LicenseRequest(
+        struct_size=ctypes.sizeof(abi.LicenseRequest),
+        key_system=ffi.c_string(name, "key_system"),
         type=type,
-        timeout_ms=_ffi.integer(timeout_ms, 32, "timeout_ms"),
-        payload=_ffi.c_bytes(payload),
+        timeout_ms=ffi.integer(timeout_ms, 32, "timeout_ms"),
+        payload=ffi.c_bytes(payload),
         payload_size=len(payload),
-        asset_id=_ffi.c_bytes(asset),
+        asset_id=ffi.c_bytes(asset),
         asset_id_size=0 if asset is None else len(asset),
     )
 
 
 def _asked_payload(
-    completion: int, handle: _abi.PlaybackHandle, key_system: bytes, tag: int, number: int | None
+    completion: int, handle: abi.PlaybackHandle, key_system: bytes, tag: int, number: int | None
 ) -> None:
-    item = _registry.get(number)
+    item = registry.get(number)
     if item is None or item.payload is None:
         return
-    request = PayloadRequest(completion, item.playback(handle), item.tag, _ffi.text(key_system))
+    request = PayloadRequest(completion, item.playback(handle), item.tag, ffi.text(key_system))
     ask(request, item.payload, lambda error: report_to(item.context(), "payload", error))
 
 
-def _told_renewed(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
-    item = _registry.get(number)
+def _told_renewed(handle: abi.PlaybackHandle, pointer: Any, tag: int, number: int | None) -> None:
+    item = registry.get(number)
     if item is None or item.renewed is None or pointer.contents.error.status != Status.OK:
         return
     playback = item.playback(handle)
@@ -338,5 +338,5 @@ def _told_renewed(handle: _abi.PlaybackHandle, pointer: Any, tag: int, number: i
         report_to(item.context(), "renewed", error)
 
 
-on_payload = _abi.PayloadFn(_asked_payload)
-on_renewed = _abi.LicenseFn(_told_renewed)
+on_payload = abi.PayloadFn(_asked_payload)
+on_renewed = abi.LicenseFn(_told_renewed)

@@ -6,8 +6,8 @@ import ctypes
 import weakref
 from typing import TYPE_CHECKING
 
-from . import _abi, _ffi, _registry
-from ._enums import CloseMode
+from ._c import abi, ffi, registry
+from ._c.enums import CloseMode
 from ._errors import InvalidHandleError
 from ._part import Part
 from .context import Context
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class Player(Part):
     """One screen. It plays one playback at a time; playing the next one is a zap. Freed with close() or at the end of a ``with`` block."""
 
-    _free = _ffi.lib.usher_player_free
+    _free = ffi.lib.usher_player_free
 
     def __init__(self, context: Context) -> None:
         """Makes a player. Raises InvalidHandleError, ClosedError."""
-        super().__init__(context, _abi.PlayerHandle())
+        super().__init__(context, abi.PlayerHandle())
         self._playback: Playback | None = None
-        _ffi.lib.usher_player_new(context._handle, ctypes.byref(self._handle))
+        ffi.lib.usher_player_new(context._handle, ctypes.byref(self._handle))
         self._freed = False
         context._players[self._handle.value or 0] = self
 
@@ -61,21 +61,21 @@ class Player(Part):
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
         """
         playback = Playback(self.context, self, tag)
-        wanted = _abi.PlaybackOptions(
-            struct_size=ctypes.sizeof(_abi.PlaybackOptions),
-            content_token=_ffi.c_string(content_token, "content_token"),
-            destroy=_registry.destroy,
+        wanted = abi.PlaybackOptions(
+            struct_size=ctypes.sizeof(abi.PlaybackOptions),
+            content_token=ffi.c_string(content_token, "content_token"),
+            destroy=registry.destroy,
             clear=int(clear),
         )
-        content = _ffi.as_bytes(content_id)
+        content = ffi.as_bytes(content_id)
         if content is not None:
-            wanted.content_id, wanted.content_id_size = _ffi.c_bytes(content), len(content)
+            wanted.content_id, wanted.content_id_size = ffi.c_bytes(content), len(content)
         if payload is not None:
             wanted.payload = on_payload
         if renewed is not None:
             wanted.renewed = on_renewed
         item = Item(weakref.ref(self.context), weakref.ref(playback), tag, payload, renewed, [])
-        out = _abi.PlaybackHandle()
+        out = abi.PlaybackHandle()
         while not self._start(wanted, item, delegate, out):
             pass
         playback._adopt(out)
@@ -83,18 +83,18 @@ class Player(Part):
         return playback
 
     def _start(
-        self, wanted: _abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: _abi.PlaybackHandle
+        self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: abi.PlaybackHandle
     ) -> bool:
         """usher_player_play(). False: the context's delegate was replaced and freed by another thread just then."""
         # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
         # was given up lives on in the context only, which then chooses.
         chosen = self.context._delegate if delegate is None else delegate
         named = chosen is not None and (delegate is not None or not chosen._freed)
-        wanted.delegate = chosen._handle if chosen is not None and named else _abi.DelegateHandle()
+        wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()
         item.delegates.append(chosen)
-        wanted.tag = wanted.user_data = _registry.add(item)
+        wanted.tag = wanted.user_data = registry.add(item)
         try:
-            _ffi.lib.usher_player_play(self._handle, ctypes.byref(wanted), ctypes.byref(out))
+            ffi.lib.usher_player_play(self._handle, ctypes.byref(wanted), ctypes.byref(out))
         except InvalidHandleError:
             if delegate is None and named and chosen is not None and chosen._freed:
                 return False
@@ -108,7 +108,7 @@ class Player(Part):
         Raises:
             InvalidHandleError, InvalidArgumentError.
         """
-        _ffi.lib.usher_player_stop(self._handle, mode)
+        ffi.lib.usher_player_stop(self._handle, mode)
 
     def close(self) -> None:
         """Stops and frees it. Again: does nothing."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from . import _abi, _ffi
-from ._enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, Suspend, WireFormat
+from ._c import abi, ffi
+from ._c.enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, Suspend, WireFormat
 from .context import Context
 from .delegate import TokenCallback
 from .hooks import Hooked, HTTPDelegate, hooks_of
@@ -92,8 +92,8 @@ class _SSPDelegate(HTTPDelegate):
             self.set_token_callback(token_callback)
 
     def _make(self, options: Any) -> None:
-        given = _ffi.filled(_abi.SSPOptions, options)
-        _ffi.lib.usher_ssp_delegate_new(self.context._handle, ctypes.byref(given), self._result)
+        given = ffi.filled(abi.SSPOptions, options)
+        ffi.lib.usher_ssp_delegate_new(self.context._handle, ctypes.byref(given), self._result)
 
 
 class SSPDelegate(_SSPDelegate):
@@ -128,8 +128,8 @@ class SSPV2Delegate(_SSPDelegate):
         self._open(context, options, hooks_of(context, self), token_callback)
 
     def _make(self, options: Any) -> None:
-        own = {name for name, *_ in _abi.SSPV2Options._fields_} - {"struct_size", "ssp"}
-        ssp = _ffi.filled(_abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
-        given = _ffi.filled(_abi.SSPV2Options, {name: value for name, value in options.items() if name in own})
+        own = {name for name, *_ in abi.SSPV2Options._fields_} - {"struct_size", "ssp"}
+        ssp = ffi.filled(abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
+        given = ffi.filled(abi.SSPV2Options, {name: value for name, value in options.items() if name in own})
         given.ssp = ctypes.pointer(ssp)
-        _ffi.lib.usher_ssp_v2_delegate_new(self.context._handle, ctypes.byref(given), self._result)
+        ffi.lib.usher_ssp_v2_delegate_new(self.context._handle, ctypes.byref(given), self._result)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _abi, _ffi
 from ._answers import take
+from ._c import abi, ffi
 from ._errors import NoTokenError
 from .context import Context
 from .delegate import TokenCallback
@@ -48,21 +48,21 @@ class TokenMap:
         Raises:
             FullError: the map is at its bound, and a playback holds every token.
         """
-        _ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), _ffi.c_string(token, "token"))
+        ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), ffi.c_string(token, "token"))
 
     def __getitem__(self, content_id: bytes | str) -> str:
         """The token. Raises KeyError where there is none."""
-        out = _abi.ResponseHandle()
+        out = abi.ResponseHandle()
         try:
-            _ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), ctypes.byref(out))
+            ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), ctypes.byref(out))
         except NoTokenError:
             raise KeyError(content_id) from None
-        return _ffi.text(take(out, 0, "usher_delegate_get_stream_token").data)
+        return ffi.text(take(out, 0, "usher_delegate_get_stream_token").data)
 
     def __delitem__(self, content_id: bytes | str) -> None:
         """Takes one out; playbacks that hold it go on with it. Raises KeyError where there is none."""
         try:
-            _ffi.lib.usher_delegate_remove_stream_token(self._handle, *_key(content_id))
+            ffi.lib.usher_delegate_remove_stream_token(self._handle, *_key(content_id))
         except NoTokenError:
             raise KeyError(content_id) from None
 
@@ -70,14 +70,14 @@ class TokenMap:
         if not isinstance(content_id, (bytes, str)):
             return False
         try:
-            _ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), None)
+            ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), None)
         except NoTokenError:
             return False
         return True
 
     def __len__(self) -> int:
         out = ctypes.c_size_t()
-        _ffi.lib.usher_delegate_count_stream_tokens(self._handle, ctypes.byref(out))
+        ffi.lib.usher_delegate_count_stream_tokens(self._handle, ctypes.byref(out))
         return out.value
 
     def __bool__(self) -> bool:
@@ -98,14 +98,14 @@ class TokenMap:
 
     def clear(self) -> None:
         """Takes all out."""
-        _ffi.lib.usher_delegate_clear_stream_tokens(self._handle)
+        ffi.lib.usher_delegate_clear_stream_tokens(self._handle)
 
 
 def _key(content_id: bytes | str) -> tuple[Any, int]:
-    content = _ffi.as_bytes(content_id)
+    content = ffi.as_bytes(content_id)
     if not isinstance(content, bytes):
         raise TypeError(f"a content identifier is bytes or str, not {type(content_id).__name__}")
-    return _ffi.c_bytes(content), len(content)
+    return ffi.c_bytes(content), len(content)
 
 
 class MultiInstanceDelegate(_SSPDelegate):
@@ -123,9 +123,9 @@ class MultiInstanceDelegate(_SSPDelegate):
 
     def _make(self, options: Any) -> None:
         own = ("tokens_max", "time_to_live_ms")
-        given = _ffi.filled(_abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
-        map = _ffi.filled(_abi.TokenMapOptions, {name: value for name, value in options.items() if name in own})
-        _ffi.lib.usher_multi_instance_delegate_new(
+        given = ffi.filled(abi.SSPOptions, {name: value for name, value in options.items() if name not in own})
+        map = ffi.filled(abi.TokenMapOptions, {name: value for name, value in options.items() if name in own})
+        ffi.lib.usher_multi_instance_delegate_new(
             self.context._handle, ctypes.byref(given), ctypes.byref(map), self._result
         )
 

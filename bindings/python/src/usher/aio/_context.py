@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import context as _context
 from .. import event as _event
-from .._enums import EventType, Status
+from .._c.enums import EventType, Status
 from .._errors import ClosedError, InvalidHandleError, UsherError, WouldDeadlockError
 from .._question import LATER, Question
 from ._play import Play, resolve

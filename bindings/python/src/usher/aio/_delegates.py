@@ -11,7 +11,7 @@ from .. import delegate as _delegate
 from .. import hooks as _hooks
 from .. import ssp as _ssp
 from .. import tokens as _tokens
-from .._enums import Status
+from .._c.enums import Status
 from .._errors import InvalidArgumentError
 from .._question import Answer, Question, Reply
 from ._play import TEARDOWN_MS

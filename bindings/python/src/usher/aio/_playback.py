@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from .. import playback as _playback
-from .._enums import CloseMode, KeySystem, LicenseType, SessionState
+from .._c.enums import CloseMode, KeySystem, LicenseType, SessionState
 from ..license import License
 from ._play import Play, again, pass_on
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import playback as _playback
 from .. import player as _player
-from .._enums import CloseMode
+from .._c.enums import CloseMode
 from ..license import License
 from ._context import Context
 from ._play import Play

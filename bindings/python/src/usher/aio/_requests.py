@@ -12,7 +12,7 @@ from .. import delegate as _delegate
 from .. import event as _event
 from .. import hooks as _hooks
 from .. import playback as _playback
-from .._enums import Hook, Status
+from .._c.enums import Hook, Status
 from .._question import Answer, Question, Reply
 from ..license import License
 from ._play import Play

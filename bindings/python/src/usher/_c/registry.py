@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from . import _abi
+from . import abi
 
 _entries: dict[int, Any] = {}
 _ids = itertools.count(1)
@@ -38,4 +38,4 @@ def count() -> int:
     return len(_entries)
 
 
-destroy = _abi.DestroyFn(drop)
+destroy = abi.DestroyFn(drop)

@@ -1,6 +1,6 @@
 """Finds and loads libusher.so, checks that it fits, and declares its functions. Importing this module loads the library.
 
-Order: the file named by the environment variable ``USHER_LIBRARY``, then ``libusher.so*`` beside this module (in a wheel), then the system's
+Order: the file named by the environment variable ``USHER_LIBRARY``, then ``libusher.so*`` in the package (in a wheel), then the system's
 ``libusher.so.0``.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from . import _abi
-from ._enums import Operation, Origin, Status
-from ._errors import Explanation, InvalidArgumentError, LegacyCodes, UsherError, error_class
+from .._errors import Explanation, InvalidArgumentError, LegacyCodes, UsherError, error_class
+from . import abi
+from .enums import Operation, Origin, Status
 
 Structure = TypeVar("Structure", bound=ctypes.Structure)
 
@@ -39,7 +39,7 @@ def find_library() -> str:
     override = os.environ.get("USHER_LIBRARY")
     if override:
         return override
-    bundled = sorted(Path(__file__).resolve().parent.glob("libusher.so*"))
+    bundled = sorted(Path(__file__).resolve().parents[1].glob("libusher.so*"))
     return str(bundled[0]) if bundled else SONAME
 
 
@@ -56,7 +56,7 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(path)
     except OSError as error:
         raise ImportError(f"cannot load the usher library from {path}: {error}; USHER_LIBRARY names another") from error
-    for name, (result, arguments) in _abi.PROTOTYPES.items():
+    for name, (result, arguments) in abi.PROTOTYPES.items():
         try:
             function = getattr(library, name)
         except AttributeError:
@@ -75,8 +75,8 @@ def _check_version(path: str, text: str) -> None:
         version = tuple(int(part) for part in text.split("."))
     except ValueError:
         version = ()
-    if len(version) != 3 or version[0] != _abi.VERSION[0] or version[:2] < _abi.VERSION[:2]:
-        wanted = ".".join(map(str, _abi.VERSION))
+    if len(version) != 3 or version[0] != abi.VERSION[0] or version[:2] < abi.VERSION[:2]:
+        wanted = ".".join(map(str, abi.VERSION))
         raise ImportError(f"{path} is libusher {text}; these bindings need {wanted} or a later minor version")
 
 
@@ -104,15 +104,15 @@ def from_detail(detail: Any) -> UsherError | None:
 
 def explain(origin: Origin, status: Status, service_code: int) -> Explanation:
     """Explains an error in words; see usher_error_explain()."""
-    out = _abi.Explanation()
+    out = abi.Explanation()
     lib.usher_error_explain(origin, status, service_code, ctypes.byref(out))
     return Explanation(text(out.summary), text(out.advice), bool(out.known), text(out.source))
 
 
 def legacy_codes(error: UsherError) -> LegacyCodes:
     """An error in the numbers of other players; see usher_error_legacy_codes()."""
-    out = _abi.LegacyCodes()
-    detail = _abi.Error(
+    out = abi.LegacyCodes()
+    detail = abi.Error(
         error.status,
         error.origin,
         error.operation,
