@@ -1,5 +1,6 @@
 /** @file
- * api.h - the whole API as a table of functions, for hosts that dlopen() the library (also with RTLD_LOCAL) and link nothing of it.
+ * api.h - all functions in one table, for hosts that open the library with dlopen() (also with RTLD_LOCAL) and do not
+ * link it.
  *
  *   void *library = dlopen("libusher.so.0", RTLD_NOW | RTLD_LOCAL);
  *   usher_get_api_fn get_api = (usher_get_api_fn)dlsym(library, "usher_get_api");
@@ -30,7 +31,8 @@
 extern "C" {
 #endif
 
-/** Every function by its name without "usher_"; the contracts stand at the functions. Only grows: look at struct_size before using a newer one. */
+/** Every function by its name without "usher_"; its contract is in the comment of the function. The table only grows:
+    read struct_size before you call a function that is newer than the first release. */
 typedef struct usher_api {
   /** Size of this struct in the library. */
   size_t struct_size;
@@ -139,9 +141,10 @@ typedef struct usher_api {
 typedef const usher_api *(*usher_get_api_fn)(uint32_t major);
 
 /**
- * The API as a table.
+ * Returns the table of all functions.
+ *
  * @param major  USHER_VERSION_MAJOR of the header the host was built with.
- * @return static storage; NULL when this library cannot serve that major version.
+ * @return static storage; NULL if this library does not have that major version.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API const usher_api *usher_get_api(uint32_t major);

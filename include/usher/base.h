@@ -1,6 +1,6 @@
 /** @file
- * base.h - the words every other header uses: export macro, handles, version, completion ids.
- * Include <usher/usher.h>; it says what the library is.
+ * base.h - names that every other header uses: export macro, handles, version, completion ids. Include <usher/usher.h>;
+ * it explains what the library is.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-/** Marks what the library exports. */
+/** Marks an exported function. */
 #define USHER_API __attribute__((visibility("default")))
 #else
 #define USHER_API
@@ -21,42 +21,47 @@
 extern "C" {
 #endif
 
-/** First number of the version of these headers. */
+/** Major version of these headers. */
 #define USHER_VERSION_MAJOR 0
-/** Second number. */
+/** Minor version of these headers. */
 #define USHER_VERSION_MINOR 1
-/** Third number. */
+/** Patch version of these headers. */
 #define USHER_VERSION_PATCH 0
 
-/** "none" for a time or a count whose 0 already means "the default". */
+/** Means "none" for a time or a count whose 0 already means "the default". */
 #define USHER_OFF UINT32_MAX
 
 /** One independent instance of the library. */
 typedef struct usher_context usher_context;
-/** How licences are asked for. Shared by any number of playbacks; lives as long as one of them does. */
+/** A licence delegate: decides how the library asks for licences. It may serve any number of playbacks, and lives as
+    long as one of them. */
 typedef struct usher_delegate usher_delegate;
-/** One screen. */
+/** One screen of the host. It plays one playback at a time. */
 typedef struct usher_player usher_player;
-/** One play of one item. */
+/** One play of one item: its session and its licences. */
 typedef struct usher_playback usher_playback;
 /** A resource loader registered for a URL scheme. */
 typedef struct usher_loader usher_loader;
-/** The answer to a blocking request: a licence or a certificate. */
+/** The answer to a blocking request: a licence, a certificate, a content identifier or a token. */
 typedef struct usher_response usher_response;
 
-/** Names one question the library asked; answered at most once with the usher_complete_...() that its callback names. Never 0. */
+/** Identifies one question that the library asked a callback. Answer it at most once, with the usher_complete_...()
+    function that the callback's comment names. Never 0. */
 typedef uint64_t usher_completion;
 
 /**
- * Last call for a `user_data`: no callback that was given it runs now or later. Runs exactly once, on a callback thread of the context, or on the
- * calling thread where the function that took the `user_data` failed or the context is already gone.
+ * The last call with a `user_data`: no callback that received it is running or will run again. The library makes this
+ * call exactly once, and you may then release `user_data`.
+ * Threads: a callback thread of the context. If the function that took the `user_data` failed: the calling thread. If
+ * the context is already gone: the thread that released the last reference. May call: every function whose comment says
+ * "In callbacks: yes". Last call: this is the last.
  *
- * @param user_data  as the function was given it.
+ * @param user_data  as the host passed it.
  */
 typedef void (*usher_destroy_fn)(void *user_data);
 
 /**
- * The library's version, "MAJOR.MINOR.PATCH".
+ * Returns the version of the library, "MAJOR.MINOR.PATCH".
  * @return static storage; never NULL, never freed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,6 +1,6 @@
 /** @file
- * content.h - what a player reads out of its content: key systems, key ids and content identifiers in pssh and tenc boxes, HLS playlists, DASH manifests
- * and `skd:` URLs. Pure functions: no context, no thread, no I/O.
+ * content.h - reads protection data out of content: key systems, key ids and content identifiers in pssh and tenc
+ * boxes, HLS playlists, DASH manifests and `skd:` URLs. Pure functions: no context, no thread, no I/O.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /* rule */
-/** The JSON that stands after the scheme in base64 (any variant); where it is none, the text. */
+/** The JSON that follows the scheme as base64 (any variant); if there is none, the text itself. */
 #define USHER_CONTENT_ID_DECODED_JSON 0
-/** What stands there in base64, whatever it is; where it is no base64, the text. */
+/** What follows the scheme, decoded from base64; if it is not base64, the text itself. */
 #define USHER_CONTENT_ID_DECODED_BASE64 1
 /** The host. */
 #define USHER_CONTENT_ID_HOST 2
@@ -26,26 +26,27 @@ extern "C" {
 #define USHER_CONTENT_ID_AFTER_SEMICOLON 4
 /** The whole URL. */
 #define USHER_CONTENT_ID_WHOLE_URL 5
-/** The member "ContentId" of the JSON: what the token map knows it by; where there is none, the text. */
+/** The member "ContentId" of the JSON, by which the token map knows the content; if there is none, the text itself. */
 #define USHER_CONTENT_ID_SSP 6
 
-/** One way a content is protected. The struct and all its pointers live until the callback returns. */
+/** One way in which the content is protected. The struct and everything it points to live until the callback returns.
+    */
 typedef struct usher_protection {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** USHER_KEY_SYSTEM_...; NULL: another one, or none is named. */
+  /** USHER_KEY_SYSTEM_...; NULL: another key system, or the content names none. */
   const char *key_system;
-  /** 16 bytes of the system's id; NULL: none is named. */
+  /** The 16 bytes of the system's id; NULL: the content names none. */
   const uint8_t *system_id;
-  /** Key ids, 16 bytes each, in the order of their UUID's text. NULL: none. */
+  /** Key ids, 16 bytes each, in the byte order of their UUID's text. NULL: none. */
   const uint8_t *key_ids;
-  /** How many. */
+  /** How many key ids. */
   size_t key_id_count;
   /** The content identifier; NULL: none. */
   const uint8_t *content_id;
   /** Its length in bytes. */
   size_t content_id_size;
-  /** What the CDM takes as init data: the pssh box. NULL: none. */
+  /** The pssh box, which the CDM takes as init data. NULL: none. */
   const uint8_t *init_data;
   /** Its length in bytes. */
   size_t init_data_size;
@@ -57,61 +58,67 @@ typedef struct usher_protection {
   const uint8_t *iv;
   /** Its length in bytes. */
   size_t iv_size;
-  /** Encryption scheme as a four-letter code: "cenc", "cbcs", ..., "aes1" for whole segments; NULL: not said. */
+  /** Encryption scheme as a four-letter code: "cenc", "cbcs", ..., "aes1" for whole segments; NULL: the content names
+      none. */
   const char *scheme;
-  /** tenc: blocks encrypted in a pattern; 0: no pattern. */
+  /** tenc: encrypted blocks of the pattern; 0: no pattern. */
   uint32_t crypt_blocks;
-  /** tenc: blocks left clear in a pattern. */
+  /** tenc: clear blocks of the pattern. */
   uint32_t skip_blocks;
-  /** 1: for the whole presentation (HLS EXT-X-SESSION-KEY). */
+  /** 1: it applies to the whole presentation (HLS EXT-X-SESSION-KEY). */
   int32_t is_session;
 } usher_protection;
 
 /**
- * Told each protection that was found, in order, on the calling thread, before the function returns.
+ * Receives each protection that was found, in order.
+ * Threads: the calling thread, before the function returns. May call: any function. Last call: before the function
+ * returns.
+ *
  * @param protection  lives until return.
- * @param user_data   as the function was given it.
+ * @param user_data   as the host passed it to the function.
  */
 typedef void (*usher_protection_fn)(const usher_protection *protection, void *user_data);
 
 /**
- * Reads pssh boxes: one, several after each other, or base64 of them; Widevine and PlayReady data in them is looked into.
+ * Reads pssh boxes: one, several after each other, or base64 of them. It also reads the Widevine and PlayReady data in
+ * them.
  *
- * @param bytes      up to 1 MiB.
- * @param size       their length.
- * @param fn         told each box. Not NULL.
- * @param user_data  given to `fn`.
- * @param out_count  how many; may be NULL.
- * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
+ * @param bytes      the boxes, up to 1 MiB.
+ * @param size       their length in bytes.
+ * @param fn         receives each box. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param out_count  how many boxes were found. May be NULL.
+ * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_pssh(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * Reads tenc boxes, bare or inside an init segment (moov).
+ * Reads tenc boxes, alone or inside an init segment (moov).
  *
- * @param bytes      up to 1 MiB.
- * @param size       their length.
- * @param fn         told each box. Not NULL.
- * @param user_data  given to `fn`.
- * @param out_count  how many; may be NULL.
- * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
+ * @param bytes      the boxes, up to 1 MiB.
+ * @param size       their length in bytes.
+ * @param fn         receives each box. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param out_count  how many boxes were found. May be NULL.
+ * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_tenc(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or those of a whole playlist. METHOD=NONE is told without key system and URI. Out of a `skd:` URL the
- * content identifier is told as USHER_CONTENT_ID_DECODED_JSON has it, and the key id that may stand in that JSON.
+ * Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or all of a playlist. A line with METHOD=NONE has neither key
+ * system nor URI. From a `skd:` URL it reads the content identifier by the rule USHER_CONTENT_ID_DECODED_JSON, and the
+ * key id if that JSON has one.
  *
  * @param bytes      text, up to 1 MiB.
- * @param size       its length.
- * @param fn         told each line. Not NULL.
- * @param user_data  given to `fn`.
- * @param out_count  how many; may be NULL.
- * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
+ * @param size       its length in bytes.
+ * @param fn         receives each line. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param out_count  how many lines were found. May be NULL.
+ * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_hls_keys(
@@ -121,41 +128,42 @@ USHER_API int32_t usher_read_hls_keys(
  * Reads the ContentProtection elements of a DASH manifest, or one such element.
  *
  * @param bytes      XML, up to 1 MiB.
- * @param size       its length.
- * @param fn         told each element. Not NULL.
- * @param user_data  given to `fn`.
- * @param out_count  how many; may be NULL.
- * @return USHER_OK, also when there is none; USHER_E_INVALID_ARGUMENT.
+ * @param size       its length in bytes.
+ * @param fn         receives each element. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param out_count  how many elements were found. May be NULL.
+ * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_dash_protection(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * The content identifier in a `skd:` URL or asset ID.
+ * Gives the content identifier in a `skd:` URL or asset ID.
  *
  * @param url       1 byte to 64 kB. Not NULL.
  * @param url_size  its length in bytes.
  * @param rule      USHER_CONTENT_ID_...
- * @param buffer    where it goes; NULL to ask for its length.
- * @param size      length of `buffer`; on return that of the identifier. Not NULL.
- * @return USHER_OK; USHER_E_TOO_LARGE when the buffer is too small (or NULL), `size` then says what is needed; USHER_E_INVALID_ARGUMENT for a URL that names
- *         nothing.
+ * @param buffer    receives the identifier; NULL to ask for its length.
+ * @param size      the length of `buffer` in bytes; on return that of the identifier. Not NULL.
+ * @return USHER_OK; USHER_E_TOO_LARGE if the buffer is too small or NULL (`size` is then the length that it needs);
+ *         USHER_E_INVALID_ARGUMENT for a URL that names no content.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t rule, uint8_t *buffer, size_t *size);
 
 /**
- * Rewrites a playlist for a demuxer that refuses a scheme: in each EXT-X-KEY and EXT-X-SESSION-KEY line whose URI has that scheme the URI is replaced by
- * `uri_prefix` and the number of the URI in the playlist, from 0, the same for the same URI. Everything else is left as it is, byte for byte.
+ * Rewrites a playlist for a demuxer that refuses a scheme. In each EXT-X-KEY and EXT-X-SESSION-KEY line whose URI has
+ * that scheme, it replaces the URI by `uri_prefix` and the number of the URI in the playlist, from 0; equal URIs get
+ * the same number. It leaves every other byte as it is.
  *
  * @param playlist       text, up to 1 MiB. Not NULL.
  * @param playlist_size  its length in bytes.
- * @param scheme         NULL: "skd".
+ * @param scheme         the scheme to replace. NULL: "skd".
  * @param uri_prefix     e.g. "http://127.0.0.1:8000/key/"; no '"' or control characters. Not NULL.
- * @param buffer         where the rewritten playlist goes; NULL to ask for its length.
- * @param size           as usher_content_id().
- * @return USHER_OK, USHER_E_TOO_LARGE, USHER_E_INVALID_ARGUMENT.
+ * @param buffer         receives the rewritten playlist; NULL to ask for its length.
+ * @param size           as in usher_content_id().
+ * @return USHER_OK; USHER_E_TOO_LARGE if the buffer is too small or NULL; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_rewrite_hls_keys(const uint8_t *playlist, size_t playlist_size, const char *scheme,

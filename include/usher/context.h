@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/** Time passes by itself (CLOCK_BOOTTIME: it goes on while the machine sleeps). */
+/** Time passes by itself, also while the machine sleeps (CLOCK_BOOTTIME). */
 #define USHER_CLOCK_SYSTEM 0
-/** Time passes only in usher_context_advance() and usher_context_jump(): for tests. */
+/** For tests: time passes only in usher_context_advance() and usher_context_jump(). */
 #define USHER_CLOCK_MANUAL 1
 
 /** Callbacks run on the context's own callback threads. */
@@ -23,17 +23,19 @@ extern "C" {
 /** Callbacks run only inside usher_context_pump(), on the thread that calls it. */
 #define USHER_CALLBACKS_PUMPED 1
 
-/** The library itself has a problem. */
+/** Problems of the library itself. */
 #define USHER_LOG_ERROR 1
-/** Events that are errors. */
+/** Events that report an error. */
 #define USHER_LOG_WARNING 2
-/** Events. */
+/** All other events. */
 #define USHER_LOG_INFO 3
-/** Each request, with its HTTP status and how long it took. */
+/** Each request, with its HTTP status and its duration. */
 #define USHER_LOG_DEBUG 4
 
 /**
- * Log sink. Threads: a callback thread. May call: everything but blocking functions. Last call: before `log_destroy`.
+ * Log sink: receives one line of the log.
+ * Threads: a callback thread, one line at a time. May call: every function whose comment says "In callbacks: yes".
+ * Last call: before `log_destroy`.
  *
  * @param level      USHER_LOG_...
  * @param line       one line of UTF-8 without newline or secrets; lives until return.
@@ -41,48 +43,51 @@ extern "C" {
  */
 typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
 
-/** Everything a context can be told at its start. 0 or NULL: the default. Strings are copied. */
+/** Options of a context. 0 or NULL: the default. The library copies the strings. */
 typedef struct usher_context_options {
   /** USHER_CONTEXT_OPTIONS_INIT sets it. */
   size_t struct_size;
   /** USHER_CLOCK_... Default: USHER_CLOCK_SYSTEM. */
   int32_t clock;
-  /** Highest USHER_LOG_... level told to `log`. Default: USHER_LOG_INFO. */
+  /** The most detailed USHER_LOG_... level that `log` receives. Default: USHER_LOG_INFO. */
   int32_t log_level;
-  /** Told what happens. Default: none. */
+  /** Receives the lines of the log. Default: none. */
   usher_log_fn log;
-  /** Given to `log`. */
+  /** Passed to `log`. */
   void *log_user_data;
   /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
-  /** Most threads that run callbacks at once. Default 16. While fewer than that block, no keep-alive waits for a callback. */
+  /** How many threads may run callbacks at once. Default 16. While fewer callbacks than that block, no keep-alive waits
+      for a callback. */
   uint32_t callback_threads_max;
-  /** Time to connect, ms. Default 5000. */
+  /** Time limit to connect to a server, ms. Default 5000. */
   uint32_t connect_timeout_ms;
-  /** Time for a whole request, ms. Default 10000. */
+  /** Time limit for a whole request, ms. Default 10000. */
   uint32_t http_timeout_ms;
-  /** Largest response body accepted, bytes. Default 1 MiB. */
+  /** Largest reply body that the library accepts, bytes. Default 1 MiB. */
   uint32_t max_response_bytes;
-  /** Most requests under way to one origin (scheme, host, port); the others queue, keep-alives first. Default: 16 to an origin that answers within
-      few milliseconds, up to 512 to one that takes longer. */
+  /** How many requests may be under way to one origin (scheme, host and port). Further requests wait in a queue,
+      keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to one that takes
+      longer. */
   uint32_t requests_per_origin_max;
-  /** 1: allow `http` to hosts that are not loopback. Default 0: such URLs answer USHER_E_INVALID_ARGUMENT. */
+  /** 1: allow `http` URLs to hosts other than loopback. Default 0: such URLs get USHER_E_INVALID_ARGUMENT. */
   int32_t allow_insecure_http;
   /** PEM file of the certificate authorities to trust. Default: the system's. */
   const char *ca_file;
-  /** Public key pin as libcurl's CURLOPT_PINNEDPUBLICKEY takes it ("sha256//..."). Default: none. */
+  /** Pin of the server's public key, in the form of libcurl's CURLOPT_PINNEDPUBLICKEY ("sha256//..."). Default: none.
+      */
   const char *pinned_public_key;
   /** PEM file of a client certificate. Default: none. */
   const char *client_certificate_file;
-  /** PEM file of its key. Default: none. */
+  /** PEM file of the client certificate's private key. Default: none. */
   const char *client_key_file;
-  /** Proxy URL. Default: as the environment says (http_proxy, https_proxy, no_proxy); "" for none. */
+  /** Proxy URL. Default: from the environment (http_proxy, https_proxy, no_proxy); "" for no proxy. */
   const char *proxy;
   /** User-Agent. Default "usher/VERSION". */
   const char *user_agent;
-  /** USHER_CALLBACKS_...: on whose threads callbacks run. Default: USHER_CALLBACKS_THREADED. */
+  /** USHER_CALLBACKS_...: which threads run callbacks. Default: USHER_CALLBACKS_THREADED. */
   int32_t callbacks;
-  /** 0. */
+  /** Must be 0. */
   int32_t reserved;
 } usher_context_options;
 
@@ -95,32 +100,38 @@ typedef struct usher_context_options {
  *
  * @param options  copied before return. NULL: all defaults.
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_ARGUMENT or USHER_E_SYSTEM. On failure `log_destroy` was called, except where `struct_size` itself was refused.
+ * @return USHER_OK, USHER_E_INVALID_ARGUMENT, or USHER_E_SYSTEM if a thread or a file descriptor cannot be had. After a
+ *         failure `log_destroy` has run, unless `struct_size` itself was refused.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
 
 /**
- * Closes every playback of the context as usher_playback_close(USHER_CLOSE_DEFAULT) does, in parallel, and waits until all are closed, and for replies
- * that may still bring a session token: its slot is given back, too. From now on the context starts nothing new. Idempotent: a second call waits again.
+ * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
+ * until all are closed. It also waits for replies that may still bring a session token, and gives that slot back. From
+ * now on the context starts nothing new. A second call waits again.
  *
  * @param context     the context to close.
- * @param timeout_ms  longest wait on the context's clock (on the manual clock another thread has to move it). 0: the default, 6000 (a reply and a
- *                    teardown at their caps).
- * @param out_open    number of playbacks still not closed at return. May be NULL.
- * @return USHER_OK when all are closed, USHER_E_TIMEOUT when `*out_open` are not, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
+ * @param timeout_ms  longest wait on the context's clock, ms (on the manual clock another thread has to move it). 0:
+ *                    the default, 6000, enough for one reply and one teardown at their default limits.
+ * @param out_open    how many playbacks are still not closed at return. May be NULL.
+ * @return USHER_OK if all are closed; USHER_E_TIMEOUT if `*out_open` are not; USHER_E_INVALID_HANDLE;
+ *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread.
  * Threads: any. In callbacks: no (USHER_E_WOULD_DEADLOCK, but closing begins). Waits: yes. Pumping thread: no
  * (USHER_E_WOULD_DEADLOCK, but closing begins). Since: 0.1
  */
 USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_ms, uint32_t *out_open);
 
 /**
- * Frees a context: closes what is still open, with the default time; on the manual clock it moves that itself. Callbacks that are due run before it returns.
- * Handles of its players, playbacks and delegates
- * answer USHER_E_INVALID_HANDLE afterwards; those need not be freed. After return none of its callbacks runs or will run, and none of its threads is left. In a
- * callback (of whichever context) it returns at once and the rest happens in the background (pumped mode: before that pump returns; in another
- * context's callback, before this function does). In pumped mode, the
- * callbacks still due run inside this function. NULL is a no-op.
+ * Frees a context: closes the playbacks that are still open, with the default time limit, runs the callbacks that are
+ * due, and ends its threads. On the manual clock it moves the clock itself. After return none of its callbacks runs or
+ * will run, and none of its threads is left. The handles of its players, playbacks and delegates then answer
+ * USHER_E_INVALID_HANDLE; you need not free them. NULL is a no-op.
+ *
+ * In a callback of any context it returns at once, and a background thread does the rest. A pumped context has no
+ * background thread: freed inside its own pump, the rest happens before that pump returns; freed in a callback of
+ * another context, before this function returns. The callbacks of a pumped context that are still due run inside this
+ * function.
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -129,24 +140,26 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 USHER_API int32_t usher_context_free(usher_context *context);
 
 /**
- * Runs the callbacks that are due on the calling thread: a context made with USHER_CALLBACKS_PUMPED runs them nowhere else. Those that become due
- * meanwhile wait for the next pump. Sessions are kept alive by the I/O thread however seldom this is called. Functions that wait for servers or
- * for the host, called from the thread that pumped last, answer USHER_E_WOULD_DEADLOCK, since what they wait for may need that thread; those of
- * testing.h do not.
+ * Runs the callbacks that are due, on the calling thread. A context made with USHER_CALLBACKS_PUMPED runs callbacks
+ * nowhere else. Callbacks that become due meanwhile wait for the next pump. The I/O thread keeps sessions alive,
+ * however seldom you call this. On the thread that pumped last (the pumping thread), functions that wait for servers or
+ * for the host answer USHER_E_WOULD_DEADLOCK, since they may wait for that thread; the functions of testing.h do not.
  *
- * @param context  one in pumped mode.
- * @param out_ran  how many ran. May be NULL.
- * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE in threaded mode or while another thread pumps; USHER_E_WOULD_DEADLOCK inside a callback.
+ * @param context  a context in pumped mode.
+ * @param out_ran  how many callbacks ran. May be NULL.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE in threaded mode or while another thread pumps;
+ *         USHER_E_WOULD_DEADLOCK in a callback.
  * Threads: any, one at a time; usually the host's main thread. In callbacks: no. Waits: no, it runs callbacks.
  * Since: 0.1
  */
 USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 
 /**
- * The file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio ... Watch it for reading; do not read from it, write to
- * it or close it. It lives until usher_context_free(): remove it from your loop before.
+ * Gives the file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio and the like.
+ * Only watch it: do not read, write or close it. It lives until usher_context_free(): remove it from your loop before
+ * that.
  *
- * @param context  one in pumped mode.
+ * @param context  a context in pumped mode.
  * @param out_fd   the descriptor; -1 on failure. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_STATE in threaded mode.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -154,58 +167,64 @@ USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 USHER_API int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
 
 /**
- * Adds an observer; it is told every event of the context from now on.
+ * Adds an observer. It receives every event of the context from now on.
  *
- * @param context    whose events.
- * @param fn         not NULL.
- * @param user_data  given to every call.
- * @param destroy    last call for `user_data`; also called when this function fails. May be NULL.
- * @param out_id     for usher_context_remove_observer(). May be NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * @param context    the context whose events it receives.
+ * @param fn         the observer. Not NULL.
+ * @param user_data  passed to every call.
+ * @param destroy    last call for `user_data`; runs also if this function fails. May be NULL.
+ * @param out_id     an id for usher_context_remove_observer(). May be NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
+ *         began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_add_observer(
     usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
 
 /**
- * Removes an observer. Events already on their way may still reach it until its `destroy` runs.
- * @param context  to which it was added.
- * @param id       of usher_context_add_observer().
+ * Removes an observer. Events already queued for it may still reach it, until its `destroy` runs.
+ *
+ * @param context  the context to which it was added.
+ * @param id       from usher_context_add_observer().
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for an unknown id.
  * Threads: any. In callbacks: yes, also from the observer itself. Since: 0.1
  */
 USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
 
 /**
- * Sets, replaces (or with NULL clears) the delegate that serves playbacks which name none: the context's DRM manager.
- * Playbacks already started keep theirs.
- * @param context   whose playbacks.
- * @param delegate  of the same context, or NULL. The context keeps it alive; the handle may be freed.
+ * Sets or replaces the delegate (the context's DRM manager) that serves playbacks whose options name none; NULL clears
+ * it. Playbacks already started keep theirs.
+ *
+ * @param context   the context of those playbacks.
+ * @param delegate  a delegate of the same context, or NULL. The context keeps it alive; you may free the handle.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, or USHER_E_INVALID_ARGUMENT for a delegate of another context.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_set_delegate(usher_context *context, usher_delegate *delegate);
 
 /**
- * usher_playback_suspend() for all playbacks of a context.
- * @param context  which.
+ * Calls usher_playback_suspend() for all playbacks of a context.
+ *
+ * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_suspend(usher_context *context);
 
 /**
- * usher_playback_resume() for all playbacks of a context.
- * @param context  which.
+ * Calls usher_playback_resume() for all playbacks of a context.
+ *
+ * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_resume(usher_context *context);
 
 /**
- * Says that the network is back, or another one: connections made before are not used again, and keep-alives that failed are tried at once.
- * Without it they are tried at their next time.
- * @param context  which.
+ * Tells the library that the network came back or changed. The library opens new connections and at once retries the
+ * keep-alives that failed; without this call it retries them at their next time.
+ *
+ * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,5 +1,6 @@
 /** @file
- * customer.h - customer SSM: the operator's own session management. The host talks to its servers; the library says when.
+ * customer.h - customer SSM: the operator's own session management. The host talks to its own servers; the library
+ * tells it when.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,19 +15,19 @@
 extern "C" {
 #endif
 
-/** A licence the host is to get. The struct and all its pointers live until the callback returns. */
+/** A licence that the host must get. The struct and everything it points to live until the callback returns. */
 typedef struct usher_customer_request {
   /** Size of this struct in the library. */
   size_t struct_size;
   /** The question, for usher_complete_license(). */
   usher_completion completion;
-  /** For which; may be freed already. Not owned. */
+  /** The playback. Not owned; you may have freed it already. */
   usher_playback *playback;
   /** The `tag` of the playback's options. */
   uint64_t tag;
   /** USHER_KEY_SYSTEM_... */
   const char *key_system;
-  /** The CDM's message: SPC, challenge. */
+  /** The CDM's message: SPC or challenge. */
   const uint8_t *payload;
   /** Its length in bytes. */
   size_t payload_size;
@@ -39,29 +40,31 @@ typedef struct usher_customer_request {
 } usher_customer_request;
 
 /**
- * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers, setting your session up before the first. Answer with
- * usher_complete_license(), now or later, within `license_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: before `destroy`.
+ * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers; set your session up before the
+ * first one. Answer with usher_complete_license(), in the callback or later, within `license_timeout_ms`.
+ * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param request    lives until return.
- * @param user_data  of the options.
+ * @param user_data  from the delegate's options.
  */
 typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
 
 /**
- * Heartbeat or teardown callback (OTVCustomerSSMCallback.heartbeat). Answer with usher_complete_call(), now or later: a heartbeat within its part of the period
- * (see `heartbeat_timeout_ms`), a teardown within `teardown_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: before `destroy`.
+ * Heartbeat or teardown callback (OTVCustomerSSMCallback.heartbeat). Answer with usher_complete_call(), in the callback
+ * or later: a heartbeat within `heartbeat_timeout_ms`, a teardown within `teardown_timeout_ms`.
+ * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * "In callbacks: yes". Last call: before `destroy`.
  *
- * @param completion  the question.
- * @param playback    for which; may be freed already. Not owned.
+ * @param completion  the question, for usher_complete_call().
+ * @param playback    the playback. Not owned; you may have freed it already.
  * @param tag         the `tag` of the playback's options.
- * @param user_data   of the options.
+ * @param user_data   from the delegate's options.
  */
 typedef void (*usher_customer_call_fn)(
     usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 
-/** How a customer SSM delegate works. 0 or NULL: the default written here. */
+/** Options of a customer SSM delegate. 0 or NULL: the default written here. */
 typedef struct usher_customer_options {
   /** USHER_CUSTOMER_OPTIONS_INIT sets it. */
   size_t struct_size;
@@ -69,23 +72,25 @@ typedef struct usher_customer_options {
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
-  /** Licences and renewals. Required. */
+  /** Gets licences and renewals. Required. */
   usher_customer_license_fn license;
-  /** Heartbeats. Default: none; periods pass in silence. */
+  /** Sends heartbeats. Default: none; the library then does nothing at the end of a period. */
   usher_customer_call_fn heartbeat;
-  /** Called once when a playback that had a licence closes (ours: the SDKs have none). Default: none. */
+  /** Ends the session. Runs once when a playback that had a licence closes (an addition of this library: the SDKs have
+      none). Default: none. */
   usher_customer_call_fn teardown;
-  /** Given to all three. */
+  /** Passed to all three. */
   void *user_data;
-  /** Last call for `user_data`: when the delegate is gone, or when usher_customer_delegate_new() fails. May be NULL. */
+  /** Last call for `user_data`: when the delegate is gone, or if usher_customer_delegate_new() fails. May be NULL. */
   usher_destroy_fn destroy;
-  /** How long the licence callback may take, ms. Default 10000; a renewal has no longer than a heartbeat. */
+  /** Time limit for the answer of the licence callback, ms. Default 10000; a renewal has at most the time of a
+      heartbeat. */
   uint32_t license_timeout_ms;
-  /** How long a heartbeat or renewal may take, ms. Default: three eighths of the period, at least 1000. */
+  /** Time limit for the answer to a heartbeat or renewal, ms. Default: three eighths of the period, at least 1000. */
   uint32_t heartbeat_timeout_ms;
-  /** How long the teardown callback may take, ms. Default 3000. */
+  /** Time limit for the answer of the teardown callback, ms. Default 3000. */
   uint32_t teardown_timeout_ms;
-  /** How long the payload callback may take, ms. Default 5000. */
+  /** Time limit for the answer of the payload callback, ms. Default 5000. */
   uint32_t payload_timeout_ms;
   /** As in usher_ssp_options. Default 50. */
   uint32_t jitter_permille;
@@ -97,42 +102,46 @@ typedef struct usher_customer_options {
   int32_t suspend;
 } usher_customer_options;
 
-/** All defaults; `license` is still to be set. */
+/** All defaults; you must still set `license`. */
 #define USHER_CUSTOMER_OPTIONS_INIT \
   { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** What the licence callback got (OTVSSMLicenseResponse), or why it got nothing. Copied before return. */
+/** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or why there is none. The library copies it
+    before return. */
 typedef struct usher_customer_license {
   /** USHER_CUSTOMER_LICENSE_INIT sets it. */
   size_t struct_size;
-  /** The licence for the CDM, up to 1 MiB. NULL: there is none, for the reason below. */
+  /** The licence for the CDM, up to 1 MiB. NULL: there is none; the fields below say why. */
   const uint8_t *license;
   /** Its length in bytes. */
   size_t license_size;
-  /** Period of heartbeats or renewals in seconds; 0: none. From 0 to 1e9, and below 0.05 as 0.05; a later answer changes it. */
+  /** Period of heartbeats or renewals in seconds, 0 to 1e9; 0: none, and less than 0.05 counts as 0.05. A later answer
+      changes it. */
   double heartbeat_s;
-  /** USHER_RENEW_ENFORCED: the library asks for a renewal each period; USHER_RENEW_HEARTBEAT: it calls the heartbeat callback. 0: enforced. The first
-      answer decides. */
+  /** USHER_RENEW_ENFORCED: the library requests a renewal each period. USHER_RENEW_HEARTBEAT: it calls the heartbeat
+      callback. 0: as USHER_RENEW_ENFORCED. The first answer decides. */
   int32_t renew_type;
-  /** HTTP status of your server, for the error; 0: none. */
+  /** HTTP status of your server, which goes into the error; 0: none. */
   int32_t http_status;
-  /** Your server's code, for the error; 1007 means too many sessions. 0: none. */
+  /** Your server's code, which goes into the error; 1007 means too many sessions. 0: none. */
   int64_t service_code;
-  /** One line for the error, up to 1000 bytes. May be NULL. */
+  /** One line for the error's message, up to 1000 bytes. May be NULL. */
   const char *message;
 } usher_customer_license;
 
-/** No licence, nothing said. */
+/** No licence, and no reason given. */
 #define USHER_CUSTOMER_LICENSE_INIT \
   { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL }
 
 /**
- * Makes a customer SSM delegate. The first licence opens the playback's session: USHER_EVENT_SESSION_STARTED tells its period.
+ * Makes a customer SSM delegate. The first licence opens the playback's session, and USHER_EVENT_SESSION_STARTED
+ * reports its period.
  *
- * @param context  its playbacks belong to the same context.
+ * @param context  the context of its playbacks.
  * @param options  copied before return. Not NULL.
  * @param out      on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
+ *         began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_customer_delegate_new(
@@ -141,10 +150,11 @@ USHER_API int32_t usher_customer_delegate_new(
 /**
  * Answers a licence callback.
  *
- * @param completion  the id the callback was given.
+ * @param completion  the id that the callback received.
  * @param license     copied. NULL: there is none; the request fails with USHER_E_CALLBACK.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION when answered before, too late, or unknown; USHER_E_INVALID_ARGUMENT for a period below 0 or not a number, a
- *         renew type that is none, a licence of 0 bytes or too large (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
+ *         USHER_E_INVALID_ARGUMENT for a period that is negative or not a number, an unknown renew type, or a licence
+ *         of 0 bytes or more than 1 MiB (the question stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
  */
 USHER_API int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
@@ -152,10 +162,12 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
 /**
  * Answers a heartbeat or teardown callback.
  *
- * @param completion  the id the callback was given.
- * @param status      USHER_OK: done. USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT: your server ended the session; playback must stop. Any other
- *                    USHER_E_...: it failed; a heartbeat is tried again inside its period.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION; USHER_E_INVALID_ARGUMENT for a status that is none (the question stays open).
+ * @param completion  the id that the callback received.
+ * @param status      USHER_OK: done. USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT: your server ended the session;
+ *                    playback must stop. Any other USHER_E_...: it failed; the library retries a heartbeat inside its
+ *                    period.
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
+ *         USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
  */
 USHER_API int32_t usher_complete_call(usher_completion completion, int32_t status);

@@ -1,5 +1,5 @@
 /** @file
- * event.h - what the library tells the host.
+ * event.h - events: what the library reports to the host.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,73 +15,80 @@ extern "C" {
 
 /** The session was set up; `period_ms` is its keep-alive period (0: none). */
 #define USHER_EVENT_SESSION_STARTED 1
-/** Set-up failed: no licence, no playback (OTVSSMSetupErrorNotification). */
+/** Set-up failed: there is no licence and no playback (OTVSSMSetupErrorNotification). */
 #define USHER_EVENT_SETUP_ERROR 2
-/** Keeping the session alive failed: stop playback; zap to the same item to go on (OTVSSMHeartbeatErrorNotification). Once per outage. */
+/** The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue, start
+    the same item again. Reported once per outage. */
 #define USHER_EVENT_HEARTBEAT_ERROR 3
-/** Teardown failed: the slot is held until it expires (OTVSSMTeardownErrorNotification). */
+/** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification). */
 #define USHER_EVENT_TEARDOWN_ERROR 4
-/** A heartbeat or enforced renewal was answered. */
+/** The server accepted a heartbeat or an enforced renewal. */
 #define USHER_EVENT_KEPT_ALIVE 5
-/** The outage told by USHER_EVENT_HEARTBEAT_ERROR is over; the session lives. */
+/** The outage that USHER_EVENT_HEARTBEAT_ERROR reported is over: the session is alive. */
 #define USHER_EVENT_RECOVERED 6
-/** A keep-alive is overdue, e.g. after the machine slept: the session may be gone; the answer follows as KEPT_ALIVE or HEARTBEAT_ERROR. */
+/** A keep-alive is overdue, e.g. after the machine slept: the session may have ended. KEPT_ALIVE or HEARTBEAT_ERROR
+    follows. */
 #define USHER_EVENT_SESSION_DOUBTFUL 7
-/** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with USHER_LICENSE_RENEWAL. */
+/** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
+    USHER_LICENSE_RENEWAL. */
 #define USHER_EVENT_RENEWAL_DUE 8
-/** The session ended: torn down, or left to expire (`left` = 1). */
+/** The session ended: the library tore it down, or left it to expire (`left` = 1). */
 #define USHER_EVENT_SESSION_ENDED 9
-/** A licence arrived, first or renewed. */
+/** A licence arrived: the first one or a renewal. */
 #define USHER_EVENT_LICENSE 10
-/** A licence request failed, or could not be sent; not told for requests that closing or a zap ended. */
+/** A licence request failed or could not be sent. Not reported for requests that a close or a zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
-/** The playback is closed: nothing more will be told about it. `error.status` says why: USHER_OK, or USHER_E_REPLACED; `error.orphan_possible` is set where
-    a session may be held whose token never reached us. Told when the teardown has ended, its retries included; in threaded mode before
-    usher_playback_wait_closed() returns, and before usher_context_close() does unless observers take longer than a second. */
+/** The playback is closed. This is its last event, after the teardown and its retries. `error.status` is USHER_OK, or
+    USHER_E_REPLACED if a newer item closed it. `error.orphan_possible` is 1 if the head-end may hold a session whose
+    token never reached the library. In threaded mode observers receive this event before usher_playback_wait_closed()
+    returns, and before usher_context_close() returns unless they take longer than a second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
-/** SSP V2: the licence reply brought no session. Playback goes on without one: nothing is kept alive, nothing torn down. Once per playback. */
+/** SSP V2: the licence reply brought no session. Playback continues without one, and the library sends no keep-alives
+    and no teardown. Once per playback. */
 #define USHER_EVENT_NO_SESSION 13
 
-/** One event. The struct and all its pointers live until the observer returns. */
+/** One event. The struct and everything it points to live until the observer returns. */
 typedef struct usher_event {
-  /** Size of this struct in the library; fields beyond the one you know may be added. */
+  /** Size of this struct in the library. A newer library may have fields after those that your header knows. */
   size_t struct_size;
   /** USHER_EVENT_... */
   int32_t type;
-  /** 1 for SESSION_ENDED of a session that was left at the head-end on purpose. */
+  /** 1: SESSION_ENDED of a session that the library left at the head-end on purpose. */
   int32_t left;
-  /** Counts the events of this context from 1; order of happening. */
+  /** Counts the events of this context from 1, in the order in which they happened. */
   uint64_t sequence;
-  /** When it happened, milliseconds on the context's own clock (starts at 0). */
+  /** When it happened: milliseconds on the context's clock, which starts at 0. */
   uint64_t time_ms;
-  /** The playback's handle; may be freed already. Not owned. */
+  /** The playback. Not owned; you may have freed it already. */
   usher_playback *playback;
-  /** The player's handle; may be freed already. Not owned. */
+  /** The player. Not owned; you may have freed it already. */
   usher_player *player;
   /** The `tag` of the playback's options. */
   uint64_t tag;
-  /** Keep-alive period in milliseconds; SESSION_STARTED. */
+  /** SESSION_STARTED: the keep-alive period in milliseconds. */
   uint64_t period_ms;
-  /** How long after it was due the keep-alive was sent, in milliseconds; KEPT_ALIVE. */
+  /** KEPT_ALIVE: how long after it was due the keep-alive was sent, in milliseconds. */
   uint64_t lateness_ms;
-  /** The error; `status` USHER_OK for events that are none. */
+  /** The error. Its `status` is USHER_OK in events that report none. */
   usher_error error;
 } usher_event;
 
 /**
- * Observer. Threads: a callback thread; in order for one playback, in parallel for different ones. May call: everything but blocking functions. Last
- * call: before `destroy` of its `user_data`.
+ * Observer: receives every event of a context.
+ * Threads: a callback thread; in order for one playback, in parallel for different playbacks. May call: every function
+ * whose comment says "In callbacks: yes". Last call: before `destroy` of its `user_data`.
  *
  * @param event      lives until return.
- * @param user_data  as usher_context_add_observer() was given it.
+ * @param user_data  as usher_context_add_observer() received it.
  */
 typedef void (*usher_event_fn)(const usher_event *event, void *user_data);
 
 /**
- * The name of an event type, e.g. "SESSION_STARTED".
+ * Returns the name of an event type, e.g. "SESSION_STARTED".
+ *
  * @param type  USHER_EVENT_...
- * @return static storage; "UNKNOWN" for a value that is none.
+ * @return static storage; "UNKNOWN" for an unknown value.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API const char *usher_event_name(int32_t type);

@@ -1,5 +1,6 @@
 /** @file
- * hooks.h - the common delegate: host code in place of the built-in steps of a licence request, as a subclass would have it.
+ * hooks.h - the common delegate: callbacks of the host replace built-in steps of a licence request, as methods of a
+ * subclass would.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,117 +15,124 @@ extern "C" {
 #endif
 
 /* hook */
-/** contentIdentifier(url): the bytes that go into the SPC. Answer: bytes. */
+/** contentIdentifier(url): the bytes that go into the SPC. Answer with bytes. */
 #define USHER_HOOK_CONTENT_ID 1
-/** certificate(): the application certificate. Answer: bytes. */
+/** certificate(): the application certificate. Answer with bytes. */
 #define USHER_HOOK_CERTIFICATE 2
-/** generateHTTPHeaders(assetID): answer with usher_complete_headers(). */
+/** generateHTTPHeaders(assetID): the headers. Answer with usher_complete_headers(). */
 #define USHER_HOOK_HEADERS 3
-/** getLicenseRequestUrl(): answer: the URL's text, with `renew=true` for renewals where the server wants it. */
+/** getLicenseRequestUrl(): the URL. Answer with its text; add `renew=true` for renewals if the server wants that. */
 #define USHER_HOOK_LICENSE_URL 4
-/** The body of the licence request. Answer: bytes. */
+/** The body of the licence request. Answer with bytes. */
 #define USHER_HOOK_LICENSE_BODY 5
-/** getCkcFromLicenseResponse(): the licence in a reply. Answer: bytes. Not asked for replies with an HTTP error. */
+/** getCkcFromLicenseResponse(): the licence in a reply. Answer with bytes. Not called for replies with an HTTP error.
+    */
 #define USHER_HOOK_LICENSE 6
 
-/** One question to a hook. The struct and all its pointers live until the hook returns. */
+/** One question to a hook. The struct and everything it points to live until the hook returns. */
 typedef struct usher_hook_call {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** The question, for usher_complete_hook(), usher_complete_headers(), usher_complete_builtin() and usher_hook_builtin(). */
+  /** The question, for usher_complete_hook(), usher_complete_headers(), usher_complete_builtin() and
+      usher_hook_builtin(). */
   usher_completion completion;
   /** USHER_HOOK_... */
   int32_t hook;
   /** USHER_LICENSE_REQUEST or USHER_LICENSE_RENEWAL. */
   int32_t type;
-  /** For which; may be freed already. Not owned. */
+  /** The playback. Not owned; you may have freed it already. */
   usher_playback *playback;
   /** The `tag` of the playback's options. */
   uint64_t tag;
   /** USHER_KEY_SYSTEM_...; NULL for content identifier and certificate. */
   const char *key_system;
-  /** Asset ID of the licence request, or the URL a content identifier is wanted of; NULL: none. */
+  /** Asset ID of the licence request; for USHER_HOOK_CONTENT_ID the URL. NULL: none. */
   const uint8_t *asset_id;
   /** Its length in bytes. */
   size_t asset_id_size;
-  /** The CDM's payload; for USHER_HOOK_LICENSE the server's reply. NULL for content identifier and certificate. */
+  /** The CDM's payload; for USHER_HOOK_LICENSE the body of the server's reply. NULL for content identifier and
+      certificate. */
   const uint8_t *data;
   /** Its length in bytes. */
   size_t data_size;
-  /** HTTP status of the reply; 0 for the others. */
+  /** USHER_HOOK_LICENSE: HTTP status of the reply; else 0. */
   int32_t http_status;
 } usher_hook_call;
 
 /**
- * A hook: answer now or later, from any thread, within the delegate's `hook_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions; usher_hook_builtin() too. Last call: before `destroy`.
+ * A hook. Answer in the callback or later, from any thread, within the delegate's `hook_timeout_ms`.
+ * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * "In callbacks: yes", also usher_hook_builtin(). Last call: before `destroy`.
  *
  * @param call       the question; lives until return.
- * @param user_data  as the hooks were set with.
+ * @param user_data  as usher_common_delegate_new() or usher_delegate_set_hooks() received it.
  */
 typedef void (*usher_hook_fn)(const usher_hook_call *call, void *user_data);
 
-/** Hooks. NULL: the built-in behaviour. */
+/** The hooks of a delegate. NULL: the built-in behaviour. */
 typedef struct usher_delegate_hooks {
   /** USHER_DELEGATE_HOOKS_INIT sets it. */
   size_t struct_size;
-  /** scheme(): of the URLs the delegate is for; stripped from content identifiers. Default "skd". */
+  /** scheme(): the scheme of the delegate's URLs; the library removes it from content identifiers. Default "skd". */
   const char *scheme;
   /** USHER_HOOK_CONTENT_ID. */
   usher_hook_fn content_id;
   /** USHER_HOOK_CERTIFICATE. */
   usher_hook_fn certificate;
-  /** USHER_HOOK_HEADERS: in place of the token header and those of usher_delegate_set_http_header(). */
+  /** USHER_HOOK_HEADERS: replaces the token header and the headers of usher_delegate_set_http_header(). */
   usher_hook_fn http_headers;
   /** USHER_HOOK_LICENSE_URL. */
   usher_hook_fn license_url;
   /** USHER_HOOK_LICENSE_BODY. */
   usher_hook_fn license_body;
-  /** USHER_HOOK_LICENSE. What the reply says about the session is read all the same. */
+  /** USHER_HOOK_LICENSE. The library still reads what the reply says about the session. */
   usher_hook_fn license;
 } usher_delegate_hooks;
 
-/** All built-in. */
+/** No hooks. */
 #define USHER_DELEGATE_HOOKS_INIT \
   { sizeof(usher_delegate_hooks), NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * Makes a common delegate: a default delegate with hooks.
  *
- * @param context    its playbacks belong to the same context.
+ * @param context    the context of its playbacks.
  * @param options    copied before return. Not NULL.
  * @param hooks      copied before return. Not NULL.
- * @param user_data  given to every hook.
- * @param destroy    last call for `user_data`: when the hooks are replaced, when the delegate is gone, or when this function fails. May be NULL.
+ * @param user_data  passed to every hook.
+ * @param destroy    last call for `user_data`: after the hooks were replaced, when the delegate is gone, or if this
+ *                   function fails. May be NULL.
  * @param out        on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
+ *         began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_common_delegate_new(usher_context *context, const usher_default_options *options,
     const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy, usher_delegate **out);
 
 /**
- * Sets, replaces (or with hooks NULL clears) the hooks of a delegate that sends requests: default, common, SSP, SSP V2, multi-instance. In force for requests
- * that begin after it.
+ * Sets or replaces the hooks of a default, common, SSP, SSP V2 or multi-instance delegate; `hooks` NULL removes them.
+ * Requests that begin after this call use the new hooks.
  *
- * @param delegate   not of customer SSM.
- * @param hooks      copied before return. NULL: all built-in; `user_data` is then let go of at once.
- * @param user_data  given to every hook.
- * @param destroy    as usher_common_delegate_new().
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_STATE for a customer SSM delegate.
+ * @param delegate   any delegate except one of customer SSM.
+ * @param hooks      copied before return. NULL: no hooks; `destroy` then runs at once for this `user_data`.
+ * @param user_data  passed to every hook.
+ * @param destroy    as in usher_common_delegate_new().
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_STATE for a customer SSM delegate.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_delegate_set_hooks(
     usher_delegate *delegate, const usher_delegate_hooks *hooks, void *user_data, usher_destroy_fn destroy);
 
 /**
- * Answers a hook that makes bytes.
+ * Answers a hook whose answer is bytes.
  *
- * @param completion  the id the hook was given.
- * @param bytes       what it made, 1 byte to 1 MiB. NULL: nothing; the request fails with USHER_E_CALLBACK.
+ * @param completion  the id that the hook received.
+ * @param bytes       the answer, 1 byte to 1 MiB. NULL: there is none; the request fails with USHER_E_CALLBACK.
  * @param size        its length in bytes.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION when answered before, too late, unknown, or a headers hook's; USHER_E_INVALID_ARGUMENT for a size that fits
- *         not, or a licence URL that is none (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to a
+ *         headers hook; USHER_E_INVALID_ARGUMENT for a wrong size, or for a licence URL that is not a URL (the question
+ *         stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
  */
 USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t *bytes, size_t size);
@@ -132,30 +140,35 @@ USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t
 /**
  * Answers a headers hook.
  *
- * @param completion  the id the hook was given.
- * @param headers     "Name: value" lines separated by '\n', at most 64 kB. "": the request is sent without them. NULL: the request is not sent, and fails with
- *                    USHER_E_DECLINED.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION; USHER_E_INVALID_ARGUMENT for lines that are no headers (the question stays open).
+ * @param completion  the id that the hook received.
+ * @param headers     "Name: value" lines separated by '\n', at most 64 kB. "": the library sends the request without
+ *                    them. NULL: it does not send the request, which fails with USHER_E_DECLINED.
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
+ *         another hook; USHER_E_INVALID_ARGUMENT for lines that are not headers (the question stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
  */
 USHER_API int32_t usher_complete_headers(usher_completion completion, const char *headers);
 
 /**
- * Answers any hook with what the built-in behaviour makes.
- * @param completion  the id the hook was given.
- * @return USHER_OK or USHER_E_INVALID_COMPLETION.
+ * Answers any hook with the result of the built-in behaviour.
+ *
+ * @param completion  the id that the hook received.
+ * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown.
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
  */
 USHER_API int32_t usher_complete_builtin(usher_completion completion);
 
 /**
- * Says what the built-in behaviour would make of a question, and leaves it open: what a subclass gets from its superclass. For a certificate it may
- * wait for the server, at most the context's `http_timeout_ms`, and on a manual clock until another thread advances it.
+ * Gives the result of the built-in behaviour for a question and leaves the question open, as a subclass calls its
+ * superclass. For a certificate it may wait for the server, at most the context's `http_timeout_ms`; on a manual clock,
+ * until another thread moves the clock.
  *
- * @param completion  the id the hook was given.
- * @param out         a response to free with usher_response_free(): `data` the bytes, the URL's text, or the header lines. On an error of the built-in
- *                    behaviour also a response; NULL when the call itself was refused. Not NULL.
- * @return USHER_OK, the built-in behaviour's error, USHER_E_INVALID_COMPLETION or USHER_E_INVALID_ARGUMENT.
+ * @param completion  the id that the hook received.
+ * @param out         a response to free with usher_response_free(): `data` is the bytes, the text of the URL, or the
+ *                    header lines. There is also a response if the built-in behaviour failed; NULL if the call itself
+ *                    was refused. Not NULL.
+ * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the id was answered before, is
+ *         too late or unknown; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes, also in the asking one. Waits: for the download of a certificate. Since: 0.1
  */
 USHER_API int32_t usher_hook_builtin(usher_completion completion, usher_response **out);

@@ -26,7 +26,7 @@ extern "C" {
 /* type */
 /** A licence for new keys. */
 #define USHER_LICENSE_REQUEST 0
-/** A licence that goes on with one there is. */
+/** A licence that prolongs an earlier one. */
 #define USHER_LICENSE_RENEWAL 1
 
 /* renew_type */
@@ -34,12 +34,12 @@ extern "C" {
 #define USHER_RENEW_NONE 0
 /** Heartbeats keep it alive. */
 #define USHER_RENEW_HEARTBEAT 1
-/** Licence renewals of the library keep it alive. */
+/** The library's own licence renewals keep it alive. */
 #define USHER_RENEW_ENFORCED 2
 /** The CDM itself asks for renewals (Widevine). */
 #define USHER_RENEW_CDM 3
 
-/** What the CDM asks for. Copied before return. */
+/** What the CDM asks for. The library copies it before return. */
 typedef struct usher_license_request {
   /** USHER_LICENSE_REQUEST_INIT sets it. */
   size_t struct_size;
@@ -47,38 +47,42 @@ typedef struct usher_license_request {
   const char *key_system;
   /** USHER_LICENSE_REQUEST or USHER_LICENSE_RENEWAL. */
   int32_t type;
-  /** Time for the answer on the context's clock, ms, waiting for the session included. Default 20000; USHER_OFF: none but those of the single steps. */
+  /** Time limit for the answer on the context's clock, ms, including the wait for the session. Default 20000;
+      USHER_OFF: only the limits of the single steps. */
   uint32_t timeout_ms;
   /** The CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON. 1 byte to 1 MiB. Required. */
   const uint8_t *payload;
   /** Its length in bytes. */
   size_t payload_size;
-  /** What it is for: the text of the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Hooks are told it, and a multi-instance delegate
-      finds the content token by it. Default: none; the playback's own token. */
+  /** What the licence is for: the text of the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB.
+      Hooks receive it, and a multi-instance delegate finds the content token by it. Default: none; the request uses the
+      playback's own token. */
   const uint8_t *asset_id;
   /** Its length in bytes. */
   size_t asset_id_size;
 } usher_license_request;
 
-/** All defaults; `key_system` and `payload` are still to be set. */
+/** All defaults; you must still set `key_system` and `payload`. */
 #define USHER_LICENSE_REQUEST_INIT \
   { sizeof(usher_license_request), NULL, 0, 0, NULL, 0, NULL, 0 }
 
-/** An answer. In a completion all its pointers live until return; from usher_response_get() until the response is freed. */
+/** An answer. In a completion, everything it points to lives until the completion returns; from usher_response_get(),
+    until the response is freed. */
 typedef struct usher_response_info {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** What the CDM needs: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on error. */
+  /** What the CDM needs: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on error.
+      */
   const uint8_t *data;
   /** Its length in bytes; 0 on error. */
   size_t data_size;
   /** Keep-alive period of the session, ms; 0: none. */
   uint64_t period_ms;
-  /** USHER_RENEW_...: how the session is kept alive. */
+  /** USHER_RENEW_...: what keeps the session alive. */
   int32_t renew_type;
-  /** USHER_LICENSE_... of the request it answers. */
+  /** USHER_LICENSE_... of the request that it answers. */
   int32_t type;
-  /** status USHER_OK, or why there is no data. */
+  /** Its `status` is USHER_OK, or says why there is no data. */
   usher_error error;
 } usher_response_info;
 
@@ -89,95 +93,109 @@ typedef struct usher_response_info {
   }
 
 /**
- * Completion of a licence or certificate request: exactly once per request that was accepted.
- * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: the only one.
+ * Completion of a request for a licence, a certificate, a content identifier or a resource; runs exactly once for each
+ * request that was accepted. Also the type of `renewed` in usher_playback_options, which runs once for each renewed
+ * licence.
+ * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * "In callbacks: yes". Last call: a completion has only one call; `renewed`: before `destroy`.
  *
- * @param playback   which asked; may be freed already. Not owned.
+ * @param playback   the playback that made the request. Not owned; you may have freed it already.
  * @param response   the answer; lives until return.
  * @param tag        the `tag` of the playback's options.
- * @param user_data  as the function that asked was given it.
+ * @param user_data  as the function that made the request received it.
  */
 typedef void (*usher_license_fn)(
     usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data);
 
 /**
- * Asks for a licence. With an SSM session that is still being set up, waits for it; the request carries content token and session token, a renewal the
- * session token alone.
+ * Requests a licence and returns at once; `fn` receives the answer. If the SSM session is still being set up, the
+ * request waits for it. The request carries the content token and the session token; a renewal carries the session
+ * token alone.
  *
- * @param playback   for which.
+ * @param playback   the playback that needs the licence.
  * @param request    copied before return. Not NULL.
- * @param fn         told the answer, exactly once: USHER_OK with data, or one of USHER_E_CLOSED, USHER_E_REPLACED, USHER_E_TIMEOUT, why set-up failed
- *                   (e.g. USHER_E_LIMIT) or USHER_E_SESSION if the session ended later (the request was then not sent), USHER_E_STATE (no URL for this kind of
- *                   request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT.
- *                   Not NULL.
- * @param user_data  given to `fn`.
- * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED; other than USHER_OK: `fn` is not called.
+ * @param fn         receives the answer, exactly once: USHER_OK with data, or USHER_E_CLOSED, USHER_E_REPLACED,
+ *                   USHER_E_TIMEOUT, the reason why set-up failed (e.g. USHER_E_LIMIT) or USHER_E_SESSION if the
+ *                   session ended later (the request was then not sent), USHER_E_STATE (no URL for this kind of
+ *                   request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT,
+ *                   USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED if the playback is closed.
+ *         Unless it is USHER_OK, `fn` does not run.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request,
     usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
- * Asks for a licence and waits for it.
+ * Requests a licence and waits for it.
  *
- * @param playback  for which.
- * @param request   copied. Not NULL. Its timeout_ms bounds the wait.
- * @param out       on every answer of the servers or the library, also an error, a response to free with usher_response_free(); NULL when the call itself
- *                  was refused. May be NULL.
- * @return USHER_OK, or the error's status as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK.
+ * @param playback  the playback that needs the licence.
+ * @param request   copied. Not NULL. Its timeout_ms limits the wait.
+ * @param out       a response to free with usher_response_free(), also if the answer is an error; NULL if the call
+ *                  itself was refused. May be NULL.
+ * @return USHER_OK, or the status of the error as in usher_playback_request_license(); USHER_E_WOULD_DEADLOCK in a
+ *         callback or on the pumping thread.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_license(
     usher_playback *playback, const usher_license_request *request, usher_response **out);
 
 /**
- * Gets the delegate's certificate: fetched once, then from memory; a failure is not remembered.
+ * Gets the delegate's certificate and waits for it. The library fetches it once and then has it in memory; it does not
+ * remember a failure.
  *
- * @param playback    whose delegate's.
- * @param timeout_ms  longest wait on the context's clock. 0: 10000.
- * @param out         as usher_playback_get_license(). `data` is the certificate as the server sent it (DER); a web page, or DER that lacks its end, is
- *                    USHER_E_PROTOCOL.
- * @return USHER_OK, USHER_E_STATE without a certificate URL, or the error's status; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
+ * @param playback    the playback whose delegate has it.
+ * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
+ * @param out         as in usher_playback_get_license(). `data` is the certificate as the server sent it (DER). A web
+ *                    page, or DER that is cut short, is USHER_E_PROTOCOL.
+ * @return USHER_OK; USHER_E_STATE without a certificate URL; the status of the error; USHER_E_INVALID_HANDLE;
+ *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint32_t timeout_ms, usher_response **out);
 
 /**
- * Asks for the delegate's certificate.
- * @param playback   whose delegate's.
- * @param fn         told the answer, exactly once. Not NULL.
- * @param user_data  given to `fn`.
- * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
- * @return as usher_playback_request_license(); USHER_E_STATE without a certificate URL.
+ * Requests the delegate's certificate and returns at once; `fn` receives the answer.
+ *
+ * @param playback   the playback whose delegate has it.
+ * @param fn         receives the answer, exactly once. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @return as usher_playback_request_license(), and USHER_E_STATE without a certificate URL.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_request_certificate(
     usher_playback *playback, usher_license_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
- * The content identifier of a `skd:` URL or asset ID, as the delegate sees it: by its hook, else by the built-in rule (scheme stripped, cut at '?' or '#',
- * percent-decoded, base64 in any variant decoded; a text that is no base64 of JSON is its own content identifier). Apple: contentIdentifier(url:).
+ * Gets the content identifier of a `skd:` URL or asset ID from the delegate, and waits for it (Apple:
+ * contentIdentifier(url:)). If the delegate has a hook, the hook makes it. Otherwise the library removes the scheme,
+ * cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). Text that is not base64 of JSON is
+ * used as the identifier itself.
  *
- * @param playback    whose delegate is asked.
+ * @param playback    the playback whose delegate it asks.
  * @param url         the URL or asset ID, 1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
- * @param timeout_ms  longest wait on the context's clock. 0: 10000.
- * @param out         as usher_playback_get_license(). `data` is what goes into the SPC.
- * @return USHER_OK, or USHER_E_CALLBACK, USHER_E_TIMEOUT of the hook; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_WOULD_DEADLOCK, USHER_E_CLOSED.
+ * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
+ * @param out         as in usher_playback_get_license(). `data` is what goes into the SPC.
+ * @return USHER_OK; USHER_E_CALLBACK or USHER_E_TIMEOUT of the hook; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT;
+ *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_content_id(
     usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
 
 /**
- * Asks for the content identifier of a URL.
- * @param playback   whose delegate is asked.
- * @param url        as usher_playback_get_content_id(); copied before return.
+ * Requests the content identifier of a URL and returns at once; `fn` receives the answer.
+ *
+ * @param playback   the playback whose delegate it asks.
+ * @param url        as in usher_playback_get_content_id(); copied before return.
  * @param url_size   its length in bytes.
- * @param fn         told the answer, exactly once. Not NULL.
- * @param user_data  given to `fn`.
- * @param destroy    last call for `user_data`, after `fn`, or when this function fails. May be NULL.
+ * @param fn         receives the answer, exactly once. Not NULL.
+ * @param user_data  passed to `fn`.
+ * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
  * @return as usher_playback_request_license().
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -186,8 +204,9 @@ USHER_API int32_t usher_playback_request_content_id(usher_playback *playback, co
 
 /**
  * Reads a response.
- * @param response  of usher_playback_get_license() or usher_playback_get_certificate().
- * @param out       filled; set its struct_size first. Its pointers live until usher_response_free(). Not NULL.
+ *
+ * @param response  from usher_playback_get_license() or any other function that gives a response.
+ * @param out       filled; set its struct_size first. What it points to lives until usher_response_free(). Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -1,6 +1,6 @@
 /** @file
- * loader.h - the FairPlay resource loader (PTAVAssetResourceLoaderDelegate): from a `skd:` URL to a CKC, by way of a key server of one's own, an entitlement
- * server, or ExpressPlay.
+ * loader.h - the FairPlay resource loader (PTAVAssetResourceLoaderDelegate): gets the CKC for a `skd:` URL from your
+ * own key server, through an entitlement server, or from ExpressPlay.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,33 +18,34 @@ extern "C" {
 /* route */
 /** To `license_url`, or to the URL inside the `skd:` URL. */
 #define USHER_ROUTE_KEY_SERVER 0
-/** The entitlement server (`entitlement_url`, or the URL inside the `skd:` URL with "?cid=") says where: it answers a token URL. */
+/** First ask the entitlement server (`entitlement_url`, or the URL inside the `skd:` URL with "?cid="): it answers a
+    token URL, and the SPC goes there. */
 #define USHER_ROUTE_ENTITLEMENT 1
-/** The `skd:` URL is the token URL: its scheme is replaced by `derived_scheme`. */
+/** The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`. */
 #define USHER_ROUTE_TOKEN_URL 2
 
 /* request_format */
-/** The SPC's octets. */
+/** The bytes of the SPC. */
 #define USHER_FPS_REQUEST_RAW 0
-/** `spc=<base64>` as a form. */
+/** A form: `spc=<base64>`. */
 #define USHER_FPS_REQUEST_FORM 1
 /** Base64 text. */
 #define USHER_FPS_REQUEST_BASE64 2
-/** `{"spc": "<base64>"}`. */
+/** JSON: `{"spc": "<base64>"}`. */
 #define USHER_FPS_REQUEST_JSON 3
 
 /* spc_urlencode */
-/** Of a form, the values are percent-coded. */
+/** Percent-code the values of a form. */
 #define USHER_URLENCODE_VALUE 0
-/** Nothing is. */
+/** Percent-code nothing. */
 #define USHER_URLENCODE_NONE 1
-/** The pairs are, with their '=' and '&'. */
+/** Percent-code the pairs, with their '=' and '&'. */
 #define USHER_URLENCODE_WHOLE 2
 
 /* response_format */
-/** JSON with "CkcMessage", "ckc" or "License"; else a `<ckc>` element; else base64; else octets. */
+/** JSON with "CkcMessage", "ckc" or "License"; else a `<ckc>` element; else base64; else raw bytes. */
 #define USHER_FPS_RESPONSE_AUTO 0
-/** Octets. */
+/** Raw bytes. */
 #define USHER_FPS_RESPONSE_RAW 1
 /** Base64 text. */
 #define USHER_FPS_RESPONSE_BASE64 2
@@ -53,13 +54,13 @@ extern "C" {
 /** JSON. */
 #define USHER_FPS_RESPONSE_JSON 4
 
-/** An SPC the CDM is to make. The struct and all its pointers live until the callback returns. */
+/** An SPC that the CDM must make. The struct and everything it points to live until the callback returns. */
 typedef struct usher_spc_request {
   /** Size of this struct in the library. */
   size_t struct_size;
   /** The question, for usher_complete_payload(). */
   usher_completion completion;
-  /** For which; may be freed already. Not owned. */
+  /** The playback. Not owned; you may have freed it already. */
   usher_playback *playback;
   /** The `tag` of the playback's options. */
   uint64_t tag;
@@ -71,78 +72,81 @@ typedef struct usher_spc_request {
   const uint8_t *content_id;
   /** Its length in bytes. */
   size_t content_id_size;
-  /** The URL as it was given. */
+  /** The URL as the host gave it. */
   const uint8_t *url;
   /** Its length in bytes. */
   size_t url_size;
 } usher_spc_request;
 
 /**
- * SPC callback: have the CDM make an SPC of certificate and content identifier. Answer with usher_complete_payload(), now or later, within `spc_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: everything but blocking functions. Last call: before `destroy`.
+ * SPC callback: let the CDM make an SPC from the certificate and the content identifier. Answer with
+ * usher_complete_payload(), in the callback or later, within `spc_timeout_ms`.
+ * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param request    lives until return.
- * @param user_data  of the loader's options.
+ * @param user_data  from the loader's options.
  */
 typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
 
-/** How a resource loader works. 0 or NULL: the default written here. Copied before return. */
+/** Options of a resource loader. 0 or NULL: the default written here. The library copies them before return. */
 typedef struct usher_loader_options {
   /** USHER_LOADER_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** Of the URLs it handles. Default "skd". */
+  /** Scheme of the URLs that it loads. Default "skd". */
   const char *scheme;
   /** USHER_ROUTE_...: where the SPC goes. Default: the key server. */
   int32_t route;
-  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON; by way of an entitlement server, where it is none, the value
-      of "cid" in the query, if there is one. */
+  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON. With an entitlement
+      server and a URL without such JSON, the value of "cid" in the query, if there is one. */
   int32_t content_id_rule;
   /** Key server. Default: the URL inside the `skd:` URL, if its host is allowed. */
   const char *license_url;
   /** Entitlement server. Default: the URL inside the `skd:` URL, if its host is allowed. */
   const char *entitlement_url;
-  /** Hosts that a URL out of content or of an entitlement server may have, separated by blanks: "host", "host:port", "host:*", "*.example.com"; without a port:
-      the scheme's own. Default: none, so no such URL is used. */
+  /** Hosts that a URL from content or from an entitlement server may have, separated by blanks: "host", "host:port",
+      "host:*", "*.example.com"; without a port, the scheme's own. Default: none, so the library uses no such URL. */
   const char *allowed_hosts;
-  /** "https" or "http" (for loopback): in place of `scheme`. Default "https". */
+  /** Replaces `scheme` in a token URL: "https", or "http" (for loopback). Default "https". */
   const char *derived_scheme;
   /** The application certificate, 1 byte to 1 MiB. Default: none. */
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
-  /** A file that holds it, read at once. Default: none. */
+  /** A file that holds the certificate; read by usher_context_add_loader(). Default: none. */
   const char *certificate_file;
-  /** Where it is fetched: once, if that succeeds. Default: none. */
+  /** URL of the certificate; the library fetches it once, if that succeeds. Default: none. */
   const char *certificate_url;
-  /** "Name: value" lines for the key server, separated by '\n'. Default: none. */
+  /** "Name: value" header lines for the key server, separated by '\n'. Default: none. */
   const char *extra_headers;
-  /** USHER_FPS_REQUEST_... Default: octets. */
+  /** USHER_FPS_REQUEST_...: form of the request. Default: the bytes of the SPC. */
   int32_t request_format;
-  /** USHER_URLENCODE_... Default: values. */
+  /** USHER_URLENCODE_...: what a form percent-codes. Default: values. */
   int32_t spc_urlencode;
-  /** Name of the SPC in a form or in JSON. Default "spc". */
+  /** Name of the SPC's field in a form or in JSON. Default "spc". */
   const char *spc_field;
   /** Name of a further field with the content identifier, e.g. "assetId". Default: none. */
   const char *content_id_field;
-  /** USHER_FPS_RESPONSE_... Default AUTO. */
+  /** USHER_FPS_RESPONSE_...: form of the reply. Default AUTO. */
   int32_t response_format;
-  /** 1: the entitlement server binds the device: the first pass registers it, later ones are bound to it; wants `customer_cookie`. Default 0. */
+  /** 1: the entitlement server binds the device: the first request registers the device, and later ones are bound to
+      it. Needs `customer_cookie`. Default 0. */
   int32_t device_binding;
-  /** For the entitlement server, up to 32 bytes of UTF-8. Default: none. */
+  /** Sent to the entitlement server, up to 32 bytes of UTF-8. Default: none. */
   const char *customer_cookie;
   /** Makes SPCs. Required. */
   usher_spc_fn spc;
-  /** Given to `spc`. */
+  /** Passed to `spc`. */
   void *user_data;
-  /** Last call for `user_data`: when the loader is gone, or when usher_context_add_loader() fails. May be NULL. */
+  /** Last call for `user_data`: when the loader is gone, or if usher_context_add_loader() fails. May be NULL. */
   usher_destroy_fn destroy;
-  /** How long the SPC callback may take, ms. Default 5000. */
+  /** Time limit for the answer of the SPC callback, ms. Default 5000. */
   uint32_t spc_timeout_ms;
-  /** JSON path ("a.b") of the CKC in base64. Default: "CkcMessage", "ckc" or "License". */
+  /** JSON path ("a.b") of the CKC, which is base64. Default: "CkcMessage", "ckc" or "License". */
   const char *response_path;
 } usher_loader_options;
 
-/** All defaults; `spc` is still to be set. */
+/** All defaults; you must still set `spc`. */
 #define USHER_LOADER_OPTIONS_INIT \
   { \
     sizeof(usher_loader_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, \
@@ -150,20 +154,22 @@ typedef struct usher_loader_options {
   }
 
 /**
- * Registers a resource loader for a scheme with the context's DRM manager; one registered for it before is replaced. A context with a loader lets items be
- * played that have no licence delegate.
+ * Registers a resource loader for a scheme with the context's DRM manager, and replaces an earlier one for that scheme.
+ * A context with a loader can play items that have no licence delegate.
  *
- * @param context  whose playbacks it serves.
+ * @param context  the context of the playbacks that it serves.
  * @param options  copied before return. Not NULL.
  * @param out      on USHER_OK a handle to free with usher_loader_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT (also for a certificate file that cannot be read) or USHER_E_CLOSED.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT (also for a certificate file that cannot be read),
+ *         or USHER_E_CLOSED after usher_context_close() began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_add_loader(
     usher_context *context, const usher_loader_options *options, usher_loader **out);
 
 /**
- * Unregisters a loader and frees its handle. Loading requests under way go on. NULL is a no-op.
+ * Unregisters a loader and frees its handle. Its loading requests continue. NULL is a no-op.
+ *
  * @param loader  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -171,21 +177,24 @@ USHER_API int32_t usher_context_add_loader(
 USHER_API int32_t usher_loader_free(usher_loader *loader);
 
 /**
- * Loads the resource behind a URL, if a loader is registered for its scheme: certificate, SPC, key server, CKC. The request is "handled" when this answers
- * USHER_OK: `fn` then finishes it exactly once, with the CKC or with an error.
+ * Loads the resource behind a URL, if a loader is registered for its scheme: fetches the certificate, asks for the SPC,
+ * and gets the CKC from the key server. USHER_OK means that the library handles the request: `fn` then runs exactly
+ * once, with the CKC or with an error.
  *
- * @param playback    which wants it. Closing it finishes the request with USHER_E_CLOSED.
+ * @param playback    the playback that needs it. Closing it ends the request with USHER_E_CLOSED.
  * @param url         1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
- * @param timeout_ms  longest time on the context's clock. 0: 20000; USHER_OFF: none but those of the single steps.
- * @param fn          told the answer: `data` is the CKC. Or USHER_E_NOT_ALLOWED (host not on the allow-list), USHER_E_REFUSED (entitlement denied, or the key server
- *                    said no; message and code are theirs), USHER_E_CALLBACK, USHER_E_TIMEOUT, USHER_E_CLOSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS,
- *                    USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
- * @param user_data   given to `fn`.
- * @param destroy     last call for `user_data`, after `fn`, or when this function fails. May be NULL.
- * @param out_id      names the request, for usher_playback_cancel_load(). May be NULL.
- * @return USHER_OK: handled. USHER_E_DECLINED: no loader for the scheme; `fn` is not called. USHER_E_INVALID_ARGUMENT (also for a URL that names no content),
- *         USHER_E_INVALID_HANDLE, USHER_E_CLOSED.
+ * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the limits of the single steps.
+ * @param fn          receives the answer: `data` is the CKC. Or USHER_E_NOT_ALLOWED (host not on the allow-list),
+ *                    USHER_E_REFUSED (entitlement denied, or the key server refused; message and code are the
+ *                    server's), USHER_E_CALLBACK, USHER_E_TIMEOUT, USHER_E_CLOSED, USHER_E_HTTP, USHER_E_TRANSPORT,
+ *                    USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
+ * @param user_data   passed to `fn`.
+ * @param destroy     last call for `user_data`: after `fn`, or if this function fails. May be NULL.
+ * @param out_id      identifies the request, for usher_playback_cancel_load(). May be NULL.
+ * @return USHER_OK: the library handles it. USHER_E_DECLINED: no loader for the scheme; `fn` does not run.
+ *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content. USHER_E_INVALID_HANDLE. USHER_E_CLOSED: the
+ *         playback is closed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,
@@ -194,22 +203,25 @@ USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const u
 /**
  * Loads the resource behind a URL and waits for it.
  *
- * @param playback    as usher_playback_load_resource().
+ * @param playback    as in usher_playback_load_resource().
  * @param url         1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
- * @param timeout_ms  0: 20000.
- * @param out         on every answer, also an error, a response to free with usher_response_free(); NULL when the call itself was refused. May be NULL.
- * @return as usher_playback_load_resource() and what its `fn` is told; USHER_E_WOULD_DEADLOCK.
+ * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the limits of the single steps.
+ * @param out         a response to free with usher_response_free(), also if the answer is an error; NULL if the call
+ *                    itself was refused. May be NULL.
+ * @return as usher_playback_load_resource(), and the errors that its `fn` receives; USHER_E_WOULD_DEADLOCK in a
+ *         callback or on the pumping thread.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_get_resource(
     usher_playback *playback, const uint8_t *url, size_t url_size, uint32_t timeout_ms, usher_response **out);
 
 /**
- * Cancels a loading request: it is finished with USHER_E_CLOSED, unless it was before.
- * @param playback  which wanted it.
- * @param id        of usher_playback_load_resource().
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_STATE when it was finished before.
+ * Cancels a loading request: it ends with USHER_E_CLOSED, unless it has ended already.
+ *
+ * @param playback  the playback that made it.
+ * @param id        from usher_playback_load_resource().
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE if the request has ended already.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_cancel_load(usher_playback *playback, uint64_t id);

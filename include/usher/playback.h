@@ -1,5 +1,5 @@
 /** @file
- * playback.h - one play of one item (OTVAVPlayerItem): its session, and how it ends.
+ * playback.h - one play of one item (OTVAVPlayerItem): its session, and how it closes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,31 +13,35 @@
 extern "C" {
 #endif
 
-/** What the delegate does by itself: SSM v1 and customer SSM tear down, SSP V2 leaves (but tears down on a zap; see its options). */
+/** Do what the delegate does by default: SSM v1 and customer SSM tear the session down; SSP V2 leaves it to expire, but
+    tears it down on a zap (see its options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
 #define USHER_CLOSE_TEARDOWN 1
 /** Leave the session to expire at the head-end. */
 #define USHER_CLOSE_LEAVE 2
 
-/** The playback has no session and never will: its delegate has no SSM. */
+/** The playback has no session and will have none: its delegate has no SSM. */
 #define USHER_SESSION_NONE 0
-/** Waiting for its turn on the player, or being set up. */
+/** The session is being set up, or the playback waits until the player has closed the earlier one. */
 #define USHER_SESSION_PENDING 1
-/** It was set up and is kept alive. */
+/** The session is set up and kept alive. */
 #define USHER_SESSION_ACTIVE 2
-/** A keep-alive is overdue or failing; the session may be gone. */
+/** A keep-alive is overdue or failing; the session may have ended. */
 #define USHER_SESSION_DOUBTFUL 3
-/** Set-up or keep-alive failed for good: playback must stop. */
+/** Set-up or keep-alive failed for good: stop playback. */
 #define USHER_SESSION_FAILED 4
-/** Closed, or closing. */
+/** The playback is closed or closing. */
 #define USHER_SESSION_ENDED 5
 
 /**
- * Closes a playback: "playback stops". Its waiting licence requests complete with USHER_E_CLOSED; a set-up or keep-alive still under way is waited
- * for, at most the teardown cap, since its reply may carry the only (or a newer) token; then the session is torn down or left. Closing again
- * is a success and does nothing. Returns at once; with `sync_setup_teardown` waits until closed, at most `teardown_timeout_ms`, and answers USHER_OK
- * also when that ran out (it goes on in the background). The end is told as USHER_EVENT_PLAYBACK_CLOSED.
+ * Closes a playback; call it when playback stops. Its pending licence requests complete with USHER_E_CLOSED. If a
+ * set-up or keep-alive is under way, the library waits for its reply, at most `teardown_timeout_ms`, since the reply
+ * may carry the only session token, or a newer one. Then it tears the session down or leaves it to expire, and reports
+ * USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
+ *
+ * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, at most
+ * `teardown_timeout_ms`, and answers USHER_OK also if that time passed: closing then continues in the background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...
@@ -48,7 +52,9 @@ extern "C" {
 USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 
 /**
- * Frees the handle; closes with USHER_CLOSE_DEFAULT if not closed yet, without waiting. NULL is a no-op.
+ * Frees the handle. If the playback is not closed yet, closes it with USHER_CLOSE_DEFAULT, without waiting. NULL is a
+ * no-op.
+ *
  * @param playback  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
@@ -56,60 +62,67 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 USHER_API int32_t usher_playback_free(usher_playback *playback);
 
 /**
- * Waits until set-up has ended. Of a session that failed later it says why.
+ * Waits until set-up has ended. If the session failed later, answers why.
  *
- * @param playback    whose set-up.
- * @param timeout_ms  longest wait on the context's clock. 0: the delegate's `setup_timeout_ms`.
- * @return USHER_OK: the session is active, or there is none to set up. USHER_E_TIMEOUT: still pending. Otherwise why set-up failed or the playback ended:
- *         USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT,
- *         USHER_E_NO_TOKEN, USHER_E_REPLACED, USHER_E_CLOSED; USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
+ * @param playback    the playback whose set-up it waits for.
+ * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms`.
+ * @return USHER_OK: the session is active, or there is none to set up. USHER_E_TIMEOUT: set-up is still under way.
+ *         USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a callback or on the pumping thread. Otherwise why set-up
+ *         failed or the playback ended: USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS,
+ *         USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT, USHER_E_NO_TOKEN, USHER_E_REPLACED, USHER_E_CLOSED.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
 
 /**
- * Waits until a playback is closed, and in threaded mode until its observers were told so (USHER_EVENT_PLAYBACK_CLOSED); a pump is not waited for. Does
- * not close it.
- * @param playback    whose end.
- * @param timeout_ms  longest wait on the context's clock; USHER_OFF: no limit.
- * @return USHER_OK, USHER_E_TIMEOUT, USHER_E_INVALID_HANDLE, USHER_E_WOULD_DEADLOCK.
+ * Waits until a playback is closed, and in threaded mode until its observers have received USHER_EVENT_PLAYBACK_CLOSED.
+ * In pumped mode it does not wait for a pump. It does not close the playback.
+ *
+ * @param playback    the playback.
+ * @param timeout_ms  longest wait on the context's clock, ms; USHER_OFF: no limit.
+ * @return USHER_OK; USHER_E_TIMEOUT; USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK in a callback or on the pumping
+ *         thread.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t timeout_ms);
 
 /**
- * Gives the content token of a playback that was started without one and still waits for it. Once: a token that is known is not replaced.
+ * Gives a content token to a playback that started without one and still waits for it. A playback takes only one: a
+ * second token does not replace the first.
  *
- * @param playback  that waits.
+ * @param playback  the playback that waits.
  * @param token     a header value: not empty, no CR, LF or NUL, at most 64 kB. Not NULL.
- * @return USHER_OK; USHER_E_STATE when it has a token, or gave up waiting; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_CLOSED.
+ * @return USHER_OK; USHER_E_STATE if it has a token or no longer waits for one; USHER_E_INVALID_HANDLE;
+ *         USHER_E_INVALID_ARGUMENT; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_set_content_token(usher_playback *playback, const char *token);
 
 /**
- * Says that the host is going to sleep, or that this item will not be shown for a while (not needed for background or picture-in-picture, where sessions go
- * on as usual). With the delegate's `suspend` option KEEP nothing changes; with PAUSE no keep-alives are sent until usher_playback_resume().
+ * Tells the library that the host is going to sleep, or will not show this item for a while. Do not call it for
+ * background playback or picture-in-picture: sessions continue there as usual. With the delegate's `suspend` option
+ * KEEP nothing changes; with PAUSE the library sends no keep-alives until usher_playback_resume().
  *
- * @param playback  which.
+ * @param playback  the playback.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_suspend(usher_playback *playback);
 
 /**
- * Says that it is back. A keep-alive that fell due meanwhile is sent at once; until it is answered the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL), and
- * if it fails, USHER_EVENT_HEARTBEAT_ERROR says so.
+ * Ends usher_playback_suspend(). The library at once sends a keep-alive that fell due meanwhile. Until its reply the
+ * session is doubtful (USHER_EVENT_SESSION_DOUBTFUL); if it fails, USHER_EVENT_HEARTBEAT_ERROR follows.
  *
- * @param playback  which.
+ * @param playback  the playback.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_resume(usher_playback *playback);
 
 /**
- * Says how its session stands.
- * @param playback   whose session.
+ * Gives the state of a playback's session.
+ *
+ * @param playback   the playback.
  * @param out_state  USHER_SESSION_... Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1

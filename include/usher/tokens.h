@@ -1,5 +1,6 @@
 /** @file
- * tokens.h - the multi-instance delegate: several streams at once, each with the content token of its own content identifier (MultiInstanceDelegate.tokenIDMap).
+ * tokens.h - the multi-instance delegate: several streams at once, each with the content token of its own content
+ * identifier (MultiInstanceDelegate.tokenIDMap).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,13 +14,15 @@
 extern "C" {
 #endif
 
-/** How the token map is kept small. 0: the default written here. */
+/** Limits of the token map. 0: the default written here. */
 typedef struct usher_token_map_options {
   /** USHER_TOKEN_MAP_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** Most tokens; one more pushes out the one set longest ago that no playback holds. Default 0: no bound. */
+  /** How many tokens the map holds at most. When it is full, a new token removes the one set longest ago that no
+      playback holds. Default 0: no limit. */
   size_t tokens_max;
-  /** A token that no playback holds is forgotten this long after it was set, ms on the context's clock. Default 0: never. */
+  /** How long after it was set the map removes a token that no playback holds, ms on the context's clock. Default 0:
+      never. */
   uint64_t time_to_live_ms;
 } usher_token_map_options;
 
@@ -28,72 +31,80 @@ typedef struct usher_token_map_options {
   { sizeof(usher_token_map_options), 0, 0 }
 
 /**
- * Makes a multi-instance delegate: an SSP delegate whose playbacks find their content token in a map, by the `content_id` of their options or the asset ID of
- * their licence requests. Each playback has a session of its own. A playback that names no content begins its session with the first licence request;
- * a clear stream asks for none and needs no token.
+ * Makes a multi-instance delegate: an SSP delegate whose playbacks find their content token in a map, by the
+ * `content_id` of their options or the asset ID of their licence requests. Each playback has its own session. A
+ * playback without `content_id` starts its session with its first licence request; a clear stream requests no licence
+ * and needs no token.
  *
- * @param context    its playbacks belong to the same context.
- * @param options    as for usher_ssp_delegate_new(). Not NULL.
- * @param map        NULL: all defaults.
- * @param out        on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_CLOSED.
+ * @param context  the context of its playbacks.
+ * @param options  as in usher_ssp_delegate_new(). Not NULL.
+ * @param map      NULL: all defaults.
+ * @param out      on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
+ * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
+ *         began.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_multi_instance_delegate_new(
     usher_context *context, const usher_ssp_options *options, const usher_token_map_options *map, usher_delegate **out);
 
 /**
- * Sets or replaces the content token of a content identifier (setStreamToken). Playbacks that wait for it go on; those that play ask for further
- * licences with the new one.
+ * Sets or replaces the content token of a content identifier (setStreamToken). Playbacks that wait for it continue;
+ * those that already play use the new token for further licence requests.
  *
  * @param delegate         a multi-instance delegate.
- * @param content_id       bytes, compared as such; 1 byte to 64 kB. Not NULL.
- * @param content_id_size  its length.
+ * @param content_id       bytes, compared as they are; 1 byte to 64 kB. Not NULL.
+ * @param content_id_size  its length in bytes.
  * @param token            a header value: not empty, no CR, LF or NUL, at most 64 kB. Not NULL.
- * @return USHER_OK; USHER_E_FULL at the bound with every token held by a playback; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT; USHER_E_STATE for a
- *         delegate without a map.
+ * @return USHER_OK; USHER_E_FULL if the map is full and playbacks hold every token in it; USHER_E_INVALID_HANDLE;
+ *         USHER_E_INVALID_ARGUMENT; USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_delegate_set_stream_token(
     usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, const char *token);
 
 /**
- * The token of a content identifier.
+ * Gives the token of a content identifier.
  *
  * @param delegate         a multi-instance delegate.
- * @param content_id       as usher_delegate_set_stream_token().
- * @param content_id_size  its length.
- * @param out              NULL: only says whether there is one. Else, on USHER_OK, a response to free with usher_response_free() whose `data` is the token.
- * @return USHER_OK; USHER_E_NO_TOKEN; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_STATE.
+ * @param content_id       as in usher_delegate_set_stream_token().
+ * @param content_id_size  its length in bytes.
+ * @param out              on USHER_OK a response to free with usher_response_free(), whose `data` is the token. NULL:
+ *                         only ask whether there is a token.
+ * @return USHER_OK; USHER_E_NO_TOKEN if the map has none; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT;
+ *         USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_delegate_get_stream_token(
     usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size, usher_response **out);
 
 /**
- * Takes a token out of the map; playbacks that hold it go on with it.
+ * Removes a token from the map. Playbacks that hold it keep it.
+ *
  * @param delegate         a multi-instance delegate.
- * @param content_id       as usher_delegate_set_stream_token().
- * @param content_id_size  its length.
- * @return USHER_OK; USHER_E_NO_TOKEN when there was none; USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, USHER_E_STATE.
+ * @param content_id       as in usher_delegate_set_stream_token().
+ * @param content_id_size  its length in bytes.
+ * @return USHER_OK; USHER_E_NO_TOKEN if the map has none; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT;
+ *         USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_delegate_remove_stream_token(
     usher_delegate *delegate, const uint8_t *content_id, size_t content_id_size);
 
 /**
- * Empties the map.
+ * Removes all tokens from the map. Playbacks that hold one keep it.
+ *
  * @param delegate  a multi-instance delegate.
- * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_STATE.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_delegate_clear_stream_tokens(usher_delegate *delegate);
 
 /**
  * Counts the tokens in the map.
+ *
  * @param delegate   a multi-instance delegate.
  * @param out_count  how many. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT or USHER_E_STATE.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_delegate_count_stream_tokens(usher_delegate *delegate, size_t *out_count);

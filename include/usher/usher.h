@@ -2,59 +2,70 @@
  * usher.h - licences and concurrent-stream sessions for any video player.
  *
  * WHAT IT IS
- * An operator limits how many streams an account plays at once. Before an encrypted playback libusher asks the operator's Secure Session
- * Manager (SSM) for a session token, sends it with the licence request, keeps the session alive (heartbeats, or enforced licence renewals)
- * and tears it down when playback stops. Your player keeps its demuxer, its CDM and its screen; libusher does the talking and the timing.
+ * An operator limits how many streams an account plays at once. The operator's Secure Session Manager (SSM) enforces
+ * this limit: each encrypted playback needs a session there, and its licence comes from a licence server of the
+ * Security Services Platform (SSP) or another DRM server. Before a playback libusher asks the SSM for a session token.
+ * It sends the token with the licence request, keeps the session alive (with heartbeats, or with licence renewals where
+ * the operator enforces those) and tears the session down when playback stops. Your player keeps its demuxer, its
+ * content decryption module (CDM) and its screen; libusher sends the requests and keeps the time.
  *
- *   context   one independent instance of the library: its I/O thread, connections, timers, observers
- *   delegate  decides how licences are asked for, and what a session is: default, common (with your hooks), SSP with SSM v1, several streams by
- *             a token map, SSP V2, customer SSM
+ *   context   one independent instance of the library: its I/O thread, connections, timers and observers
+ *   delegate  says how to ask for licences: default, common (hooks), SSP (SSM v1), SSP V2, multi-instance, customer SSM
  *   loader    gets FairPlay keys for `skd:` URLs
  *   player    one screen. It plays one playback at a time; starting the next one on it is a zap
- *   playback  one play of one item. Owns at most one SSM session and its licences; closing it is "playback stops"
- *   event     what the library tells you: session started, set-up / heartbeat / teardown error, licence, closed ...
+ *   playback  one play of one item. It owns at most one SSM session, and its licences; close it when playback stops
+ *   event     what the library reports to you: session started, set-up error, heartbeat error, licence, closed ...
  *
  * A PLAYBACK, IN ORDER
  *   usher_context_new -> usher_context_add_observer -> usher_ssp_delegate_new -> usher_player_new -> usher_player_play
- *   -> (CDM wants a licence) usher_playback_request_license or usher_playback_get_license -> decode, and stop when an event has must_stop
- *   -> usher_playback_close -> usher_playback_free ... usher_context_close -> usher_context_free
+ *   -> (the CDM wants a licence) usher_playback_request_license or usher_playback_get_license
+ *   -> decode; stop when an event has must_stop -> usher_playback_close -> usher_playback_free
+ *   ... usher_context_close -> usher_context_free
  *
  * OWNERSHIP
- * A `usher_x *` is a ticket, never an address: it names an entry in a table with a generation. A stale, foreign, freed or wrong-kind handle
- * answers USHER_E_INVALID_HANDLE from every function, always. What `_new`, `_play` and `_get_...` hand out is yours to free; freeing NULL is a
- * no-op. Any order of frees is safe: a delegate lives on while a playback uses it, and freeing a context closes and frees everything in it. All
- * strings and bytes given to the library are copied before the call returns; pointers given to your callbacks live until the callback returns.
+ * A `usher_x *` is a handle, never an address: it holds an index into a table and a generation number. A handle that
+ * was freed, that ended with its context, that is of another kind or that the library never gave out makes every
+ * function answer USHER_E_INVALID_HANDLE. You free what `_new`, `_play` and `_get_...` give you, in any order; freeing
+ * NULL does nothing. A delegate lives on while a playback uses it. Freeing a context closes and frees everything in it.
+ * The library copies all strings and bytes that you pass in before the call returns. What a callback receives by
+ * pointer lives until the callback returns.
  *
  * THREADS
- * Every function may be called from any thread, and from inside callbacks unless its comment says otherwise. Each context has one I/O thread
- * that never runs your code. Callbacks run on a pool of the context's callback threads (at most `callback_threads_max`): those of
- * one playback in order and one at a time, those of different playbacks in parallel. Or, with USHER_CALLBACKS_PUMPED, only inside
- * usher_context_pump() on the thread of your own loop; a file descriptor says when. A function that would wait, called from inside a callback,
- * answers USHER_E_WOULD_DEADLOCK instead of waiting for itself.
+ * You may call every function from any thread, and inside callbacks unless its comment says otherwise. Each context has
+ * one I/O thread, which never runs your code. Callbacks run on the context's callback threads, at most
+ * `callback_threads_max`: callbacks of one playback in order and one at a time, those of different playbacks in
+ * parallel. With USHER_CALLBACKS_PUMPED there are no callback threads: callbacks run only inside usher_context_pump(),
+ * on the thread of your own loop, and a file descriptor tells you when to call it. A function that would wait answers
+ * USHER_E_WOULD_DEADLOCK inside a callback, since it would wait for itself.
  *
- * ANSWER NOW OR LATER
- * A callback that is asked for something (a token, a payload) gets a one-shot `usher_completion` id. Answer with usher_complete_...() at once or
- * later, from any thread, before the deadline. A second, late or unknown answer gets USHER_E_INVALID_COMPLETION and does nothing.
+ * ANSWERS OF CALLBACKS
+ * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the
+ * usher_complete_...() function that the callback's comment names: inside the callback or later, from any thread,
+ * before the deadline. A second, late or unknown answer gets USHER_E_INVALID_COMPLETION and does nothing.
  *
  * ERRORS
- * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... There is no "last error". What went wrong on the wire travels in the event
- * or response as a usher_error: status, origin (which server answered), operation, HTTP status, the server's own code and message, and
- * whether playback must stop. usher_error_explain() turns it into words for a support desk.
+ * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... There is no "last error". Every function that takes
+ * a handle may answer USHER_E_INVALID_HANDLE. Every function answers USHER_E_INVALID_ARGUMENT if an argument breaks
+ * what its comment says. Errors of servers and networks travel in the event or response as a usher_error: status,
+ * origin (which server answered), operation, HTTP status, the server's own code and message, and whether playback must
+ * stop. usher_error_explain() turns them into words for a support desk.
  *
  * OPTION STRUCTS
- * Each starts with `size_t struct_size` and has a ..._INIT. A field left 0 or NULL means the default written beside it; USHER_OFF
- * means "none" where none is possible. The structs only grow; a size smaller than the first release's, or unknown bytes that are
- * not zero, answer USHER_E_INVALID_ARGUMENT.
+ * Each begins with `size_t struct_size` and has a ..._INIT macro. A field left 0 or NULL means the default written
+ * beside it; USHER_OFF means "none" in the fields that allow it. The structs only grow. A size smaller than the first
+ * release's, or unknown bytes that are not zero, get USHER_E_INVALID_ARGUMENT.
  *
  * WHAT IT DOES TO YOUR PROCESS
- * Signals: none installed, none raised; its threads block them all. stdio: writes nothing (logs go to your callback). Locale, environment, working
- * directory, umask: untouched. fork: in the child every call answers USHER_E_FORKED. dlclose: safe, the library stays mapped.
+ * Signals: it installs no handler and raises none; its threads block all signals. stdio: it writes nothing; log lines
+ * go to your callback. It does not touch locale, environment, working directory or umask. fork: in the child every call
+ * answers USHER_E_FORKED. dlclose: safe, since the library stays mapped.
  *
  * SECRETS
  * Tokens, licences and keys never appear in events, log lines or error messages.
  *
  * VERSIONS
- * USHER_VERSION_* is the header's version, usher_version() the library's. Names and struct fields are only ever added within a major version.
+ * USHER_VERSION_* is the version of this header; usher_version() returns the library's. Within a major version names
+ * and struct fields are only added, never changed or removed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
