@@ -4,7 +4,8 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo generate test lint format faults sanitize fuzz bench profile model simulate mutants build clean packages
+.PHONY: help demo generate test lint format faults sanitize fuzz bench profile model simulate mutants build clean
+.PHONY: packages
 .SECONDARY:
 
 PYTHON ?= python3
@@ -31,7 +32,7 @@ help:
 	@echo
 	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
 	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
-	@echo '  make generate  writes what follows from include/usher/*.h: table of functions, Python declarations, constants, lists'
+	@echo '  make generate  writes what follows from the headers: table of functions, Python declarations, constants'
 	@echo '  make lint    formatters and linters over every source file; `make test` does it too (FILES="Sources include": only those)'
 	@echo '  make format  rewrites what `make lint` finds, where a tool can'
 	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
