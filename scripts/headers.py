@@ -6,7 +6,7 @@
 
 For shell scripts, one name a line:
 
-    scripts/headers.py [--include FOLDER] functions | members | inits | sized | names | constants PREFIX HEADER
+    scripts/headers.py [--include FOLDER] functions | members | inits | sized | since | constants PREFIX HEADER
 
 Standard library only.
 """
@@ -26,8 +26,14 @@ TABLE = "usher_api"
 """The structure that is the table of functions."""
 LABELS = ("Threads", "In callbacks", "Waits", "Pumping thread", "Units", "Since", "Deprecated")
 """What the last lines of a function's comment may say: "Label: text." """
-FILLED_BY_THE_LIBRARY = ("usher_event", "usher_hook_call", "usher_customer_request", "usher_spc_request")
-"""Structures that only callbacks see: the library sets their struct_size, so they have no ..._INIT."""
+SIZED_BY_THE_LIBRARY = (
+    "usher_event",
+    "usher_hook_call",
+    "usher_customer_request",
+    "usher_spc_request",
+    "usher_protection",
+)
+"""Structures that the library makes for callbacks, with their struct_size: they have no ..._INIT."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +279,7 @@ class Headers:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--include", type=Path, default=INCLUDE, metavar="FOLDER", help="the folder that has usher/*.h")
-    parser.add_argument("what", choices=["functions", "members", "inits", "sized", "constants"])
+    parser.add_argument("what", choices=["functions", "members", "inits", "sized", "since", "constants"])
     parser.add_argument("more", nargs="*", help="of constants: PREFIX HEADER")
     arguments = parser.parse_args()
     headers = Headers(arguments.include)
@@ -284,7 +290,13 @@ def main() -> int:
     elif arguments.what == "inits":
         found = [f"{structure} {macro}" for structure, macro in headers.inits.items()]
     elif arguments.what == "sized":
-        found = [name for name, structure in headers.structures.items() if structure.is_sized]
+        found = [
+            name
+            for name, structure in headers.structures.items()
+            if structure.is_sized and name not in SIZED_BY_THE_LIBRARY
+        ]
+    elif arguments.what == "since":
+        found = [f"{name} {function.labels.get('Since', '')}" for name, function in headers.functions.items()]
     else:
         prefix, header = arguments.more
         found = [c.name for c in headers.constants.values() if c.name.startswith(prefix) and c.header == header]

@@ -1,7 +1,9 @@
 /*
- * api.c - usher_get_api(): the table has every function of the headers, each of its own type and in its own place. Linked with nothing of ours.
- *   api LIBUSHER [OTHER]       OTHER: a library that the host has loaded, for all to see, before ours: another libcurl
- * api.sh writes functions.h from the headers: FUNCTION(name without usher_), one a line, in the order of the table.
+ * api.c - usher_get_api(): the table has every function of the headers, each with its type, and the functions of the
+ * last release at the offsets they had there. Linked with nothing of ours.
+ *   api LIBUSHER [OTHER]       OTHER: another libcurl, which the host has loaded with RTLD_GLOBAL before ours
+ * api.sh writes functions.h and recorded.h, names without usher_: FUNCTION(name) of each member in the order of the
+ * headers, and RECORDED(name) of each in the newest file of docs/abi, in its order.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -34,17 +36,22 @@ int main(int argc, char **argv) {
   tell(get_api(USHER_VERSION_MAJOR) == api, "it is the same table each time");
   tell(api->struct_size == sizeof *api, "struct_size is the header's");
 
-  size_t place = sizeof(size_t);
+  size_t offset = sizeof(size_t);
+#define RECORDED(name) \
+  tell(offsetof(usher_api, name) == offset, #name " has the offset of the last release"); \
+  offset += sizeof(void *);
+#include "recorded.h"
+  offset = sizeof(size_t);
 #define FUNCTION(name) \
   { \
     void *symbol = dlsym(library, "usher_" #name); \
     (void)sizeof(api->name == usher_##name); /* not evaluated: the compiler compares the types */ \
     tell(symbol &&memcmp(&symbol, &api->name, sizeof symbol) == 0, #name " is usher_" #name); \
-    tell(offsetof(usher_api, name) == place, #name " stands where the ledger has it"); \
-    place += sizeof symbol; \
+    tell(offsetof(usher_api, name) == offset, #name " follows the member before it"); \
+    offset += sizeof symbol; \
   }
 #include "functions.h"
-  tell(place == sizeof *api, "there is nothing else in it");
+  tell(offset == sizeof *api, "the table has no other members");
 
   usher_context *context = NULL;
   tell(api->context_new(NULL, &context) == USHER_OK && api->context_free(context) == USHER_OK, "it works");

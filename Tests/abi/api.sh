@@ -1,14 +1,22 @@
 #!/bin/sh
-# api.sh LIBUSHER [INCLUDE]: the function table of usher_get_api() against the headers; see api.c. Then again in a host that has another libcurl loaded.
+# api.sh LIBUSHER [INCLUDE]: the function table of usher_get_api() against the headers and against docs/abi; see api.c.
+# Then again in a host that has another libcurl loaded.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$(readlink -f "$1") include=${2:-$here/../../include}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-members=$(sed -n '/^typedef struct usher_api {/,/^} usher_api;/s/^  .*(\*\([a-z0-9_]*\))(.*/\1/p' "$include/usher/api.h")
-functions=$(cat "$include"/usher/*.h | sed -n 's/^USHER_API [^(]*[ *]usher_\([a-z0-9_]*\)(.*/\1/p' | grep -v '^get_api$')
+headers=$here/../../scripts/headers.py
+members=$("$headers" --include "$include" members)
+functions=$("$headers" --include "$include" functions | sed 's/^usher_//' | grep -v '^get_api$')
 same "the table has the headers' functions" "$(echo "$functions" | sort)" "$(echo "$members" | sort)"
+for table in $(find "$here/../../docs/abi" -name '*.table' | sort -V); do
+  recorded=$(grep '^usher_' "$table" | sed 's/^usher_//')
+  first=$(echo "$members" | head -n "$(echo "$recorded" | wc -l)")
+  same "the table begins with the functions of $(basename "$table" .table), in their order" "$recorded" "$first"
+done
+for name in $recorded; do echo "RECORDED($name)"; done >"$work/recorded.h" # the newest record
 for name in $members; do echo "FUNCTION($name)"; done >"$work/functions.h"
 claim "api.c builds: the table's types are the prototypes'" \
   "${CC:-cc}" -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -pedantic -Werror -I "$include" -I "$work" "$here/api.c" -ldl -o "$work/api"
@@ -17,7 +25,7 @@ runs() { # MORE...: all that api.c tells
   cat "$work/told"
   bad=$(grep -c '^not ok' "$work/told" || true)
   failed=$((failed + bad))
-  grep -q '^ok - the program ends by itself' "$work/told" || not_ok "it ended before its end"
+  grep -q '^ok - the program ends by itself' "$work/told" || not_ok "the program stopped early"
 }
 bound() { # the files that libusher's curl_ names were bound to, by the dynamic linker's own words
   cat "$work"/bindings.* | sed -n "s|.*binding file [^ ]*/libusher\\.so[^ ]* .* to \\([^ ]*\\) .*normal symbol .curl_.*|\\1|p" | sed 's|.*/||' | sort -u

@@ -1,16 +1,30 @@
 #!/bin/sh
-# exports.sh LIBUSHER [INCLUDE]: the headers' functions are the library's exports, both ways, all of one version, and nothing else is.
+# exports.sh LIBUSHER [INCLUDE]: the headers, the library's exports and docs/symbols.txt have the same functions, and
+# every export has the version USHER_0.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$1 include=${2:-$here/../../include}
-declared=$(printf '#include <usher/usher.h>\n' | ${CC:-cc} -x c -E -P -I "$include" - | tr '\n;' ' \n' | sed -n 's/.*visibility("default").*[ *]\(usher_[a-z0-9_]*\)(.*/\1/p' | sort -u)
-marked=$(cat "$include"/usher/*.h | sed -n 's/^USHER_API [^(]*[ *]\(usher_[a-z0-9_]*\)(.*/\1/p' | sort -u)
-exported=$(nm -D --defined-only "$library" | awk '$2 ~ /^[TWBDR]$/ && $3 !~ /^USHER_[0-9]+/ {sub(/@.*/, "", $3); print $3}' | sort -u)
-versions=$(nm -D --defined-only "$library" | awk '$2 ~ /^[TWBDR]$/ {n = split($3, part, "@"); print part[n]}' | sort -u)
-same "the preprocessor sees the prototypes that stand in the headers" "$marked" "$declared"
-[ -n "$declared" ] && ok "the headers declare $(echo "$declared" | wc -l) functions" || not_ok "the headers declare no function"
-same "what the headers declare and the library does not export: nothing" "" "$(printf '%s\n' "$declared" | while read -r name; do printf '%s\n' "$exported" | grep -qx "$name" || echo "$name"; done)"
-same "what the library exports and the headers do not declare: nothing" "" "$(printf '%s\n' "$exported" | while read -r name; do printf '%s\n' "$declared" | grep -qx "$name" || echo "$name"; done)"
+root=$here/../..
+# As the compiler sees the headers, so that a function behind an #if would be missed here.
+declared=$(printf '#include <usher/usher.h>\n' | ${CC:-cc} -x c -E -P -I "$include" - | tr '\n;' ' \n' |
+  sed -n 's/.*visibility("default").*[ *]\(usher_[a-z0-9_]*\)(.*/\1/p' | sort -u)
+written=$("$root/scripts/headers.py" --include "$include" functions | sort -u)
+ledger=$(awk '/^# ----/ { inside = /^# ---- functions$/ } inside && NF == 4 && !/^#/ && $4 == "-" { print $1 }' \
+  "$root/docs/symbols.txt" | sort -u)
+symbols=$(nm -D --defined-only "$library" | awk '$2 ~ /^[TWBDR]$/ { print $3 }')
+exported=$(printf '%s\n' "$symbols" | grep -Ev '^USHER_[0-9]+' | sed 's/@.*//' | sort -u)
+versions=$(printf '%s\n' "$symbols" | sed 's/.*@//' | sort -u)
+only_in_first() { # FIRST SECOND: lines of the first list that the second does not have
+  printf '%s\n' "$1" | while read -r name; do printf '%s\n' "$2" | grep -qx "$name" || echo "$name"; done
+}
+same "the preprocessor sees the functions that the headers have" "$written" "$declared"
+if [ -n "$declared" ]; then ok "the headers declare $(echo "$declared" | wc -l) functions"
+else not_ok "the headers declare no function"; fi
+same "the library exports every function of the headers" "" "$(only_in_first "$declared" "$exported")"
+same "the library exports nothing else" "" "$(only_in_first "$exported" "$declared")"
+same "docs/symbols.txt has every export (else: make generate)" "" "$(only_in_first "$exported" "$ledger")"
+same "the library exports every function of docs/symbols.txt that is not removed" "" \
+  "$(only_in_first "$ledger" "$exported")"
 same "every export has the version USHER_0" USHER_0 "$versions"
 finish

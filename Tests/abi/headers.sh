@@ -33,6 +33,6 @@ same "usher.h includes every header" \
   "$(sed -n 's/^#include "\(.*\)"$/\1/p' "$include/usher/usher.h" | sort)"
 same "usher.hpp includes every part" "$(cd "$include/usher" && ls hpp/*.hpp)" "$(sed -n 's/^#include "\(hpp\/.*\)"$/\1/p' "$include/usher/usher.hpp" | sort)"
 same "of the system's headers only stddef.h and stdint.h" "$(printf 'stddef.h\nstdint.h')" "$(sed -n 's/^#include <\(.*\)>$/\1/p' "$include"/usher/*.h | sort -u)"
-same "every function is marked with its release" \
-  "$(cat "$include"/usher/*.h | grep -c '^USHER_API ')" "$(cat "$include"/usher/*.h | grep -c ' Since: [0-9]')"
+same "every function is marked with its release" "" \
+  "$("$here/../../scripts/headers.py" --include "$include" since | grep -v ' [0-9][0-9]*\.[0-9][0-9]*$' || true)"
 finish

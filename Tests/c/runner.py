@@ -22,6 +22,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from headers import Headers  # noqa: E402
+from interface import c_files  # noqa: E402
+
+HEADERS = Headers()
+STRESS = [ROOT / "Tests" / "c" / name for name in ("stress.h", "stress_steps.h")]
+"""Every function that no step in these files calls gets a plain step."""
 C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 KID = "00112233445566778899aabbccddeeff"
@@ -150,7 +157,7 @@ class Runner:
         self.failures: list[str] = []
         self.skipped = 0
         self.folder = Path(tempfile.mkdtemp(prefix="usher-tests-"))
-        (self.folder / "functions.h").write_text("".join(f"FUNCTION({name})\n" for name in functions()))
+        (self.folder / "plain_steps.h").write_text(c_files.plain_steps(HEADERS, words(*STRESS)))
 
     def build(self, program: Program) -> Path | str:
         """The program, or why there is none."""
@@ -312,10 +319,7 @@ class Runner:
 
 def functions() -> list[str]:
     """Every function of the headers."""
-    found: set[str] = set()
-    for header in (ROOT / "include" / "usher").glob("*.h"):
-        found |= set(re.findall(r"^USHER_API [^;(]*?\b(usher_\w+)\(", header.read_text(), re.M))
-    return sorted(found)
+    return sorted(HEADERS.functions)
 
 
 def words(*files: Path) -> set[str]:

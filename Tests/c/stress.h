@@ -6,6 +6,7 @@
  */
 #ifndef USHER_TEST_STRESS_H
 #define USHER_TEST_STRESS_H
+#include "plain.h"
 #include "support.h"
 
 #define THREADS 8
@@ -16,15 +17,15 @@
 
 /* ---- dice and counters --------------------------------------------------------------------------------------------------- */
 
-/* Every function of the headers, by name: Tests/c/run makes functions.h of them, one FUNCTION(name) each. */
+/* Every function of the headers, by name. */
 enum {
-#define FUNCTION(name) at_##name,
+#define FUNCTION(name, ...) at_##name,
 #include "functions.h"
 #undef FUNCTION
   FUNCTION_COUNT
 };
 static const char *const names[] = {
-#define FUNCTION(name) #name,
+#define FUNCTION(name, ...) #name,
 #include "functions.h"
 #undef FUNCTION
 };
@@ -96,9 +97,10 @@ static struct place {
 } log_sink = {"context_new", 0, 0}, observer = {"add_observer", 0, 0}, token = {"set_token_callback", 0, 0},
   item_of = {"player_play", 0, 0}, license = {"request_license", 0, 0}, certificate = {"request_certificate", 0, 0},
   identifier = {"request_content_id", 0, 0}, hooks_of = {"set_hooks", 0, 0}, common = {"common_delegate_new", 0, 0},
-  customer = {"customer_delegate_new", 0, 0}, loader_of = {"add_loader", 0, 0}, load = {"load_resource", 0, 0};
+  customer = {"customer_delegate_new", 0, 0}, loader_of = {"add_loader", 0, 0}, load = {"load_resource", 0, 0},
+  plain_of = {"plain steps", 0, 0};
 static struct place *const places[] = {&log_sink, &observer, &token, &item_of, &license, &certificate, &identifier,
-    &hooks_of, &common, &customer, &loader_of, &load};
+    &hooks_of, &common, &customer, &loader_of, &load, &plain_of};
 static void on_destroy(void *user_data) {
   more(&((struct place *)user_data)->destroyed);
   more(&destroyed);

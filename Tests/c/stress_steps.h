@@ -307,6 +307,41 @@ static void use_response(struct dice *d) {
   CALL(usher_response_free, (RESPONSE));
 }
 
+/* ---- the rest --------------------------------------------------------------------------------------------------- */
+
+/* Every function that no step above calls, with plain arguments: Tests/c/runner.py writes plain_steps.h, those lines of
+   functions.h. */
+#define SLOTS_OF_usher_context contexts, CONTEXTS
+#define SLOTS_OF_usher_delegate delegates, SLOTS
+#define SLOTS_OF_usher_player players, SLOTS
+#define SLOTS_OF_usher_playback playbacks, SLOTS
+#define SLOTS_OF_usher_response responses, SLOTS
+#define SLOTS_OF_usher_loader loaders, SLOTS
+static __attribute__((unused)) void *volatile *first_slot(void *volatile *slots, uint32_t count) {
+  (void)count;
+  return slots;
+}
+static __attribute__((unused)) void *keep_made(struct dice *d, void *volatile *into, void *made) {
+  if (made && into == contexts) usher_context_free((usher_context *)made); /* the slots of contexts are full */
+  else if (made) put(d, into, made);
+  return NULL;
+}
+static void take_plain_steps(struct dice *d) {
+  struct plain arguments = plain_defaults, *plain = &arguments;
+  void *made = NULL, *volatile *into = NULL;
+  (void)d, (void)plain, (void)made, (void)into;
+#define ARG_HANDLE(type) ((type *)pick(d, SLOTS_OF_##type))
+#define ARG_OUT_HANDLE(type) (into = first_slot(SLOTS_OF_##type), (type **)(void *)&made)
+#define ARG_USER_DATA ((void *)&plain_of)
+#define ARG_DESTROY (user(&plain_of), on_destroy)
+#define PLAIN_STATUS CALL
+#define PLAIN_POINTER TELLS
+#define FUNCTION(name, result, takes, arguments) \
+  if (roll(d, 2) || d->first) PLAIN_##result(name, arguments), made = keep_made(d, into, made);
+#include "plain_steps.h"
+#undef FUNCTION
+}
+
 /* ---- which step ----------------------------------------------------------------------------------------------------------- */
 
 /* How often a step is chosen, and one in how many times it is then taken, in a storm and in a calm: sessions are to live for a while, too. */
@@ -346,6 +381,7 @@ static const struct step {
     {want_content_id, 1, 1, 1},
     {wait_for_the_rest, 1, 1, 1},
     {use_response, 4, 1, 1},
+    {take_plain_steps, 1, 1, 1},
 };
 #define STEPS (sizeof steps / sizeof *steps)
 

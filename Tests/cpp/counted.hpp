@@ -1,7 +1,7 @@
 /*
- * counted.hpp - included before all else (-include): counts the calls that usher.hpp makes of C functions and that answer well. When the program ends, a claim
- * for every function of the headers says that there was one. Calls of the test's own, past usher.hpp, do not count.
- * Tests/cpp/run writes counted_on.h, counted_off.h and functions.h from the headers.
+ * counted.hpp - included before all else (-include): counts the calls of C functions that usher.hpp makes and that
+ * succeed. When the program ends, it prints a claim for every function: usher.hpp called it. Calls that the test makes
+ * itself do not count. Tests/cpp/run writes counted_on.h and counted_off.h from the headers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ struct counted<Function> {
 
 inline struct counted_report {
   ~counted_report() {
-#define FUNCTION(name) \
+#define FUNCTION(name, ...) \
   std::printf("%sok - usher.hpp calls " #name "(), and it answers well: %d times\n", \
       counted<name>::good ? "" : "not ", counted<name>::good.load());
 #include "functions.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README and docs say what is there: quotes are the files they quote, links and names exist, every function has its line in docs/api-changes.md.
+"""README and docs say what is there: quotes are the files they quote, links and names exist, docs/symbols.txt has every name.
 
 One line a claim, "ok - ..." or "not ok - ...". Standard library only.
 """
@@ -13,6 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from headers import Headers  # noqa: E402
+
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *(ROOT / "benchmarks" / name for name in ("README.md",)),
@@ -21,6 +24,8 @@ PAGES = [
 ]
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
 """What README's blocks of that language are."""
+
+HEADERS = Headers()
 
 failed = 0
 
@@ -40,10 +45,6 @@ def text_of(path: Path) -> str:
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), re.M | re.S)
-
-
-def headers() -> str:
-    return "\n".join(text_of(path) for path in sorted((ROOT / "include" / "usher").glob("*.h")))
 
 
 def quotes() -> None:
@@ -114,7 +115,10 @@ def names() -> None:
     code = ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
     folders = [ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    texts = [headers(), *map(text_of, [*sources, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift"])]
+    texts = [
+        HEADERS.text,
+        *map(text_of, [*sources, ROOT / "Makefile", ROOT / "CMakeLists.txt", ROOT / "Package.swift"]),
+    ]
     known = {name for text in texts for name in re.findall(r"\b(?:usher|USHER)_\w+", text)}
     for page in PAGES:
         said = set(
@@ -124,38 +128,23 @@ def names() -> None:
 
 
 def ledger() -> None:
-    """docs/api-changes.md names every function, structure and callback type of the headers."""
-    text = headers()
-    public = set(re.findall(r"^USHER_API [^(]*?\b(usher_\w+)\(", text, re.M)) | set(
-        re.findall(r"^\} (usher_\w+);", text, re.M)
-    )
-    public |= set(re.findall(r"\(\*(usher_\w+_fn)\)", text))
-    page = (ROOT / "docs" / "api-changes.md").read_text(encoding="utf-8")
-    claim(
-        f"docs/api-changes.md has the {len(public)} names of the headers",
-        sorted(public - set(re.findall(r"usher_\w+", page))),
-    )
-    text = "\n".join(map(text_of, sorted((ROOT / "include" / "usher" / "hpp").glob("*.hpp"))))
-    text = re.sub(r"^namespace (detail|words) \{.*?^\} // namespace \1$", "", text, flags=re.M | re.S)
-    public = set(
-        re.findall(
-            r"^(?:class|struct|enum class|using|namespace) (?:\[\[nodiscard\]\] )?(\w+)(?: [={:]| final)", text, re.M
-        )
-    )
-    public |= set(re.findall(r"^(?:inline (?:constexpr )?[\w:&*<> ]+?[ &*]|auto )(\w+)[({]", text, re.M))
-    entry = next((line for line in page.split("\n- ") if line.startswith("`usher.hpp`")), "")
-    said = set(re.findall(r"`(\w+)`", entry))
-    claim(
-        f"docs/api-changes.md has the {len(public - {'usher', 'std'})} names of usher.hpp",
-        sorted(public - said - {"usher", "std"}),
-    )
-    claim("docs/api-changes.md says nothing of usher.hpp that is not in it", sorted(said - public - {"usher"}))
+    """docs/symbols.txt has every public name, once, and none that the headers do not have."""
+    lines = (ROOT / "docs" / "symbols.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split() for line in lines if line and not line.startswith("#")]
+    claim("docs/symbols.txt: each line is a name and three versions", [" ".join(row) for row in rows if len(row) != 4])
+    names = [row[0] for row in rows]
+    claim("docs/symbols.txt has each name once", sorted({name for name in names if names.count(name) > 1}))
+    found = {row[0] for row in rows if row[-1] == "-"}
+    types = {*HEADERS.handles, *HEADERS.structures, *HEADERS.numbers, "usher_api", *HEADERS.function_types}
+    public = {*HEADERS.functions, *types, *HEADERS.macros, *(f"usher::{name}" for name in HEADERS.cpp_names)}
+    claim(f"docs/symbols.txt has the {len(public)} names of the headers (else: make generate)", sorted(public - found))
+    claim("docs/symbols.txt has no name that the headers lack", sorted(found - public))
 
 
 def options() -> None:
     """docs/protocol.md names every option of the SSP delegate, with the default the header says."""
-    body = re.search(r"typedef struct usher_ssp_options \{(.*?)\} usher_ssp_options;", headers(), re.S)
-    fields = re.findall(r"\b(\w+);", re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.S)) if body else []
+    structure = HEADERS.structures["usher_ssp_options"]
+    fields = [field.name for field in structure.fields]
     page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     skipped = {"struct_size", "reserved", "certificate_url", "license_url", "sync_setup_teardown"}
     claim(
@@ -163,7 +152,7 @@ def options() -> None:
         [name for name in fields if name not in skipped and f"`{name}`" not in page],
     )
     wrong, compared = [], 0
-    for default, field in re.findall(r"Default (\d+)[^*]*?\*/\s*\w+ (\w+);", body.group(1) if body else "", re.S):
+    for default, field in re.findall(r"Default (\d+)[^*]*?\*/\s*\w+ (\w+);", structure.body, re.S):
         for bracket in re.findall(rf"`{field}` \[(\d+)", page):
             compared += 1
             if bracket != default:

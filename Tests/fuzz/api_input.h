@@ -12,6 +12,7 @@
 #include <usher/usher.h>
 
 #include "api_server.h"
+#include "plain.h"
 
 /* What must hold whatever is called. */
 #define MUST(claim, ...) \
@@ -22,16 +23,16 @@
 static int get(int *counter) { return __atomic_load_n(counter, __ATOMIC_SEQ_CST); }
 static void add(int *counter) { __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST); }
 
-/* ---- every function, by name: Tests/fuzz/run makes functions.h ------------------------------------------------------------ */
+/* ---- every function, by name ----------------------------------------------------------------------------------------- */
 
 enum {
-#define FUNCTION(name) at_##name,
+#define FUNCTION(name, ...) at_##name,
 #include "functions.h"
 #undef FUNCTION
   FUNCTION_COUNT
 };
 static const char *const names[] = {
-#define FUNCTION(name) #name,
+#define FUNCTION(name, ...) #name,
 #include "functions.h"
 #undef FUNCTION
 };

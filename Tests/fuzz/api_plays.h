@@ -173,6 +173,42 @@ static void write_contents(struct program *p) {
   told = room;
   CALL(usher_rewrite_hls_keys, (bytes, size, some_text(p), some_text(p), buffer, seldom(p) ? NULL : &told));
 }
+/* Every function that no step calls, with plain arguments: Tests/fuzz/run writes plain_steps.h, those lines of
+   functions.h. Without such a function it takes no byte of the input, so that the kept inputs keep their meaning. */
+#define KIND_OF_usher_context CONTEXTS
+#define KIND_OF_usher_delegate DELEGATES
+#define KIND_OF_usher_player PLAYERS
+#define KIND_OF_usher_playback PLAYBACKS
+#define KIND_OF_usher_response RESPONSES
+#define KIND_OF_usher_loader LOADERS
+static __attribute__((unused)) struct watch *watch_once(struct watch **w, int function) {
+  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1; /* unless the call also takes a destroy */
+  return *w;
+}
+static __attribute__((unused)) usher_destroy_fn destroy_of(struct watch *w) {
+  w->may_be_lost = 0;
+  return on_destroy;
+}
+static void take_plain_steps(struct program *p) {
+  struct plain arguments = plain_defaults, *plain = &arguments;
+  struct watch *w = NULL;
+  void *made = NULL;
+  int kind = -1, function = 0;
+  int32_t status = USHER_OK;
+  (void)p, (void)plain, (void)w, (void)made, (void)kind, (void)function, (void)status;
+#define ARG_HANDLE(type) ((type *)pick(p, KIND_OF_##type))
+#define ARG_OUT_HANDLE(type) (kind = KIND_OF_##type, (type **)(void *)&made)
+#define ARG_USER_DATA ((void *)watch_once(&w, function))
+#define ARG_DESTROY destroy_of(watch_once(&w, function))
+#define PLAIN_STATUS(name, arguments) status = CALL(name, arguments)
+#define PLAIN_POINTER(name, arguments) noted(at_##name, name arguments ? USHER_OK : USHER_E_INVALID_ARGUMENT)
+#define FUNCTION(name, result, takes, arguments) \
+  w = NULL, made = NULL, kind = -1, function = at_##name; \
+  PLAIN_##result(name, arguments); \
+  if (kind >= 0) put(p, (enum kind)kind, status, made);
+#include "plain_steps.h"
+#undef FUNCTION
+}
 static void say_words(struct program *p) {
   usher_explanation words;
   usher_legacy_codes codes;
@@ -188,6 +224,7 @@ static void say_words(struct program *p) {
       SAYS(usher_origin_name, error.origin);
   SAYS(usher_operation_name, error.operation), SAYS(usher_event_name, error.operation);
   noted(at_usher_get_api, usher_get_api(below(p, 2)) ? USHER_OK : USHER_E_INVALID_ARGUMENT);
+  take_plain_steps(p);
 }
 
 /* ---- which step ----------------------------------------------------------------------------------------------------------- */

@@ -77,8 +77,8 @@ FUNCTIONS_H = """\
  * A test defines the macros it wants and includes this file:
  *
  *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
- *                                             arguments: a list in brackets of the macros in plain.h, by type
- *   STRUCTURE(type, init)                     init: its ..._INIT, or {{0}}
+ *                                             arguments: in brackets, for each parameter a macro of plain.h
+ *   STRUCTURE(type, init, destroys)           init: its ..._INIT, or {{0}}; destroys: 1 if a field is usher_destroy_fn
  *   CALLBACK_TYPE(type, parameters, ...)      ...: a cast to void of each parameter
  */
 #ifdef CALLBACK_TYPE
@@ -98,26 +98,26 @@ def argument(headers: Headers, parameter: Parameter, before: Parameter | None) -
     kind = parameter.type
     bare = kind.removeprefix("const ").rstrip("* ")
     fixed = {
-        "const char *": "TEXT",
-        "const uint8_t *": "BYTES",
-        "uint8_t *": "BUFFER",
-        "void *": "USER_DATA",
-        "usher_destroy_fn": "DESTROY",
-        "usher_completion": "COMPLETION",
+        "const char *": "ARG_TEXT",
+        "const uint8_t *": "ARG_BYTES",
+        "uint8_t *": "ARG_BUFFER",
+        "void *": "ARG_USER_DATA",
+        "usher_destroy_fn": "ARG_DESTROY",
+        "usher_completion": "ARG_COMPLETION",
     }
     if before and (before.type, kind) == ("const uint8_t *", "size_t"):
-        return "SIZE"
+        return "ARG_SIZE"
     if before and (before.type, kind) == ("uint8_t *", "size_t *"):
-        return "BUFFER_SIZE"
+        return "ARG_BUFFER_SIZE"
     if kind in fixed:
         return fixed[kind]
     if kind in headers.callbacks:
-        return f"CALLBACK({kind})"
+        return f"ARG_CALLBACK({kind})"
     if bare in headers.handles:
-        return f"OUT_HANDLE({bare})" if kind.endswith("**") else f"HANDLE({bare})"
+        return f"ARG_OUT_HANDLE({bare})" if kind.endswith("**") else f"ARG_HANDLE({bare})"
     if bare in headers.structures:
-        return f"OPTIONS({bare})" if kind.startswith("const ") else f"FILLED({bare})"
-    return f"OUT({bare})" if kind.endswith("*") else f"NUMBER({kind})"
+        return f"ARG_OPTIONS({bare})" if kind.startswith("const ") else f"ARG_FILLED({bare})"
+    return f"ARG_OUT({bare})" if kind.endswith("*") else f"ARG_NUMBER({kind})"
 
 
 def function_line(headers: Headers, function: Function) -> str:
@@ -127,7 +127,7 @@ def function_line(headers: Headers, function: Function) -> str:
         for index, parameter in enumerate(function.parameters)
     ]
     takes = "NOTHING"
-    if any(macro.startswith("HANDLE(") for macro in made):
+    if any(macro.startswith("ARG_HANDLE(") for macro in made):
         takes = "FREES" if function.name.endswith("_free") else "HANDLE"
     return "\n".join(wrapped(f"FUNCTION({function.name}, {result}, {takes}, (", made, "))", 4))
 
@@ -138,7 +138,10 @@ def functions_h(headers: Headers) -> str:
         given = ", ".join(parameter.text for parameter in callback.parameters)
         casts = ", ".join(f"(void){parameter.name}" for parameter in callback.parameters)
         callbacks += wrapped(f"CALLBACK_TYPE({callback.name}, ", [f"({given})", casts], ")", 4)
-    structures = [f"STRUCTURE({name}, {headers.inits.get(name, '{0}')})" for name in headers.structures]
+    takers = headers.takes_destroy()
+    structures = [
+        f"STRUCTURE({name}, {headers.inits.get(name, '{0}')}, {int(name in takers)})" for name in headers.structures
+    ]
     functions = [function_line(headers, function) for function in headers.functions.values()]
     return FUNCTIONS_H.format(
         callbacks="\n".join(callbacks), structures="\n".join(structures), functions="\n".join(functions)

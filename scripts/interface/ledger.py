@@ -40,7 +40,7 @@ class Symbol:
 KINDS = {
     "functions": "functions",
     "types": "handles, structures and numbers",
-    "callbacks": "types of functions",
+    "callbacks": "callback types",
     "macros": "constants and macros",
     "cpp": "usher.hpp",
 }
@@ -65,10 +65,17 @@ def read() -> dict[str, Symbol]:
     titles = {title: kind for kind, title in KINDS.items()}
     for line in SYMBOLS.read_text(encoding="utf-8").splitlines():
         if line.startswith("# ---- "):
-            kind = titles[line.removeprefix("# ---- ")]
+            title = line.removeprefix("# ---- ")
+            if title not in titles:
+                raise ValueError(f"{SYMBOLS.relative_to(ROOT)}: the section {title!r} is none of {', '.join(titles)}")
+            kind = titles[title]
         elif line and not line.startswith("#"):
-            name, since, deprecated, removed = line.split()
-            found[name] = Symbol(name, kind, since, deprecated, removed)
+            columns = line.split()
+            if len(columns) != 4:
+                raise ValueError(
+                    f"{SYMBOLS.relative_to(ROOT)}: a line has a name and three versions; this has not: {line}"
+                )
+            found[columns[0]] = Symbol(columns[0], kind, *columns[1:])
     return found
 
 
