@@ -4,11 +4,14 @@ enum Page {
     """
     # The state machines
 
-    Made by `make model`, which runs the machines of `Sources/UsherCore` through every order of \(depth) events: replies, losses, timers, licences, tokens, payloads, kills, suspends,
-    closes. From each state reached, the playback is then closed and led to its end; a session that is still held, a token sent after its teardown, an older token than the newest
-    known, a completion told twice or never, or a state that never ends would be printed instead of this page. `make model SECONDS=120` goes as deep as the time allows.
+    `make model` writes this page; do not edit it. It runs the [machines](glossary.md#machine) of `Sources/UsherCore`
+    through every order of \(depth) events: replies, losses, timers, licences, tokens, payloads, kills, suspends,
+    closes. From each state that it reaches, it closes the playback and lets it end. It fails if a session is still
+    held, a token is sent after its teardown, a token is sent that is not the newest known, a completion is called
+    twice or never, or a state never ends. `make model SECONDS=120` searches as deep as the time allows.
 
-    A state is the session's phase, what keeps it alive, and the content token's where it is not known. Events that leave a state as it is are left out.
+    A state is named after the session's phase, what keeps the session alive, and the state of the content token if
+    that is not known. Events that do not change the state are left out.
     """
   }
 

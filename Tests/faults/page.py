@@ -1,6 +1,6 @@
-"""docs/faults.md: made of what came of the faults."""
+"""docs/faults.md, made from the outcomes of the faults."""
 
-# ruff: noqa: E501 - the page's own lines
+# ruff: noqa: E501 - rows of tables
 
 from __future__ import annotations
 
@@ -14,49 +14,55 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
 
 HEAD = """# Faults
 
-What a host sees of each fault of servers and networks, operation by operation. Written by `make faults`, which brings every one of them about over real HTTP and judges by the
-events, the reference head-end's journal and its session table; do not edit it. `make test` runs all of it but what needs network namespaces or a
-thousand playbacks, and compares.
+What a host sees of each [fault](glossary.md#fault) of servers and networks, operation by operation. `make faults`
+writes this page; do not edit it. It causes every fault over real HTTP, and reads the outcome from the events and from
+the journal and session table of the [reference head-end](headend.md). `make test` plays all cells except those that
+need network namespaces or a thousand playbacks, and compares them with this page.
 
-How to read a cell: what was told, in order; then what closing the playback told; then how many requests of that operation reached the head-end, and how many sessions it still
-holds at the end.
+How to read a cell: first the events, in order; then the events after the playback was closed; then how many requests
+of that operation arrived at the head-end, and how many sessions it still holds at the end.
 
 | word | means |
 |---|---|
 | `SETUP_ERROR TRANSPORT` | the event, and the `status` of its error without `USHER_E_`; a number after it is `http_status` (none: -1), `code` the service code |
-| answer | certificates have no events: the error of the answer. Of licences the answer and the event say the same |
+| answer | the error of the answer, since certificates have no events. For licences, answer and event have the same error |
 | stop | `must_stop` is 1 |
 | orphan | `orphan_possible` is 1: the head-end may hold a session whose token never reached the library |
-| torn down, closed | `SESSION_ENDED` and `PLAYBACK_CLOSED` without an error, and the head-end's table says torn down; or nothing was to be torn down |
-| held | the slot is taken until it expires. Always told: by `orphan`, or by `TEARDOWN_ERROR` |
-| again | asking once more after the fault; where it is not named, it works |
+| torn down, closed | `SESSION_ENDED` and `PLAYBACK_CLOSED` without an error, and the head-end's table says torn down; or there was no session to tear down |
+| held | the [slot](glossary.md#slot) is taken until it expires. The host always knows: from `orphan`, or from `TEARDOWN_ERROR` |
+| again | a second request after the fault; if a cell does not name it, it succeeds |
 
-Of every cell holds, besides: the token under test went nowhere else (a redirect's target was never connected to), no token is in a log line or error, no stale token was used, and the
-heartbeats of another playback in the same context were on time, where the fault left it its head-end.
+For every cell the tests also check: the token under test went to no other server (no connection to a redirect's
+target), no token is in a log line or error, no stale token was used, and the heartbeats of another playback in the
+same context were on time, if its head-end could still be reached.
 
-Defaults of the options; a period of 60 s.
+All options have their defaults; the period is 60 s.
 """
 
 SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
-    ("Set-up", "Not tried again by itself. The next item plays once the fault is over.", {"setup": "outcome"}),
-    ("Licence", "Not tried again by itself. The session lives on meanwhile.", {"license": "outcome"}),
+    ("Set-up", "No automatic retry. The next item plays once the fault is over.", {"setup": "outcome"}),
+    ("Licence", "No automatic retry. The session stays alive meanwhile.", {"license": "outcome"}),
     (
         "Heartbeat",
-        "Once: only the first try of a beat meets the fault; the head-end takes the newest session token and the one before it. Strict: it takes only the newest. Lasting: every try\n"
-        "for two periods meets it, then it is over.",
+        """Once: only the first try of a heartbeat meets the fault; the head-end accepts the newest session token and the
+one before it. Strict: it accepts only the newest. Lasting: every try meets the fault for two periods, then it is over.""",
         {"heartbeat": "once", "heartbeat strict": "once, strict", "heartbeat lasting": "lasting"},
     ),
     (
         "Renewal",
-        "A session kept alive by licence renewals, their payloads from the payload callback; else as heartbeats.",
+        """Licence renewals keep the session alive, with payloads from the payload callback. Columns as above.""",
         {"renewal": "once", "renewal strict": "once, strict", "renewal lasting": "lasting"},
     ),
     (
         "Teardown",
-        "Once: only the first try meets the fault. Lasting: all of them.",
+        "Once: only the first try meets the fault. Lasting: all tries do.",
         {"teardown": "once", "teardown lasting": "lasting"},
     ),
-    ("Certificate", "Fetched once per delegate; a failure is not remembered.", {"certificate": "outcome"}),
+    (
+        "Certificate",
+        "Fetched once per delegate; after a failure the next request tries again.",
+        {"certificate": "outcome"},
+    ),
 )
 """Title, words, and the columns with their heads."""
 
@@ -64,7 +70,7 @@ NAMES = sorted({*EventType.__members__, *Status.__members__}, key=len, reverse=T
 
 
 class Results:
-    """What came of the faults of this run."""
+    """The outcomes of this run."""
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str], str] = {}
@@ -91,8 +97,9 @@ class Results:
 
 CROWD = """## A thousand at once
 
-A thousand playbacks of one context come to the operation together, each with the fault of its number, all kinds in turn (but those that take the whole head-end, the link or the clock).
-Twenty others play beside them, at the same head-end; their beats are looked for in its journal.
+A thousand playbacks of one context start the operation together. Each has one fault, all kinds in turn, except those
+that affect the whole head-end, the link or the clock. Twenty others play at the same head-end; the test checks their
+heartbeats in its journal.
 
 | operation | outcome |
 |---|---|
