@@ -1,5 +1,5 @@
-# usher: `make demo` shows it, `make test` tests it. Each does all its own set-up; what is there already is not made again.
-# What is made: .venv and .venv-bench (Python), build/ (libraries, examples, logs), .build* (SwiftPM's own).
+# usher: `make demo` shows it, `make test` tests it. Each target first builds what it needs and is not up to date.
+# It writes only to .venv and .venv-bench (Python), build/ (libraries, examples, logs) and .build* (SwiftPM).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -21,7 +21,7 @@ sanitized := $(patsubst %,build/%/libusher.so,checked-thread checked-address shi
 player   := build/examples/usher-player
 bench    := build/bench/beats_usher
 cpp      := build/examples-cpp/usher-minimal
-# Folders too: their dates change when a file comes or goes.
+# With the folders: their dates change when a file is added or removed.
 core     := $(shell find Sources include) Package.swift scripts/build-library
 examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
@@ -30,23 +30,32 @@ bounded  := timeout --kill-after=10
 help:
 	@echo 'usher: DRM licences and concurrent-stream sessions (SSM) for any video player'
 	@echo
-	@echo '  make demo    two screens, one stream: session, licence, heartbeats, a refusal, the proof (under a minute once built)'
-	@echo '  make test    every test; ends with "N passed, N failed"   (PARTS="docs examples": only those, scripts/test.py --list names them)'
-	@echo '  make generate  writes what follows from the headers: table of functions, Python declarations, constants'
-	@echo '  make lint    formatters and linters over every source file; `make test` does it too (FILES="Sources include": only those)'
-	@echo '  make format  rewrites what `make lint` finds, where a tool can'
-	@echo '  make faults  every fault of servers and networks on every operation: docs/faults.md (minutes; network namespaces are needed)'
-	@echo '  make sanitize  the tests under ThreadSanitizer, AddressSanitizer and valgrind (tens of minutes; PARTS: scripts/sanitize.py --list)'
-	@echo '  make fuzz    what reads outside data, and the C functions, fed by libFuzzer: 60 s each (SECONDS=300 TARGETS="hls api"), findings in build/fuzz'
-	@echo '  make bench   libusher beside plain C and Python on the same server: benchmarks/RESULTS.md (tens of minutes; QUICK=1: do they run)'
-	@echo '  make profile  where the instructions of a heartbeat go: benchmarks/PROFILE.md'
-	@echo '  make model   the state machines through every order of events: docs/model.md, and a search (SECONDS=120)'
-	@echo '  make simulate  the engine through random stories: 10,000 screens for 24 hours of virtual time (minutes; SEED=N tells one again)'
-	@echo '  make mutants  bugs planted in machines and engine, which search or simulation must find, and in rules of docs/conformance.md, which their tests must'
-	@echo '  make build   build/shipped/libusher.so and the examples, in build/examples'
-	@echo '  make clean   removes all that was made'
+	@echo '  make demo      two screens, one stream: session, licence, heartbeats, a refusal (under a minute once built)'
+	@echo '  make build     build/shipped/libusher.so, and the examples in build/examples'
+	@echo '  make test      all tests; ends with "N passed, N failed"'
+	@echo '                 PARTS="docs examples": only these parts; scripts/test.py --list names them'
+	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
+	@echo '  make format    lays out the source files that make lint complains about'
+	@echo '  make generate  writes what follows from the headers: function table, Python declarations, constants'
 	@echo
-	@echo 'Needed: Swift 6.x on the PATH, and a Debian 12 (or the like) whose packages may be installed: scripts/install-packages --list.'
+	@echo 'Slower tests:'
+	@echo '  make faults    every fault on every operation; writes docs/faults.md (minutes; needs network namespaces)'
+	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
+	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
+	@echo '                 (minutes; SEED=N repeats one story)'
+	@echo '  make mutants   plants bugs; the tests must find each (NAMES="old-token", ROWS="teardown error")'
+	@echo '  make sanitize  the tests under ThreadSanitizer, AddressSanitizer and valgrind (tens of minutes)'
+	@echo '                 PARTS="thread-swift": only these parts; scripts/sanitize.py --list names them'
+	@echo '  make fuzz      libFuzzer on readers of outside data and on the C functions, 60 s each; findings in build/fuzz'
+	@echo '                 (SECONDS=300 TARGETS="hls api")'
+	@echo '  make bench     libusher, plain C and Python on the same server; writes benchmarks/RESULTS.md'
+	@echo '                 (tens of minutes; QUICK=1 only checks that the benchmarks run)'
+	@echo '  make profile   the instructions that a heartbeat takes; writes benchmarks/PROFILE.md'
+	@echo
+	@echo '  make clean     removes everything that was built'
+	@echo
+	@echo 'You need Swift 6.x on the PATH, and Debian 12 or a similar system. The packages it installs if it may:'
+	@echo 'scripts/install-packages --list.'
 
 demo: build .venv/ready
 	@$(bounded) 300 $(python) scripts/demo.py --player $(player) --library $(shipped) --python $(python)
@@ -63,21 +72,24 @@ lint: .venv/ready
 format: .venv/ready
 	@$(python) scripts/format $(FILES)
 
-# The page is written when every cell came out as expected.
+# Writes the page if every cell has its expected outcome.
 faults: $(shipped) .venv/ready
-	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) -m pytest -q --timeout 300 -p no:cacheprovider --write-page Tests/faults
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
+	  --write-page Tests/faults
 
-# Its parts build the libraries they need, by this Makefile.
+# Its parts call this Makefile to build the libraries they need.
 sanitize: .venv/ready
 	@$(python) scripts/sanitize.py $(PARTS)
 
-# QUICK: only whether they run, with what the tests have; what it writes is thrown away with build/.
+# QUICK only checks that the benchmarks run. It needs no other tools than the tests, and writes below build/.
 ifeq ($(QUICK),)
 bench: $(shipped) $(bench) .venv-bench/ready
-	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out benchmarks $(PARTS)
+	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) \
+	  --out benchmarks $(PARTS)
 else
 bench: $(shipped) $(bench) .venv/ready
-	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) --out build/bench/out --quick $(PARTS)
+	@$(bounded) 300 $(python) benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) \
+	  --out build/bench/out --quick $(PARTS)
 endif
 
 model: packages
@@ -98,7 +110,7 @@ profile: $(shipped) $(bench)
 
 build: $(shipped) $(player)
 
-# ---- set-up ------------------------------------------------------------------------------------------------------------------
+# ---- set-up ----------------------------------------------------------------------------------------------------------
 
 packages:
 	@scripts/install-packages
@@ -112,10 +124,12 @@ packages:
 .venv-bench/ready: benchmarks/requirements.txt | packages
 	@echo 'usher: making .venv-bench'
 	@$(PYTHON) -m venv --clear .venv-bench
-	@$(bounded) 900 .venv-bench/bin/pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
+	@$(bounded) 900 .venv-bench/bin/pip install --quiet --disable-pip-version-check \
+	  --requirement benchmarks/requirements.txt
 	@touch $@
 
-# A library that came out as it was keeps its date, so what is linked with it is not made again: hence the stamp beside it.
+# If a build changes nothing, the library keeps its date, so that its dependants are not linked again. The stamp next
+# to it records that the build ran.
 build/%/stamp: $(core) | packages
 	@echo 'usher: building build/$*/libusher.so'
 	@$(bounded) 1800 scripts/build-library $* $(@D)
@@ -128,18 +142,20 @@ $(cpp): folder := cpp
 $(player) $(cpp): $(examples) $(shipped) | packages
 	@echo 'usher: building examples/$(folder)'
 	@mkdir -p $(@D)
-	@{ cmake -S examples/$(folder) -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) -DUSHER_INCLUDE_DIR=$(abspath include) && \
+	@{ cmake -S examples/$(folder) -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) \
+	  -DUSHER_INCLUDE_DIR=$(abspath include) && \
 	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
 	@touch $@
 
 $(bench): $(benches) $(shipped) | packages
 	@echo 'usher: building the benchmarks'
 	@mkdir -p $(@D)
-	@{ cmake -S benchmarks/c -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) -DUSHER_INCLUDE_DIR=$(abspath include) && \
+	@{ cmake -S benchmarks/c -B $(@D) -G Ninja -DUSHER_LIBRARY=$(abspath $(shipped)) \
+	  -DUSHER_INCLUDE_DIR=$(abspath include) && \
 	  $(bounded) 600 cmake --build $(@D); } >$(@D)/build.log 2>&1 || { cat $(@D)/build.log >&2; exit 1; }
 	@touch $@
 
-# -------------------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------------------------
 
 clean:
 	rm -rf build .build .build-embedded .build-checked-* .build-shipped-* .venv .venv-bench .hypothesis .pytest_cache \

@@ -112,7 +112,7 @@ def measure_paced(run: Run, server: Server) -> Section:
         [name, spread(program.cpu_us).text(), ratio(program.cpu_us, by_name[EASY].cpu_us).text(2)]
         for name, program in by_name.items()
     ]
-    words = "On the real clock, one each millisecond, so that the process sleeps and wakes between any two."
+    words = "On the real clock, one per millisecond, so that the process sleeps and wakes between two heartbeats."
     return Section("Heartbeats: 1,000 a second, evenly", words, ["", "CPU µs per beat", "CPU / easy"], rows)
 
 

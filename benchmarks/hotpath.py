@@ -180,7 +180,7 @@ def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict
         [cell(callee), cell(names[caller]), f"{count:,.0f}", f"{count / ours.total:.1%}"]
         for (caller, callee), count in largest(ours.called)
     ]
-    words = "With all that those call in turn."
+    words = "Including everything that the called functions call."
     sections.append(
         report.Section("Calls out of libusher", words, ["called", "by", "instructions per heartbeat", "of all"], rows)
     )
@@ -209,7 +209,7 @@ def main() -> int:
     head = [
         "# Profile of a heartbeat",
         "",
-        "Made by `make profile`: valgrind's callgrind and strace; see [README.md](README.md).",
+        "`make profile` writes this page, with valgrind's callgrind and strace; see [README.md](README.md).",
         "",
         "",
     ]

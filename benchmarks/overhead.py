@@ -15,8 +15,8 @@ CALLS = {
     "nothing": "an empty function",
     "version": "usher_version()",
     "state": "usher_playback_session_state()",
-    "stale": "the same, refused: a stale handle",
-    "callback": "an event told to an observer, pumped",
+    "stale": "the same with a stale handle: refused",
+    "callback": "an event given to an observer, pumped",
 }
 
 

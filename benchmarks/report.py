@@ -112,8 +112,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def text(parts: Sequence[Part]) -> str:
-    words = "Made by `make bench`; how, says [README.md](README.md). Medians, in brackets the quartiles; ratios are those of runs side by side."
-    lines = ["# Results", "", words, ""]
+    words = (
+        "`make bench` writes this page; [README.md](README.md) says how it measures. Figures are medians with the",
+        "quartiles in brackets; ratios are those of runs next to each other.",
+    )
+    lines = ["# Results", "", *words, ""]
     lines += [f"Machine: {'; '.join(sorted({part.machine for part in parts}))}.", ""]
     made = [
         [part.name, part.when, part.revision, str(part.repetitions), f"{part.load[0]:.1f} – {part.load[1]:.1f}"]  # noqa: RUF001

@@ -13,9 +13,10 @@ STEPS = {
     3: "set-up → licence, new connection",
 }
 JUDGED, MOST = (0, 1, 2), 1.05
-WORDS = """Wall time from the host's call to its answer. The sum of the round trips is what plain C over libcurl's easy interface takes for the
-same requests, one after another, on the same server. Where the server answers at once the hand-over between threads, which plain C has not, weighs:
-the difference in µs says more there than the ratio."""
+WORDS = """Wall time from the host's call to its answer. The sum of the round trips is the time of plain C over libcurl's easy
+interface for the same requests, one after another, on the same server. If the server answers at once, handing requests
+from one thread to another costs noticeable time, which plain C does not have to spend: there the difference in µs says
+more than the ratio."""
 
 
 def measure(run: Run) -> list[Section]:

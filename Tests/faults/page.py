@@ -44,8 +44,9 @@ SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("Licence", "No automatic retry. The session stays alive meanwhile.", {"license": "outcome"}),
     (
         "Heartbeat",
-        """Once: only the first try of a heartbeat meets the fault; the head-end accepts the newest session token and the
-one before it. Strict: it accepts only the newest. Lasting: every try meets the fault for two periods, then it is over.""",
+        """Once: only the first try of a heartbeat meets the fault; the head-end accepts the newest session token
+and the one before it. Strict: it accepts only the newest. Lasting: every try meets the fault for two periods,
+then it is over.""",
         {"heartbeat": "once", "heartbeat strict": "once, strict", "heartbeat lasting": "lasting"},
     ),
     (
