@@ -1,11 +1,15 @@
-"""The bindings say what the headers say: structures, numbers and prototypes, by compiling and reading include/usher/*.h."""
+"""The bindings declare what the headers declare: structures, numbers, prototypes.
+
+scripts/generate writes the declarations from what scripts/headers.py reads. A C compiler is the judge here: of what the
+reader reads (prototypes, names of fields) and of what the declarations come to (layouts, numbers).
+"""
 
 from __future__ import annotations
 
 import ctypes
-import re
 import shutil
 import subprocess
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,12 +18,16 @@ import pytest
 
 from usher._c import abi, enums
 
-INCLUDE = Path(__file__).resolve().parents[3] / "include"
+ROOT = Path(__file__).resolve().parents[3]
+INCLUDE = ROOT / "include"
+if not (INCLUDE / "usher").is_dir():
+    pytest.skip("not in the source tree: no headers", allow_module_level=True)
+sys.path.insert(0, str(ROOT / "scripts"))
+from headers import Headers  # noqa: E402
+
+HEADERS = Headers(INCLUDE)
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-pytestmark = [
-    pytest.mark.skipif(not (INCLUDE / "usher").is_dir(), reason="not in the source tree: no headers"),
-    pytest.mark.skipif(COMPILER is None, reason="no C compiler"),
-]
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
 ENUMS: dict[str, type[Enum]] = {
     "USHER_E_": enums.Status,
@@ -72,74 +80,6 @@ SCALARS = {
 }
 
 
-def headers() -> str:
-    """All headers, comments and line breaks out."""
-    text = "\n".join(path.read_text() for path in sorted((INCLUDE / "usher").glob("*.h")))
-    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-
-
-def defines() -> dict[str, str]:
-    """#defines that are values (not guards, macros with braces or attributes)."""
-    found = re.findall(r"^#define (USHER_[A-Z0-9_]+)[ \t]+(\S.*?)\s*$", headers(), flags=re.M)
-    return {
-        name: value
-        for name, value in found
-        if not name.endswith("_INIT") and "__attribute__" not in value and value != "\\" and name != "USHER_API"
-    }
-
-
-def bodies() -> dict[str, str]:
-    """struct name -> what stands between its braces; the table of functions is apart, see table()."""
-    found = dict(re.findall(r"typedef struct (usher_\w+) \{(.*?)\} \1;", headers(), flags=re.S))
-    del found["usher_api"]
-    return found
-
-
-def structures() -> dict[str, list[str]]:
-    """struct name -> field names, in order."""
-    return {
-        name: [re.split(r"[\s*]+", field.strip())[-1] for field in body.split(";") if field.strip()]
-        for name, body in bodies().items()
-    }
-
-
-def table() -> dict[str, tuple[str, list[str]]]:
-    """usher_api: function name -> (result, argument types), in order. Anything but a pointer to a function after `struct_size` fails here."""
-    (body,) = re.findall(r"typedef struct usher_api \{(.*?)\} usher_api;", headers(), flags=re.S)
-    first, *fields = [field.strip() for field in body.split(";") if field.strip()]
-    assert first == "size_t struct_size"
-    found = {}
-    for field in fields:
-        declared = re.fullmatch(r"([\w\s]+?[\s*]+)\(\*(\w+)\)\(([^)]*)\)", field)
-        assert declared, f"usher_api: no pointer to a function: {field}"
-        result, name, arguments = declared.groups()
-        found[f"usher_{name}"] = (result.strip(), argument_types(arguments))
-    return found
-
-
-def argument_types(arguments: str) -> list[str]:
-    return (
-        []
-        if arguments.strip() == "void"
-        else [re.sub(r"\w+$", "", argument.strip()).strip() for argument in arguments.split(",")]
-    )
-
-
-def prototypes() -> dict[str, tuple[str, list[str]]]:
-    """function name -> (result, argument types), as C writes them."""
-    found = {}
-    for result, name, arguments in re.findall(r"USHER_API ([\w\s]+?[\s*]+)(usher_\w+)\(([^)]*)\);", headers()):
-        found[name] = (result.strip(), argument_types(arguments))
-    return found
-
-
-def callbacks() -> dict[str, list[str]]:
-    found = {}
-    for name, arguments in re.findall(r"typedef void \(\*(usher_\w+_fn)\)\(([^)]*)\);", headers()):
-        found[name] = argument_types(arguments)
-    return found
-
-
 def ctype(text: str) -> Any:
     """The ctypes type for a C type."""
     if text in SCALARS:
@@ -168,16 +108,44 @@ def compile_and_run(tmp_path: Path, lines: list[str]) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in output.splitlines())
 
 
+def compile_only(tmp_path: Path, lines: list[str]) -> None:
+    source = tmp_path / "check.c"
+    source.write_text("#include <usher/usher.h>\n" + "\n".join(lines) + "\n")
+    strict = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
+    subprocess.run([COMPILER or "cc", *strict, "-I", str(INCLUDE), str(source)], check=True)
+
+
+def fields_of(name: str) -> list[str]:
+    return [field.name for field in HEADERS.structures[name].fields]
+
+
+def test_headers_asTheReaderReadsThem_areTheCompilers(tmp_path: Path) -> None:
+    lines = []
+    for name, function in HEADERS.functions.items():
+        lines.append(f"{function.result} (*const check_{name})({', '.join(function.types) or 'void'}) = {name};")
+    for name, callback in HEADERS.function_types.items():
+        lines.append(f"extern {callback.result} host_{name}({', '.join(callback.types)});")
+        lines.append(f"const {name} check_{name} = host_{name};")
+    for name, structure in HEADERS.structures.items():
+        lines.append(f"extern {name} example_{name};")
+        lines += [
+            f"{field.type} const *const {name}_{field.name} = &example_{name}.{field.name};"
+            for field in structure.fields
+        ]
+    compile_only(tmp_path, lines)
+
+
 def test_structures_ofTheHeader_areAllBound() -> None:
-    assert set(structures()) == set(abi.STRUCTURES)
-    assert {name: [field[0] for field in s._fields_] for name, s in abi.STRUCTURES.items()} == structures()
+    assert set(HEADERS.structures) == set(abi.STRUCTURES)
+    for name, structure in abi.STRUCTURES.items():
+        assert [field[0] for field in structure._fields_] == fields_of(name), name
 
 
 def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
     lines = []
-    for name, fields in structures().items():
+    for name in HEADERS.structures:
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
-        for field in fields:
+        for field in fields_of(name):
             lines.append(
                 f'printf("{name}.{field} %zu+%zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));'
             )
@@ -185,26 +153,24 @@ def test_layouts_ofEveryStructure_areTheCompilers(tmp_path: Path) -> None:
     ours = {}
     for name, structure in abi.STRUCTURES.items():
         ours[name] = str(ctypes.sizeof(structure))
-        for field in structures()[name]:
+        for field in fields_of(name):
             descriptor = getattr(structure, field)
             ours[f"{name}.{field}"] = f"{descriptor.offset}+{descriptor.size}"
     assert ours == wanted
 
 
 def test_fieldTypes_ofEveryStructure_areTheHeaders() -> None:
-    for name, body in bodies().items():
-        for declaration in body.split(";"):
-            if not declaration.strip():
-                continue
-            kind, field = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", declaration, flags=re.S).groups()  # type: ignore[union-attr]
-            wanted = abi.STRUCTURES.get(kind.strip()) or abi.CALLBACKS.get(kind.strip()) or ctype(kind.strip())
-            assert dict(f[:2] for f in abi.STRUCTURES[name]._fields_)[field] is wanted, f"{name}.{field} is {kind}"
+    for name, structure in HEADERS.structures.items():
+        bound = dict(field[:2] for field in abi.STRUCTURES[name]._fields_)
+        for field in structure.fields:
+            wanted = abi.STRUCTURES.get(field.type) or ctype(field.type)
+            assert bound[field.name] is wanted, f"{name}.{field.name} is {field.type}"
 
 
 def test_numbers_ofTheHeader_areAllBound(tmp_path: Path) -> None:
     lines = []
-    for name, value in defines().items():
-        kind = '%s\\n", ' if value.startswith('"') else '%lld\\n", (long long)'
+    for name, constant in HEADERS.constants.items():
+        kind = '%s\\n", ' if constant.value.startswith('"') else '%lld\\n", (long long)'
         lines.append(f'printf("{name} {kind}{name});')
     c = compile_and_run(tmp_path, lines)
     ours = {
@@ -222,29 +188,34 @@ def test_numbers_ofTheHeader_areAllBound(tmp_path: Path) -> None:
 
 
 def test_prototypes_ofTheHeader_areAllBound() -> None:
-    assert set(prototypes()) == set(abi.PROTOTYPES)
+    assert set(HEADERS.functions) == set(abi.PROTOTYPES)
 
 
 @pytest.mark.parametrize("name", sorted(abi.PROTOTYPES))
 def test_prototype_inCtypes_isTheHeaders(name: str) -> None:
-    result, arguments = prototypes()[name]
-    assert abi.PROTOTYPES[name] == (ctype(result), tuple(ctype(argument) for argument in arguments))
+    function = HEADERS.functions[name]
+    assert abi.PROTOTYPES[name] == (ctype(function.result), tuple(map(ctype, function.types)))
 
 
 def test_prototypeComments_areTheHeadersLines() -> None:
-    source = Path(abi.__file__).read_text()
-    for line in re.findall(r"^USHER_API (.*;)$", headers(), flags=re.M):
-        assert f"# {line}" in source, line
+    lines = Path(abi.__file__).read_text().splitlines()
+    comments = "".join(line.replace("#", "") for line in lines if line.lstrip().startswith("# "))
+    for function in HEADERS.functions.values():
+        parameters = ", ".join(parameter.text for parameter in function.parameters) or "void"
+        declaration = f"{function.result} {function.name}({parameters});"
+        assert "".join(declaration.split()) in "".join(comments.split()), function.name
 
 
 def test_table_ofTheHeader_hasEveryFunctionAsItIsDeclared() -> None:
-    assert table() == {name: prototype for name, prototype in prototypes().items() if name != "usher_get_api"}
+    declared = {name: (function.result, function.types) for name, function in HEADERS.functions.items()}
+    del declared["usher_get_api"]
+    assert HEADERS.table == declared
 
 
 def test_getApi_ofThisMajor_isTheTableOfTheExportedFunctions(tmp_path: Path) -> None:
     from usher._c.ffi import lib
 
-    names = list(table())
+    names = list(HEADERS.table)
     lines = ['printf("size %zu\\n", sizeof(usher_api));']
     lines += [f'printf("{name} %zu\\n", offsetof(usher_api, {name.removeprefix("usher_")}));' for name in names]
     c = {name: int(value) for name, value in compile_and_run(tmp_path, lines).items()}
@@ -263,11 +234,11 @@ def test_getApi_ofAnotherMajor_isNull(major: int) -> None:
 
 
 def test_callbackTypes_ofTheHeader_areAllBound() -> None:
-    assert set(callbacks()) == set(abi.CALLBACKS)
-    for name, arguments in callbacks().items():
+    assert set(HEADERS.callbacks) == set(abi.CALLBACKS)
+    for name, callback in HEADERS.callbacks.items():
         function = abi.CALLBACKS[name]
         assert function._restype_ is None
-        assert function._argtypes_ == tuple(ctype(argument) for argument in arguments), name
+        assert function._argtypes_ == tuple(map(ctype, callback.types)), name
 
 
 def test_everyStatus_hasAClass() -> None:
@@ -278,15 +249,5 @@ def test_everyStatus_hasAClass() -> None:
 
 
 def test_initMacros_fillEveryField(tmp_path: Path) -> None:
-    names = re.findall(r"^#define (USHER_\w+)_INIT\b", headers(), flags=re.M)
-    source = tmp_path / "init.c"
-    source.write_text(
-        "#include <usher/usher.h>\n"
-        + "\n".join(f"const {name.lower()} check_{name} = {name}_INIT;" for name in names)
-        + "\n"
-    )
-    assert len(names) >= 5
-    subprocess.run(
-        [COMPILER or "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", str(INCLUDE), str(source)],
-        check=True,
-    )
+    assert len(HEADERS.inits) >= 5
+    compile_only(tmp_path, [f"const {name} check_{name} = {macro};" for name, macro in HEADERS.inits.items()])
