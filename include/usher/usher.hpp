@@ -1,5 +1,6 @@
 /*
- * usher.hpp - the C API for C++17: the same functions, with owners, std::function, std::chrono and exceptions. Header only; link with libusher as C does.
+ * usher.hpp - the C API for C++17: the same functions, with owners, std::function, std::chrono and exceptions. Header
+ * only; link with libusher as C does.
  *
  *   usher::context context;
  *   auto delegate = context.new_ssp_delegate(options);
@@ -9,32 +10,37 @@
  *
  * The parts are in hpp/; each may be included alone.
  *
- * Read <usher/usher.h> for what the functions do; here stands what is different.
+ * Read <usher/usher.h> for what the functions do. This file describes only the differences.
  *
  * OWNERSHIP
- * context, delegate, loader, player, playback and response are move-only owners; their destructors free. Any order of destruction is safe. ~context waits as
- * usher_context_free() does. playback_ref and player_ref own nothing; what they name may be gone, and then answers INVALID_HANDLE. Strings and bytes
- * given are copied before a call returns, and the wrapper's own copies of tokens are wiped.
+ * context, delegate, loader, player, playback and response are move-only owners; their destructors free the C handle.
+ * Any order of destruction is safe. ~context waits as usher_context_free() does. playback_ref and player_ref own
+ * nothing; if their playback or player is freed, their functions fail with INVALID_HANDLE. The library copies strings
+ * and bytes before a call returns, and the wrapper wipes its own copies of tokens.
  *
  * CALLBACKS
- * Are std::function. The library destroys each (and so what it captured) exactly once, after its last call, also where the call it was given to failed.
- * Threads and order are those of the C callbacks. What a callback is given by reference or as a view lives until it returns. An exception that leaves a
- * callback never crosses C: the first one of a context is kept, context::pump() throws it again, context::take_exception() hands it out; a question
- * that was being asked is answered with "none".
+ * They are std::function objects. The library destroys each one, with everything that it captured, exactly once: after
+ * its last call, or when the call that took it fails. Threads and order are those of the C callbacks. What a callback
+ * receives by reference or as a view lives until it returns. An exception that leaves a callback never crosses C: the
+ * context stores the first one. context::pump() throws it again, and context::take_exception() returns it; a question
+ * that the callback had not answered is refused.
  *
  * ANSWER LATER
- * token_request, payload_request, hook_request, headers_request, customer_request, customer_call and spc_request are move-only and answer one question, from
- * any thread. One that is destroyed unanswered answers "none". What they show is theirs: it lives as long as they do.
+ * token_request, payload_request, hook_request, headers_request, customer_request, customer_call and spc_request are
+ * move-only; each answers one question, from any thread. One that is destroyed without an answer refuses the question.
+ * Their data lives as long as they do.
  *
  * HOOKS
- * Are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.
+ * They are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.
  *
  * ERRORS
- * Functions that return outcome<T> return T and throw usher::error (a std::system_error with the usher_error in full). With USHER_NO_EXCEPTIONS
- * defined before inclusion (or -fno-exceptions) they return result<T> instead. usher::attempt(f) turns one form into the other for one call.
+ * Functions that return outcome<T> return T and throw usher::error (a std::system_error with the full usher_error).
+ * With USHER_NO_EXCEPTIONS defined before inclusion (or -fno-exceptions) they return result<T> instead.
+ * usher::attempt(f) gives a result<T> for one call in either form.
  *
  * TIMES
- * std::chrono::milliseconds; zero means the C header's default, usher::off "none" where that is possible. At most 49 days: longer is cut.
+ * They are std::chrono::milliseconds. Zero means the default of the C header; usher::off means "none" in the options
+ * that allow it. A time longer than 49 days is shortened to 49 days.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * hpp/content.hpp - part of usher.hpp: what a player reads out of its content. Threads: any. In callbacks: yes.
+ * hpp/content.hpp - part of usher.hpp: reads protection data out of content. Threads: any. In callbacks: yes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_protection; a copy, yours to keep. What is empty was not named. */
+/** A copy of a usher_protection; you may keep it. An empty member: the content does not name it. */
 struct protection {
   /** key_system::... */
   std::string key_system;
@@ -78,7 +78,7 @@ outcome<Bytes> filled(F &&f) {
 
 /** usher_read_pssh(): each pssh box, or base64 of them. */
 inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
-/** usher_read_tenc(): each tenc box, bare or in an init segment. */
+/** usher_read_tenc(): each tenc box, alone or in an init segment. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }
 /** usher_read_hls_keys(): each EXT-X-KEY and EXT-X-SESSION-KEY line. */
 inline outcome<std::vector<protection>> read_hls_keys(bytes_view playlist) {
@@ -95,11 +95,11 @@ inline outcome<std::vector<uint8_t>> content_id(bytes_view url, content_id_rule 
     return usher_content_id(url.data(), url.size(), static_cast<int32_t>(rule), buffer, size);
   });
 }
-/** usher_rewrite_hls_keys(): the playlist with other URIs for keys of a scheme; no value: "skd". */
+/** usher_rewrite_hls_keys(): the playlist with other URIs for the keys of `scheme`; no value: "skd". */
 inline outcome<std::string> rewrite_hls_keys(
     bytes_view playlist, std::string_view uri_prefix, const std::optional<std::string> &scheme = std::nullopt) {
   detail::c_text prefix(uri_prefix), of(scheme);
-  if (!detail::whole(prefix, of)) return detail::done(USHER_E_INVALID_ARGUMENT, std::string());
+  if (!detail::are_valid(prefix, of)) return detail::done(USHER_E_INVALID_ARGUMENT, std::string());
   return detail::filled<std::string>([&](uint8_t *buffer, size_t *size) {
     return usher_rewrite_hls_keys(playlist.data(), playlist.size(), of.c_str(), prefix.c_str(), buffer, size);
   });

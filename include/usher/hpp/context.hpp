@@ -22,7 +22,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_event; a copy, yours to keep. */
+/** A copy of a usher_event; you may keep it. */
 struct event {
   event_type type;
   bool left;
@@ -41,9 +41,9 @@ struct event {
   const char *name() const noexcept { return event_name(type); }
 };
 
-/** Told every event; see usher_event_fn. */
+/** Receives every event; see usher_event_fn. */
 using observer = std::function<void(const event &)>;
-/** Told log lines; the view lives until return. See usher_log_fn. */
+/** Receives log lines; the view lives until return. See usher_log_fn. */
 using log_sink = std::function<void(log_level level, std::string_view line)>;
 
 /** usher_context_options, field by field. No value or zero: the default. */
@@ -79,7 +79,8 @@ inline void on_log(int32_t level, const char *line, void *user_data) {
 }
 } // namespace detail
 
-/** One independent instance of the library. The destructor frees: it closes what is open and waits for that, but not inside its own callbacks. */
+/** One independent instance of the library. The destructor frees it as usher_context_free() does: it closes what is
+    open and waits for that, except inside callbacks. */
 class context : public detail::owner<usher_context, usher_context_free> {
 public:
   /** usher_context_new(). In callbacks: yes. */
@@ -87,7 +88,7 @@ public:
     auto kept = std::make_shared<detail::faults>();
     detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file),
         key(options.client_key_file), proxy(options.proxy), agent(options.user_agent);
-    if (!detail::whole(ca, pin, certificate, key, proxy, agent))
+    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent))
       return detail::done(USHER_E_INVALID_ARGUMENT, context(nullptr, kept));
     usher_context_options raw = USHER_CONTEXT_OPTIONS_INIT;
     raw.clock = static_cast<int32_t>(options.clock);
@@ -119,16 +120,17 @@ public:
   context() : context(make()) {}
   explicit context(context_options options) : context(make(std::move(options))) {}
 #endif
-  /** Takes a C handle over. */
+  /** Takes ownership of a C handle. */
   static context adopt(usher_context *handle) { return {handle, std::make_shared<detail::faults>()}; }
 
-  /** usher_context_close(). @return how many playbacks were not closed in time; 0: all are. In callbacks: no. */
+  /** usher_context_close(). @return how many playbacks are not closed in time; 0: all are closed. In callbacks: no. */
   outcome<uint32_t> close(milliseconds timeout = milliseconds(0)) const {
     uint32_t open = 0;
     int32_t s = usher_context_close(handle_, detail::ms32(timeout), &open);
     return detail::done(s == USHER_E_TIMEOUT ? USHER_OK : s, open);
   }
-  /** usher_context_pump(). @return how many callbacks ran. Throws what one of them threw. In callbacks: no. */
+  /** usher_context_pump(). Throws the first exception that a callback threw. @return how many callbacks ran. In
+      callbacks: no. */
   outcome<uint32_t> pump() const {
     detail::shared_faults kept = kept_; // this object may be destroyed by a callback
     uint32_t ran = 0;
@@ -138,13 +140,13 @@ public:
 #endif
     return detail::done(s, ran);
   }
-  /** usher_context_pump_fd(): watch it for reading, nothing else. In callbacks: yes. */
+  /** usher_context_pump_fd(). Only watch the descriptor for reading. In callbacks: yes. */
   outcome<int> pump_fd() const {
     int fd = -1;
     int32_t s = usher_context_pump_fd(handle_, &fd);
     return detail::done(s, fd);
   }
-  /** The first exception that left a callback and was not handed out yet; null without one. Threads: any. */
+  /** The first exception that left a callback and that nobody has taken yet; null if there is none. Threads: any. */
   std::exception_ptr take_exception() const noexcept { return kept_ ? kept_->take() : nullptr; }
 
   /** usher_context_add_observer(). @return the id for remove_observer(). In callbacks: yes. */
@@ -172,7 +174,7 @@ public:
   /** usher_default_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_default_delegate(const default_options &options) const {
     detail::raw_default raw(options);
-    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
+    if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
     usher_delegate *out = nullptr;
     int32_t s = usher_default_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
@@ -181,13 +183,13 @@ public:
   outcome<delegate> new_common_delegate(const default_options &options, delegate_hooks hooks) const {
     detail::raw_default raw(options);
     detail::raw_hooks raw_hooks(hooks);
-    if (!detail::whole(raw, raw_hooks)) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
+    if (!detail::are_valid(raw, raw_hooks)) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
     auto *it = detail::boxed(std::move(hooks), kept_);
     usher_delegate *out = nullptr;
     int32_t s = usher_common_delegate_new(handle_, raw.get(), raw_hooks.get(), it, it->destroy, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** The same with a class of yours; destroyed after the last call, if nobody else holds it. */
+  /** The same with an object of your class. The library releases it after the last call. */
   outcome<delegate> new_common_delegate(
       const default_options &options, const std::shared_ptr<common_delegate> &host) const {
     return host ? new_common_delegate(options, detail::hooks_of(host))
@@ -196,7 +198,7 @@ public:
   /** usher_ssp_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_ssp_delegate(const ssp_options &options) const {
     detail::raw_ssp raw(options);
-    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
+    if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
     usher_delegate *out = nullptr;
     int32_t s = usher_ssp_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
@@ -204,15 +206,15 @@ public:
   /** usher_ssp_v2_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_ssp_v2_delegate(const ssp_v2_options &options) const {
     detail::raw_ssp_v2 raw(options);
-    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
+    if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
     usher_delegate *out = nullptr;
     int32_t s = usher_ssp_v2_delegate_new(handle_, raw.get(), &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** usher_multi_instance_delegate_new(). Its tokens: delegate::tokens(). In callbacks: yes. */
+  /** usher_multi_instance_delegate_new(). delegate::tokens() is its token map. In callbacks: yes. */
   outcome<delegate> new_multi_instance_delegate(const ssp_options &options, const token_map_options &map = {}) const {
     detail::raw_ssp raw(options);
-    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
+    if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, delegate());
     usher_token_map_options raw_map = USHER_TOKEN_MAP_OPTIONS_INIT;
     raw_map.tokens_max = map.tokens_max;
     raw_map.time_to_live_ms = detail::ms64(map.time_to_live);
@@ -238,7 +240,7 @@ public:
   /** usher_context_add_loader(). In callbacks: yes. */
   outcome<loader> add_loader(loader_options options) const {
     detail::raw_loader raw(options);
-    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, loader());
+    if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, loader());
     if (options.spc) raw.get()->spc = detail::on_spc;
     auto *it = detail::boxed(std::move(options.spc), kept_);
     raw.get()->user_data = it;
@@ -256,13 +258,13 @@ public:
 
   /* -- testing.h: virtual time. In callbacks: no. -- */
 
-  /** usher_context_advance(). Fails with timeout if something was still under way at a stop. */
+  /** usher_context_advance(). Fails with timeout if at a stop a request or callback was still under way. */
   outcome<void> advance(milliseconds by, milliseconds settle = milliseconds(0)) const {
     return detail::done(usher_context_advance(handle_, detail::ms64(by), detail::ms32(settle)));
   }
   /** usher_context_jump(). */
   outcome<void> jump(milliseconds by) const { return detail::done(usher_context_jump(handle_, detail::ms64(by))); }
-  /** usher_context_settle(), at most `timeout` of real time. */
+  /** usher_context_settle(). Waits at most `timeout` of real time. */
   outcome<void> settle(milliseconds timeout, uint32_t transfers = 0, uint32_t callbacks = 0) const {
     return detail::done(usher_context_settle(handle_, transfers, callbacks, detail::ms32(timeout)));
   }

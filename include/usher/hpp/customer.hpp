@@ -16,19 +16,19 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_customer_license: what was got, or why nothing was. Looked at until the call returns. */
+/** usher_customer_license: a licence, or why there is none. The library reads it until the call returns. */
 struct customer_license {
-  /** No bytes: there is none, for the reason below. */
+  /** No bytes: there is none; the fields below say why. */
   bytes_view license;
   /** Period of heartbeats or renewals; zero: none. */
   std::chrono::duration<double> heartbeat{0};
   /** enforced or heartbeat. */
   renew_type renewal = renew_type::enforced;
-  /** Of your server, for the error; 0: none. */
+  /** HTTP status of your server, which goes into the error; 0: none. */
   int32_t http_status = 0;
-  /** Of your server, for the error; 1007: too many sessions. */
+  /** Your server's code, which goes into the error; 1007: too many sessions; 0: none. */
   int64_t service_code = 0;
-  /** One line for the error. */
+  /** One line for the error's message. */
   std::string message{};
 };
 
@@ -37,11 +37,12 @@ inline void no_license(usher_completion id) { usher_complete_license(id, nullptr
 inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLBACK); }
 } // namespace detail
 
-/** A licence is to be got from your servers: usher_customer_license_fn. What it shows is a copy, wiped with it. Refused: the request fails with callback. */
-class customer_request : public detail::asked<detail::no_license> {
+/** Get a licence from your servers: usher_customer_license_fn. Its bytes are a copy, wiped on destruction. If you
+    refuse it, the request fails with callback. */
+class customer_request : public detail::refusable_question<detail::no_license> {
 public:
   customer_request(const usher_customer_request &request, detail::shared_faults kept)
-      : asked(request.completion, request.playback, request.tag, std::move(kept)),
+      : refusable_question(request.completion, request.playback, request.tag, std::move(kept)),
         type_(static_cast<license_type>(request.type)), key_system_(request.key_system ? request.key_system : ""),
         payload_(request.payload, request.payload_size), asset_id_(request.asset_id, request.asset_id_size) {}
 
@@ -52,10 +53,11 @@ public:
   /** Asset ID of the licence request; empty: none. */
   bytes_view asset_id() const noexcept { return asset_id_.view(); }
 
-  /** usher_complete_license(). @return true: taken; false: too late, or answered before. INVALID_ARGUMENT: the question stays open. */
+  /** usher_complete_license(). @return true: accepted; false: too late, or answered before. After INVALID_ARGUMENT the
+      question stays open. */
   outcome<bool> answer(const customer_license &license) {
     detail::c_text message(license.message);
-    if (!message.whole()) return told(USHER_E_INVALID_ARGUMENT);
+    if (!message.is_valid()) return accepted(USHER_E_INVALID_ARGUMENT);
     usher_customer_license raw = USHER_CUSTOMER_LICENSE_INIT;
     raw.license = license.license.empty() ? nullptr : license.license.data();
     raw.license_size = license.license.size();
@@ -64,7 +66,7 @@ public:
     raw.http_status = license.http_status;
     raw.service_code = license.service_code;
     raw.message = license.message.empty() ? nullptr : message.c_str();
-    return told(usher_complete_license(id_, &raw));
+    return accepted(usher_complete_license(id_, &raw));
   }
 
 private:
@@ -73,26 +75,27 @@ private:
   detail::secret payload_, asset_id_;
 };
 
-/** A heartbeat or teardown is due: usher_customer_call_fn. Refused: it failed. */
-class customer_call : public detail::asked<detail::no_call> {
+/** A heartbeat or teardown is due: usher_customer_call_fn. If you refuse it, it has failed. */
+class customer_call : public detail::refusable_question<detail::no_call> {
 public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
-      : asked(id, playback, tag, std::move(kept)) {}
+      : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** usher_complete_call(): done, or why not; session, refused and limit end the session. @return as customer_request::answer(). */
-  outcome<bool> answer(status s = status::ok) { return told(usher_complete_call(id_, static_cast<int32_t>(s))); }
+  /** usher_complete_call(): ok, or why it failed. The statuses session, refused and limit end the session. @return as
+      customer_request::answer(). */
+  outcome<bool> answer(status s = status::ok) { return accepted(usher_complete_call(id_, static_cast<int32_t>(s))); }
 };
 
-/** Asked for a licence; see customer_request. */
+/** Gets a licence; see customer_request. */
 using customer_license_callback = std::function<void(customer_request request)>;
-/** Asked for a heartbeat or teardown; see customer_call. */
+/** Sends a heartbeat or teardown; see customer_call. */
 using customer_call_callback = std::function<void(customer_call call)>;
 
 /** usher_customer_options. */
 struct customer_options {
-  /** Looked at until the delegate is made. */
+  /** The library reads it until the delegate is made. */
   bytes_view certificate;
-  /** Licences and renewals. Required. */
+  /** Gets licences and renewals. Required. */
   customer_license_callback license;
   customer_call_callback heartbeat, teardown;
   milliseconds license_timeout{0}, heartbeat_timeout{0}, teardown_timeout{0}, payload_timeout{0};
@@ -120,7 +123,7 @@ inline void on_customer_teardown(usher_completion completion, usher_playback *pl
   it->kept->guard([&] { it->call.teardown(customer_call(completion, playback, tag, it->kept)); });
 }
 
-/** All but the functions. */
+/** The options without their functions. */
 inline usher_customer_options raw_customer(const customer_options &options) noexcept {
   usher_customer_options raw = USHER_CUSTOMER_OPTIONS_INIT;
   raw.certificate = options.certificate.data();

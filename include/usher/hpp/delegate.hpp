@@ -22,7 +22,8 @@ inline void on_token(usher_completion completion, usher_playback *playback, uint
 }
 } // namespace detail
 
-/** The content tokens of a multi-instance delegate, by content identifier. Owns nothing; lives as long as the delegate's owner. Threads: any. In callbacks: yes. */
+/** The content tokens of a multi-instance delegate, by content identifier. It owns nothing: use it only while the
+    delegate object lives. Threads: any. In callbacks: yes. */
 class token_map {
 public:
   token_map(usher_delegate *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
@@ -31,20 +32,20 @@ public:
   outcome<void> set(bytes_view content_id, std::string_view token) const {
     detail::c_text text(token);
     return detail::done(
-        text.whole() ? usher_delegate_set_stream_token(handle_, content_id.data(), content_id.size(), text.c_str())
-                     : USHER_E_INVALID_ARGUMENT);
+        text.is_valid() ? usher_delegate_set_stream_token(handle_, content_id.data(), content_id.size(), text.c_str())
+                        : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_delegate_get_stream_token(). Fails with no_token. */
+  /** usher_delegate_get_stream_token(). Fails with no_token if there is none. */
   outcome<response> get(bytes_view content_id) const {
     usher_response *out = nullptr;
     int32_t s = usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), &out);
     return detail::answered(s, out, kept_);
   }
-  /** Is there one? */
+  /** Whether there is a token. */
   outcome<bool> contains(bytes_view content_id) const {
     return found(usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), nullptr));
   }
-  /** usher_delegate_remove_stream_token(). @return whether there was one. */
+  /** usher_delegate_remove_stream_token(). @return whether there was a token. */
   outcome<bool> remove(bytes_view content_id) const {
     return found(usher_delegate_remove_stream_token(handle_, content_id.data(), content_id.size()));
   }
@@ -65,7 +66,7 @@ private:
   detail::shared_faults kept_;
 };
 
-/** How licences are asked for. Lives on while playbacks or the context use it. */
+/** Decides how the library asks for licences. The C object lives on while playbacks or the context use it. */
 class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
 public:
   using owner::owner;
@@ -78,32 +79,32 @@ public:
   /** usher_delegate_set_http_header(). In callbacks: yes. */
   outcome<void> set_http_header(std::string_view name, std::string_view value) const {
     detail::c_text header(name), text(value);
-    return detail::done(detail::whole(header, text)
+    return detail::done(detail::are_valid(header, text)
                             ? usher_delegate_set_http_header(handle_, header.c_str(), text.c_str())
                             : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_delegate_set_http_header() without a value. In callbacks: yes. */
   outcome<void> clear_http_header(std::string_view name) const {
     detail::c_text header(name);
-    return detail::done(
-        header.whole() ? usher_delegate_set_http_header(handle_, header.c_str(), nullptr) : USHER_E_INVALID_ARGUMENT);
+    return detail::done(header.is_valid() ? usher_delegate_set_http_header(handle_, header.c_str(), nullptr)
+                                          : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_delegate_set_hooks(). In callbacks: yes. */
   outcome<void> set_hooks(delegate_hooks hooks) const {
     detail::raw_hooks raw(hooks);
-    if (!raw.whole()) return detail::done(USHER_E_INVALID_ARGUMENT);
+    if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT);
     auto *it = detail::boxed(std::move(hooks), kept_);
     return detail::done(usher_delegate_set_hooks(handle_, raw.get(), it, it->destroy));
   }
-  /** The hooks of a common delegate; destroyed after the last call, if nobody else holds it. */
+  /** Sets the hooks of a common_delegate object. The library releases the object after the last call. */
   outcome<void> set_hooks(const std::shared_ptr<common_delegate> &host) const {
     return host ? set_hooks(detail::hooks_of(host)) : detail::done(USHER_E_INVALID_ARGUMENT);
   }
-  /** All built-in again. */
+  /** Removes the hooks. In callbacks: yes. */
   outcome<void> clear_hooks() const {
     return detail::done(usher_delegate_set_hooks(handle_, nullptr, nullptr, nullptr));
   }
-  /** Of a multi-instance delegate; others answer state. */
+  /** The token map of a multi-instance delegate. With another delegate its functions fail with state. */
   token_map tokens() const noexcept { return {handle_, kept_}; }
 };
 

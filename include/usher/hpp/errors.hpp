@@ -22,12 +22,12 @@
 
 namespace usher {
 
-/** usher_error, with a message of its own. For errors that travel as a status alone, status and message are set. */
+/** A usher_error that owns its message. If C gave only a status, only status and message are set. */
 struct error_detail {
   usher::status status = usher::status::ok;
   usher::origin origin = usher::origin::local;
   usher::operation operation = usher::operation::none;
-  /** -1 when there was no HTTP answer. */
+  /** -1 if there was no HTTP reply. */
   int32_t http_status = -1;
   int64_t service_code = 0;
   std::string message;
@@ -41,18 +41,18 @@ struct error_detail {
         operation(static_cast<usher::operation>(e.operation)), http_status(e.http_status), service_code(e.service_code),
         message(e.message ? e.message : ""), must_stop(e.must_stop != 0), orphan_possible(e.orphan_possible != 0) {}
 
-  /** true: something is wrong. */
+  /** true: there is an error. */
   explicit operator bool() const noexcept { return status != usher::status::ok; }
 };
 
-/** Words for viewers and support desks, and where they are from; static strings. */
+/** usher_error_explain(): words for viewers and support desks. The strings are static. */
 inline usher_explanation explain(const error_detail &e) noexcept {
   usher_explanation words = {"", "", 0, ""};
   usher_error_explain(static_cast<int32_t>(e.origin), static_cast<int32_t>(e.status), e.service_code, &words);
   return words;
 }
 
-/** The error by the numbers of other players. */
+/** usher_error_legacy_codes(): the error in the numbers of other players. */
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
   usher_error raw = {static_cast<int32_t>(e.status), static_cast<int32_t>(e.origin), static_cast<int32_t>(e.operation),
@@ -77,7 +77,7 @@ inline const std::error_category &category() noexcept {
 inline std::error_code make_error_code(status s) noexcept { return {static_cast<int>(s), category()}; }
 
 #if defined(__cpp_exceptions)
-/** What failing functions throw. code() is the status; what() its message. */
+/** What functions throw when they fail. code() is the status, what() its message. */
 class error : public std::system_error {
 public:
   explicit error(error_detail d)
@@ -88,11 +88,12 @@ public:
   const char *what() const noexcept override { return detail_->message.c_str(); }
 
 private:
-  std::shared_ptr<const error_detail> detail_; // so that copying does not throw
+  std::shared_ptr<const error_detail> detail_; // shared, so that copying cannot throw
 };
 #endif
 
-/** A value, or why there is none. value() of a failed one throws usher::error; without exceptions it ends the process, so look first. */
+/** A value, or the error why there is none. After an error value() throws usher::error; without exceptions it ends the
+    process, so call ok() first. */
 template <class T>
 class [[nodiscard]] result {
 public:
@@ -145,7 +146,7 @@ private:
   error_detail error_;
 };
 
-/* The two forms live in namespaces of their own: files compiled with and without USHER_NO_EXCEPTIONS may be linked together. */
+/* Each form has its own namespace: files compiled with and without USHER_NO_EXCEPTIONS can be linked together. */
 #if defined(USHER_NO_EXCEPTIONS)
 #define USHER_HPP_FORM without_exceptions
 #else
@@ -161,7 +162,8 @@ template <class T>
 using outcome = T;
 #endif
 
-/** f() as a result<T>, whichever form the functions have: `auto r = usher::attempt([&] { return playback.get_license(request); });` */
+/** Calls f and gives a result<T>, in either form:
+    `auto r = usher::attempt([&] { return playback.get_license(request); });` */
 template <class F>
 auto attempt(F &&f) {
 #if defined(USHER_NO_EXCEPTIONS)

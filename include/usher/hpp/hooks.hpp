@@ -1,5 +1,5 @@
 /*
- * hpp/hooks.hpp - part of usher.hpp: the host's parts of a licence request, as functions or as a class to derive from.
+ * hpp/hooks.hpp - part of usher.hpp: the host's steps of a licence request, as functions or as a class to derive from.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,35 +19,36 @@ namespace usher {
 inline namespace USHER_HPP_FORM {
 
 namespace detail {
-/** What every hook is asked: usher_hook_call. What it shows is a copy, wiped with it. */
+/** The question to any hook: usher_hook_call. Its bytes are a copy, wiped on destruction. */
 template <void (*None)(usher_completion)>
-class hook_question : public asked<None> {
+class hook_question : public refusable_question<None> {
 public:
   hook_question(const usher_hook_call &call, shared_faults kept)
-      : asked<None>(call.completion, call.playback, call.tag, std::move(kept)), which_(static_cast<hook>(call.hook)),
-        type_(static_cast<license_type>(call.type)), http_status_(call.http_status),
-        key_system_(call.key_system ? call.key_system : ""), asset_id_(call.asset_id, call.asset_id_size),
-        data_(call.data, call.data_size) {}
+      : refusable_question<None>(call.completion, call.playback, call.tag, std::move(kept)),
+        which_(static_cast<hook>(call.hook)), type_(static_cast<license_type>(call.type)),
+        http_status_(call.http_status), key_system_(call.key_system ? call.key_system : ""),
+        asset_id_(call.asset_id, call.asset_id_size), data_(call.data, call.data_size) {}
 
   hook which() const noexcept { return which_; }
   license_type type() const noexcept { return type_; }
   /** Empty for content identifier and certificate. */
   const std::string &key_system() const noexcept { return key_system_; }
-  /** Asset ID of the licence request, or the URL a content identifier is wanted of. */
+  /** Asset ID of the licence request; for the content identifier hook the URL. */
   bytes_view asset_id() const noexcept { return asset_id_.view(); }
-  /** The CDM's payload; for the licence hook the server's reply. */
+  /** The CDM's payload; for the licence hook the body of the server's reply. */
   bytes_view data() const noexcept { return data_.view(); }
-  /** Of the reply; 0 for the others. */
+  /** HTTP status of the reply for the licence hook, else 0. */
   int32_t http_status() const noexcept { return http_status_; }
 
-  /** usher_hook_builtin(): what the superclass would make; the question stays open. For a certificate it may wait. In callbacks: yes. */
+  /** usher_hook_builtin(): the result of the built-in behaviour; the question stays open. For a certificate it may
+      wait. In callbacks: yes. */
   outcome<response> builtin() const {
     usher_response *out = nullptr;
     int32_t s = usher_hook_builtin(this->id_, &out);
     return answered(s, out, this->kept());
   }
-  /** usher_complete_builtin(). @return true: taken; false: too late, or answered before. */
-  outcome<bool> use_builtin() { return this->told(usher_complete_builtin(this->id_)); }
+  /** usher_complete_builtin(). @return true: accepted; false: too late, or answered before. */
+  outcome<bool> use_builtin() { return this->accepted(usher_complete_builtin(this->id_)); }
 
 private:
   hook which_;
@@ -60,28 +61,32 @@ inline void no_bytes(usher_completion id) { usher_complete_hook(id, nullptr, 0);
 inline void no_headers(usher_completion id) { usher_complete_headers(id, nullptr); }
 } // namespace detail
 
-/** A hook is asked for bytes, or for the licence URL. Refused: the request fails with callback. */
+/** A question whose answer is bytes or the licence URL. If you refuse it, the request fails with callback. */
 class hook_request : public detail::hook_question<detail::no_bytes> {
 public:
   using hook_question::hook_question;
-  /** What it makes, 1 byte to 1 MiB; a URL as text. @return as token_request::answer(); INVALID_ARGUMENT also for a URL that is none. */
-  outcome<bool> answer(bytes_view bytes) { return told(usher_complete_hook(id_, detail::some(bytes), bytes.size())); }
+  /** Answers with 1 byte to 1 MiB; a URL as text. @return as token_request::answer(). INVALID_ARGUMENT also for a text
+      that is not a URL. */
+  outcome<bool> answer(bytes_view bytes) {
+    return accepted(usher_complete_hook(id_, detail::not_null(bytes), bytes.size()));
+  }
 };
 
-/** A hook is asked for the headers of a licence request. Refused: the request is not sent, and fails with declined. */
+/** A question for the headers of a licence request. If you refuse it, the request is not sent and fails with declined.
+    */
 class headers_request : public detail::hook_question<detail::no_headers> {
 public:
   using hook_question::hook_question;
   /** "Name: value" lines separated by '\n'; empty: none. @return as token_request::answer(). */
   outcome<bool> answer(std::string_view lines) {
     detail::c_text text(lines);
-    return told(text.whole() ? usher_complete_headers(id_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
+    return accepted(text.is_valid() ? usher_complete_headers(id_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
   }
 };
 
-/** Asked for bytes or a URL; see hook_request. */
+/** A hook that answers with bytes or a URL; see hook_request. */
 using hook_callback = std::function<void(hook_request request)>;
-/** Asked for headers; see headers_request. */
+/** A hook that answers with headers; see headers_request. */
 using headers_callback = std::function<void(headers_request request)>;
 
 /** usher_delegate_hooks. An empty function: the built-in behaviour. */
@@ -93,8 +98,9 @@ struct delegate_hooks {
   hook_callback license_url, license_body, license;
 };
 
-/** The same as a class to derive from: override what differs. Each is asked on a callback thread, and answers now or later; what is not overridden answers with
-    the built-in behaviour, and so does an override that calls its base with the question. Destroyed when hooks are: after the last call. */
+/** The hooks as a class to derive from: override those that you need. Each runs on a callback thread and answers at
+    once or later. The functions of this base class answer with the built-in behaviour, so an override may pass its
+    question to them. The library releases the object after the last call. */
 class common_delegate {
 public:
   common_delegate() = default;
@@ -102,7 +108,7 @@ public:
   common_delegate &operator=(const common_delegate &) = delete;
   virtual ~common_delegate() = default;
 
-  /** Of the URLs the delegate is for. Asked once, when the hooks are set. */
+  /** The scheme of the delegate's URLs. Called once, when the hooks are set. */
   virtual std::string scheme() const { return "skd"; }
   virtual void content_id(hook_request request) { static_cast<void>(request.use_builtin()); }
   virtual void certificate(hook_request request) { static_cast<void>(request.use_builtin()); }
@@ -127,7 +133,7 @@ inline void on_hook(const usher_hook_call *call, void *user_data) {
   });
 }
 
-/** usher_delegate_hooks, with the text it points to. */
+/** usher_delegate_hooks and the text to which they point. */
 class raw_hooks {
 public:
   explicit raw_hooks(const delegate_hooks &hooks) : scheme_(hooks.scheme) {
@@ -139,7 +145,7 @@ public:
     if (hooks.license_body) raw_.license_body = on_hook;
     if (hooks.license) raw_.license = on_hook;
   }
-  bool whole() const noexcept { return scheme_.whole(); }
+  bool is_valid() const noexcept { return scheme_.is_valid(); }
   const usher_delegate_hooks *get() const noexcept { return &raw_; }
 
 private:

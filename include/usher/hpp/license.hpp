@@ -21,15 +21,15 @@ class playback_ref;
 struct license_request {
   /** key_system::... Required. */
   std::string key_system;
-  /** Required; looked at until the call returns. */
+  /** Required. The library reads it until the call returns. */
   bytes_view payload;
   license_type type = license_type::request;
   milliseconds timeout{0};
-  /** What it is for; looked at until the call returns. */
+  /** What the licence is for. The library reads it until the call returns. */
   bytes_view asset_id{};
 };
 
-/** usher_response_info; `data` lives as long as what it came from. */
+/** usher_response_info. `data` lives as long as the response or the callback that gave it. */
 struct response_info {
   bytes_view data;
   milliseconds period{0};
@@ -47,20 +47,21 @@ struct response_info {
 class response : public detail::owner<usher_response, usher_response_free> {
 public:
   using owner::owner;
-  /** @return what it holds; views into it live as long as this object. */
+  /** usher_response_get(). The views in the result live as long as this object. */
   outcome<response_info> info() const {
     usher_response_info raw = USHER_RESPONSE_INFO_INIT;
     int32_t s = usher_response_get(handle_, &raw);
     return detail::done(s, s == USHER_OK ? response_info(raw) : response_info());
   }
-  /** The bytes for the CDM; none when this object is empty. */
+  /** The bytes for the CDM; no bytes if this object is empty. */
   bytes_view data() const noexcept {
     usher_response_info raw = USHER_RESPONSE_INFO_INIT;
     return usher_response_get(handle_, &raw) == USHER_OK ? bytes_view(raw.data, raw.data_size) : bytes_view();
   }
 };
 
-/** Told the answer of a request exactly once; `info.error` says whether there is data. The playback may be freed already. */
+/** Receives the answer of a request exactly once; `info.error` says whether there is data. The playback may be freed
+    already. */
 using license_callback = std::function<void(playback_ref playback, const response_info &info, uint64_t tag)>;
 
 namespace detail {
@@ -68,8 +69,8 @@ inline outcome<response> answered(int32_t s, usher_response *out, const shared_f
   response it(out, kept);
   if (s == USHER_OK) return give(result<response>(std::move(it)));
   usher_response_info raw = USHER_RESPONSE_INFO_INIT;
-  bool told = out && usher_response_get(out, &raw) == USHER_OK && raw.error.status == s;
-  return give(result<response>(told ? error_detail(raw.error) : error_detail(static_cast<status>(s))));
+  bool has_error = out && usher_response_get(out, &raw) == USHER_OK && raw.error.status == s;
+  return give(result<response>(has_error ? error_detail(raw.error) : error_detail(static_cast<status>(s))));
 }
 } // namespace detail
 

@@ -16,27 +16,30 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** An SPC is wanted: usher_spc_fn. What it shows is a copy, wiped with it. Refused: the loading request fails with callback. */
-class spc_request : public detail::asked<detail::no_payload> {
+/** A question for an SPC: usher_spc_fn. Its bytes are a copy, wiped on destruction. If you refuse it, the loading
+    request fails with callback. */
+class spc_request : public detail::refusable_question<detail::no_payload> {
 public:
   spc_request(const usher_spc_request &request, detail::shared_faults kept)
-      : asked(request.completion, request.playback, request.tag, std::move(kept)),
+      : refusable_question(request.completion, request.playback, request.tag, std::move(kept)),
         certificate_(request.certificate, request.certificate_size),
         content_id_(request.content_id, request.content_id_size), url_(request.url, request.url_size) {}
 
   /** Empty: the loader has none. */
   bytes_view certificate() const noexcept { return certificate_.view(); }
   bytes_view content_id() const noexcept { return content_id_.view(); }
-  /** As it was given. */
+  /** The URL as the host gave it. */
   bytes_view url() const noexcept { return url_.view(); }
-  /** The SPC, 1 byte to 1 MiB. @return true: taken; false: too late, or answered before. */
-  outcome<bool> answer(bytes_view spc) { return told(usher_complete_payload(id_, detail::some(spc), spc.size())); }
+  /** Answers with the SPC, 1 byte to 1 MiB. @return true: accepted; false: too late, or answered before. */
+  outcome<bool> answer(bytes_view spc) {
+    return accepted(usher_complete_payload(id_, detail::not_null(spc), spc.size()));
+  }
 
 private:
   detail::secret certificate_, content_id_, url_;
 };
 
-/** Asked for an SPC; see spc_request. */
+/** Makes an SPC; see spc_request. */
 using spc_callback = std::function<void(spc_request request)>;
 
 /** usher_loader_options, field by field. No value or zero: the default. */
@@ -47,7 +50,7 @@ struct loader_options {
   usher::route route = usher::route::key_server;
   usher::content_id_rule content_id_rule = usher::content_id_rule::decoded_json;
   std::optional<std::string> license_url, entitlement_url, allowed_hosts, derived_scheme;
-  /** Looked at until the loader is added. */
+  /** The library reads it until the loader is added. */
   bytes_view certificate;
   std::optional<std::string> certificate_file, certificate_url, extra_headers;
   fps_request_format request_format = fps_request_format::raw;
@@ -72,7 +75,7 @@ inline void on_spc(const usher_spc_request *request, void *user_data) {
   it->kept->guard([&] { it->call(spc_request(*request, it->kept)); });
 }
 
-/** usher_loader_options, with the texts it points to; all but the function. */
+/** usher_loader_options without its function, and the texts to which they point. */
 class raw_loader {
 public:
   explicit raw_loader(const loader_options &options)
@@ -102,8 +105,8 @@ public:
     raw_.customer_cookie = cookie_.c_str();
     raw_.spc_timeout_ms = ms32(options.spc_timeout);
   }
-  bool whole() const noexcept {
-    return detail::whole(
+  bool is_valid() const noexcept {
+    return detail::are_valid(
         scheme_, license_, entitlement_, hosts_, derived_, file_, certificate_, extra_, spc_, content_, path_, cookie_);
   }
   usher_loader_options *get() noexcept { return &raw_; }

@@ -1,5 +1,5 @@
 /*
- * hpp/options.hpp - part of usher.hpp: how default, common, SSP, SSP V2 and multi-instance delegates work.
+ * hpp/options.hpp - part of usher.hpp: options of default, common, SSP, SSP V2 and multi-instance delegates.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,27 +47,27 @@ struct ssp_v2_options {
   ssp_options ssp;
   bool teardown_on_close = false, leave_on_zap = false;
   std::optional<std::string> token_field, period_field, enforced_field, token_reply_header;
-  /** usher::off: no keep-alives where the reply names no period. */
+  /** usher::off: no keep-alives if the reply names no period. */
   milliseconds period_default{0};
 };
 
 /** usher_default_options. */
 struct default_options {
-  /** Required, but for a common delegate with a licence URL hook. */
+  /** Required, except for a common delegate with a licence URL hook. */
   std::optional<std::string> license_url;
   std::optional<std::string> certificate_url, extra_headers, token_header;
   usher::wire_format wire_format = usher::wire_format::automatic;
   milliseconds hook_timeout{0};
 };
 
-/** usher_token_map_options. Zero: no bound, no end. */
+/** usher_token_map_options. Zero: no limit, no expiry. */
 struct token_map_options {
   size_t tokens_max = 0;
   milliseconds time_to_live{0};
 };
 
 namespace detail {
-/** usher_ssp_options, with the texts it points to. */
+/** usher_ssp_options and the texts to which they point. */
 class raw_ssp {
 public:
   explicit raw_ssp(const ssp_options &options)
@@ -111,8 +111,8 @@ public:
     raw_.suspend = static_cast<int32_t>(options.suspend);
     raw_.keep_alive_timeout_ms = ms32(options.keep_alive_timeout);
   }
-  bool whole() const noexcept {
-    return detail::whole(license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_,
+  bool is_valid() const noexcept {
+    return detail::are_valid(license_, certificate_, ssm_, version_, setup_, heartbeat_, teardown_, renewal_, header_,
         extra_, setup_body_, keep_alive_body_);
   }
   const usher_ssp_options *get() const noexcept { return &raw_; }
@@ -123,7 +123,7 @@ private:
   usher_ssp_options raw_ = USHER_SSP_OPTIONS_INIT;
 };
 
-/** usher_ssp_v2_options, with what it points to. */
+/** usher_ssp_v2_options and what they point to. */
 class raw_ssp_v2 {
 public:
   explicit raw_ssp_v2(const ssp_v2_options &options)
@@ -138,7 +138,7 @@ public:
     raw_.token_reply_header = header_.c_str();
     raw_.period_default_ms = ms32(options.period_default);
   }
-  bool whole() const noexcept { return detail::whole(ssp_, token_, period_, enforced_, header_); }
+  bool is_valid() const noexcept { return detail::are_valid(ssp_, token_, period_, enforced_, header_); }
   const usher_ssp_v2_options *get() const noexcept { return &raw_; }
 
 private:
@@ -147,7 +147,7 @@ private:
   usher_ssp_v2_options raw_ = USHER_SSP_V2_OPTIONS_INIT;
 };
 
-/** usher_default_options, with the texts it points to. */
+/** usher_default_options and the texts to which they point. */
 class raw_default {
 public:
   explicit raw_default(const default_options &options)
@@ -160,7 +160,7 @@ public:
     raw_.wire_format = static_cast<int32_t>(options.wire_format);
     raw_.hook_timeout_ms = ms32(options.hook_timeout);
   }
-  bool whole() const noexcept { return detail::whole(license_, certificate_, extra_, header_); }
+  bool is_valid() const noexcept { return detail::are_valid(license_, certificate_, extra_, header_); }
   const usher_default_options *get() const noexcept { return &raw_; }
 
 private:

@@ -33,7 +33,7 @@ public:
   outcome<void> close(close_mode mode = close_mode::standard) const {
     return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode)));
   }
-  /** usher_playback_wait_session(): fails with why there is no session. In callbacks: no. */
+  /** usher_playback_wait_session(). Fails with the reason why there is no session. In callbacks: no. */
   outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const {
     return detail::done(usher_playback_wait_session(handle_, detail::ms32(timeout)));
   }
@@ -51,26 +51,26 @@ public:
   outcome<void> set_content_token(std::string_view token) const {
     detail::c_text text(token);
     return detail::done(
-        text.whole() ? usher_playback_set_content_token(handle_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
+        text.is_valid() ? usher_playback_set_content_token(handle_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
   }
   /** usher_playback_suspend(). In callbacks: yes. */
   outcome<void> suspend() const { return detail::done(usher_playback_suspend(handle_)); }
   /** usher_playback_resume(). In callbacks: yes. */
   outcome<void> resume() const { return detail::done(usher_playback_resume(handle_)); }
 
-  /** usher_playback_request_license(). `fn` is told exactly once, unless this call fails. In callbacks: yes. */
+  /** usher_playback_request_license(). `fn` runs exactly once, unless this call fails. In callbacks: yes. */
   outcome<void> request_license(const license_request &request, license_callback fn) const {
     detail::c_text key_system(request.key_system);
-    if (!key_system.whole()) return detail::done(USHER_E_INVALID_ARGUMENT);
+    if (!key_system.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT);
     usher_license_request raw = raw_request(request, key_system);
     auto *it = detail::boxed(std::move(fn), kept_);
     return detail::done(
         usher_playback_request_license(handle_, &raw, it->call ? detail::on_license : nullptr, it, it->destroy));
   }
-  /** usher_playback_get_license(). Fails with the error in full. In callbacks: no. */
+  /** usher_playback_get_license(). Fails with the full error of the answer. In callbacks: no. */
   outcome<response> get_license(const license_request &request) const {
     detail::c_text key_system(request.key_system);
-    if (!key_system.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, response());
+    if (!key_system.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, response());
     usher_license_request raw = raw_request(request, key_system);
     usher_response *out = nullptr;
     int32_t s = usher_playback_get_license(handle_, &raw, &out);
@@ -100,7 +100,8 @@ public:
     int32_t s = usher_playback_get_content_id(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_load_resource(). Fails with declined where no loader has the URL's scheme. @return the id for cancel_load(). In callbacks: yes. */
+  /** usher_playback_load_resource(). Fails with declined if no loader has the URL's scheme. @return the id for
+      cancel_load(). In callbacks: yes. */
   outcome<uint64_t> load_resource(bytes_view url, license_callback fn, milliseconds timeout = milliseconds(0)) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     uint64_t id = 0;
@@ -114,7 +115,7 @@ public:
     int32_t s = usher_playback_get_resource(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_cancel_load(). Fails with state where it was finished before. In callbacks: yes. */
+  /** usher_playback_cancel_load(). Fails with state if the request has ended already. In callbacks: yes. */
   outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
 protected:
@@ -135,7 +136,7 @@ private:
   }
 };
 
-/** One play of one item. The destructor closes it if that was not done, without waiting. */
+/** One play of one item. The destructor closes it if it is still open, without waiting. */
 class playback : public playback_ref {
 public:
   playback() noexcept = default;
@@ -150,9 +151,9 @@ public:
     return *this;
   }
   ~playback() { free(); }
-  /** Gives the C handle away: free it yourself. */
+  /** Gives up ownership of the C handle: free it yourself. */
   usher_playback *release() noexcept { return std::exchange(handle_, nullptr); }
-  /** Frees now what the destructor would. */
+  /** Frees the handle now instead of in the destructor. */
   void free() noexcept {
     if (usher_playback *handle = release()) usher_playback_free(handle);
   }

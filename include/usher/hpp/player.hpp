@@ -17,16 +17,16 @@ inline namespace USHER_HPP_FORM {
 
 /** usher_playback_options. */
 struct playback_options {
-  /** nullptr: the context's. */
+  /** nullptr: the context's delegate. */
   const usher::delegate *delegate = nullptr;
-  /** No value: the delegate's token callback or token map is asked, or playback_ref::set_content_token() gives it. */
+  /** No value: it comes from the delegate's token callback or token map, or from playback_ref::set_content_token(). */
   std::optional<std::string> content_token;
-  /** Looked at until play() returns. */
+  /** The library reads it until play() returns. */
   bytes_view content_id;
   uint64_t tag = 0;
   payload_callback payload;
   license_callback renewed;
-  /** Not encrypted: no session, no token. */
+  /** The item is not encrypted: it has no session and needs no token. */
   bool clear = false;
 };
 
@@ -57,11 +57,12 @@ public:
   friend bool operator==(const player_ref &a, const player_ref &b) noexcept { return a.handle_ == b.handle_; }
   friend bool operator!=(const player_ref &a, const player_ref &b) noexcept { return a.handle_ != b.handle_; }
 
-  /** usher_player_play(). The functions in `options` are destroyed after the playback's last event, or when this fails. */
+  /** usher_player_play(). The library destroys the functions in `options` after the playback's last event, or if this
+      call fails. */
   outcome<usher::playback> play(playback_options options) const {
     detail::c_text token(options.content_token);
     if (options.content_token) detail::wipe(*options.content_token);
-    if (!token.whole()) return detail::done(USHER_E_INVALID_ARGUMENT, usher::playback());
+    if (!token.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, usher::playback());
     usher_playback_options raw = USHER_PLAYBACK_OPTIONS_INIT;
     raw.delegate = options.delegate ? options.delegate->handle() : nullptr;
     raw.content_token = token.c_str();
@@ -90,7 +91,7 @@ protected:
   detail::shared_faults kept_;
 };
 
-/** One screen. The destructor stops it, without waiting. */
+/** One screen. The destructor stops it without waiting. */
 class player : public player_ref {
 public:
   player() noexcept = default;
@@ -105,9 +106,9 @@ public:
     return *this;
   }
   ~player() { free(); }
-  /** Gives the C handle away: free it yourself. */
+  /** Gives up ownership of the C handle: free it yourself. */
   usher_player *release() noexcept { return std::exchange(handle_, nullptr); }
-  /** Frees now what the destructor would. */
+  /** Frees the handle now instead of in the destructor. */
   void free() noexcept {
     if (usher_player *handle = release()) usher_player_free(handle);
   }

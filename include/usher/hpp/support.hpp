@@ -1,5 +1,5 @@
 /*
- * hpp/support.hpp - part of usher.hpp: what the rest is made of.
+ * hpp/support.hpp - part of usher.hpp: owners of handles, texts and callbacks, which the other parts use.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,11 +36,11 @@ void wipe(Bytes &bytes) noexcept {
   for (volatile auto *at = bytes.data(), *end = at + bytes.size(); at != end; ++at) *at = 0;
 }
 
-/** A copy of somebody's bytes, wiped afterwards. */
+/** A copy of bytes, wiped on destruction. */
 class secret {
 public:
   secret(const uint8_t *data, size_t size) : bytes_(data, data + size) {}
-  secret(secret &&other) noexcept = default; // leaves nothing behind
+  secret(secret &&other) noexcept = default; // a moved-from vector is empty
   secret &operator=(secret &&other) noexcept {
     wipe(bytes_), bytes_ = std::move(other.bytes_);
     return *this;
@@ -52,7 +52,8 @@ private:
   std::vector<uint8_t> bytes_;
 };
 
-/** Text on its way to C: ended by a NUL, wiped afterwards. One with a NUL inside would end early there, and is refused. */
+/** Text for C: ended by a NUL, wiped on destruction. If it has a NUL inside, C would read only a part of it: the caller
+    refuses such text, see is_valid(). */
 class c_text {
 public:
   explicit c_text(std::string_view text) : text_(text) {}
@@ -63,20 +64,21 @@ public:
   c_text &operator=(const c_text &) = delete;
   ~c_text() { wipe(text_); }
   const char *c_str() const noexcept { return none_ ? nullptr : text_.c_str(); }
-  bool whole() const noexcept { return text_.find('\0') == text_.npos; }
+  bool is_valid() const noexcept { return text_.find('\0') == text_.npos; }
 
 private:
   std::string text_;
   bool none_ = false;
 };
 template <class... Texts>
-bool whole(const Texts &...texts) noexcept {
-  return (texts.whole() && ...);
+bool are_valid(const Texts &...texts) noexcept {
+  return (texts.is_valid() && ...);
 }
 
 #if defined(__cpp_exceptions)
-/** A callback that runs on this thread, and the question that an exception on its way out of it let go: refused when the exception is kept, so that whoever
-    is told the refusal finds it. */
+/** A callback that runs on this thread. If an exception leaves the callback and thereby destroys a question, this
+    object refuses the question later, after the exception was stored: whoever sees the refusal can then find the
+    exception. */
 struct running {
   running() noexcept : outer(std::exchange(now(), this)) {}
   running(const running &) = delete;
@@ -95,8 +97,8 @@ struct running {
   usher_completion id = 0;
 };
 #endif
-/** Says "none" to a question, or leaves it to the callback that an exception leaves. */
-inline void let_go(void (*none)(usher_completion), usher_completion id) noexcept {
+/** Refuses a question; if an exception is leaving a callback, the callback's `running` object does it. */
+inline void refuse_now_or_later(void (*none)(usher_completion), usher_completion id) noexcept {
 #if defined(__cpp_exceptions)
   running *callback = running::now();
   if (callback && !callback->none && std::uncaught_exceptions() > callback->thrown) {
@@ -136,7 +138,7 @@ private:
 };
 using shared_faults = std::shared_ptr<faults>;
 
-/** What C carries as `user_data`: given away on the call, deleted by `destroy`. */
+/** The `user_data` that C holds: the call passes it to C, and `destroy` deletes it. */
 template <class F>
 struct box {
   F call;
@@ -165,12 +167,12 @@ public:
   }
   ~owner() { free(); }
 
-  /** The C handle; still owned here. */
+  /** The C handle; this object still owns it. */
   Handle *handle() const noexcept { return handle_; }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  /** Gives the C handle away: free it yourself. */
+  /** Gives up ownership of the C handle: free it yourself. */
   Handle *release() noexcept { return std::exchange(handle_, nullptr); }
-  /** Frees now what the destructor would. */
+  /** Frees the handle now instead of in the destructor. */
   void free() noexcept {
     if (Handle *handle = std::exchange(handle_, nullptr)) Free(handle);
   }
