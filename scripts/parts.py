@@ -1,4 +1,4 @@
-"""Parts: commands whose tests are counted, each told in one line. What scripts/test.py and scripts/sanitize.py share; standard library only."""
+"""Parts of a test run: commands whose tests are counted. scripts/test.py and scripts/sanitize.py share this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN_LINES = 60
 
 @dataclass
 class Count:
-    """What a part's tests came to; `failures` are the names."""
+    """The results of a part's tests; `failures` are the names of those that failed."""
 
     passed: int = 0
     skipped: int = 0
@@ -33,18 +33,18 @@ class Count:
 
 
 def count_lines(part: Part, output: str) -> Count:
-    """The gates' "ok - ..." and "not ok - ..."."""
+    """Counts lines "ok - ..." and "not ok - ..."."""
     return Count(passed=len(re.findall(r"^ok - ", output, re.M)), failures=re.findall(r"^not ok - (.*)$", output, re.M))
 
 
 def count_checklist(part: Part, output: str) -> Count:
-    """The demo's checklist, after its last heading."""
+    """Counts the lines of the demo's checklist, which follows its last heading."""
     _, _, checklist = output.rpartition("What was seen")
     return Count(passed=len(re.findall(r"^ +✓ ", checklist, re.M)), failures=re.findall(r"^ +✗ (.*)$", checklist, re.M))
 
 
 def count_sum(part: Part, output: str) -> Count:
-    """The last "N passed, N failed" of a runner of its own; the names where it tells them."""
+    """Reads the last "N passed, N failed" of a runner that counts for itself, and the names if it prints them."""
     sums = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?", output, re.M)
     if not sums:
         return Count()
@@ -54,12 +54,12 @@ def count_sum(part: Part, output: str) -> Count:
 
 
 def count_exit(part: Part, output: str) -> Count:
-    """A checker that says all by its exit code: a failure is added by `Part.run`."""
+    """For a checker with only an exit code: one test. `Part.run` adds the failure."""
     return Count(passed=1)
 
 
 def count_xml(part: Part, output: str) -> Count:
-    """JUnit's XML, of pytest or `swift test`. A test that failed and whose clean-up failed too is one test."""
+    """Reads the JUnit XML of pytest or `swift test`. A test whose clean-up failed too counts once."""
     outcomes: dict[str, str] = {}
     for file in part.xml_files():
         for case in ElementTree.parse(file).iter("testcase"):
@@ -90,14 +90,14 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     logs: Path = BUILD / "test"
     needs: tuple[str, ...] = ()
-    """Parts that must have passed before."""
+    """Parts that must pass first."""
 
     @property
     def log(self) -> Path:
         return self.logs / f"{self.name}.log"
 
     def xml_files(self) -> list[Path]:
-        """`swift test` adds a suffix for each of its two testing libraries."""
+        """`swift test` writes two files, one for each of its testing libraries."""
         return sorted([*self.logs.glob(f"{self.name}.xml"), *self.logs.glob(f"{self.name}-swift-testing.xml")])
 
     def run(self) -> Count:
@@ -121,7 +121,7 @@ class Part:
 
 
 def base_environment() -> dict[str, str]:
-    """All of it happens on loopback, a crash ends, and a sub-make is no part of ours."""
+    """No proxy, since all connections are on loopback; no debugger after a crash; no settings of an outer make."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -131,7 +131,10 @@ def base_environment() -> dict[str, str]:
 
 
 def run_logged(command: list[str], log: Path, timeout_s: float, folder: Path, environment: dict[str, str]) -> str:
-    """Runs it, its output in `log`; answers how it ended, "" when well. On a time-out all it started is ended."""
+    """Runs the command with its output in `log`. Returns "" on success, otherwise how it ended.
+
+    After the time-out it ends the command with every process that the command started.
+    """
     with log.open("wb") as output:
         try:
             child = subprocess.Popen(
@@ -150,8 +153,8 @@ def run_logged(command: list[str], log: Path, timeout_s: float, folder: Path, en
         except subprocess.TimeoutExpired:
             end_group(child.pid)
             child.wait()
-            return f"not ended within {timeout_s:.0f} s"
-        except BaseException:  # interrupted: leave nothing behind
+            return f"still running after {timeout_s:.0f} s"
+        except BaseException:  # interrupted: leave no process behind
             end_group(child.pid)
             raise
     return "" if code == 0 else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
@@ -173,7 +176,7 @@ def tell_failures(part: Part, count: Count) -> None:
     for name in count.failures:
         print(f"      not ok: {name}")
     lines = part.log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
-    print(f"      --- the end of {part.log.relative_to(ROOT)} ---")
+    print(f"      --- last lines of {part.log.relative_to(ROOT)} ---")
     for line in lines[-SHOWN_LINES:]:
         print(f"      {line}")
     print("      ---", flush=True)
@@ -186,12 +189,10 @@ def summary(ran: list[tuple[Part, Count, float]]) -> Count:
         total.passed += count.passed
         total.skipped += count.skipped
         total.failures += [f"{part.name}: {name}" for name in count.failures]
-        print(
-            f"   {part.name:24} {count.passed:5} passed {len(count.failures):4} failed {count.skipped:4} skipped {seconds:7.1f} s"
-        )
-    print(
-        f"   {'all':24} {total.passed:5} passed {len(total.failures):4} failed {total.skipped:4} skipped {sum(s for _, _, s in ran):7.1f} s"
-    )
+        counts = f"{count.passed:5} passed {len(count.failures):4} failed {count.skipped:4} skipped"
+        print(f"   {part.name:24} {counts} {seconds:7.1f} s")
+    counts = f"{total.passed:5} passed {len(total.failures):4} failed {total.skipped:4} skipped"
+    print(f"   {'all':24} {counts} {sum(seconds for _, _, seconds in ran):7.1f} s")
     if total.failures:
         print("\nFailed")
         for name in total.failures:
@@ -203,7 +204,7 @@ def summary(ran: list[tuple[Part, Count, float]]) -> Count:
 
 
 def chosen_of(parts: list[Part], wanted: list[str]) -> list[Part]:
-    """Those asked for and what they need, in order; all of them when none is named."""
+    """The named parts and those they need, in order; all parts if none is named."""
     needed = set(wanted) | {name for part in parts if part.name in wanted for name in part.needs}
     return [part for part in parts if not wanted or part.name in needed]
 
@@ -217,7 +218,7 @@ def run_part(part: Part, failed: set[str]) -> Count:
 
 
 def run_parts(description: str, parts: list[Part], argv: list[str] | None = None) -> int:
-    """The command line: names of parts, or --list. The last line told is the sum."""
+    """The command line: names of parts, or --list. Prints the sum as the last line."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all of them")
     parser.add_argument("--list", action="store_true", help="name the parts")

@@ -1,4 +1,4 @@
-"""Finds the source text that a mutant changes. What scripts/mutants and scripts/row-mutants share; standard library only."""
+"""Finds the source text that a mutant changes; used by scripts/mutants and scripts/row-mutants."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 
 def places(text: str, pattern: str) -> list[tuple[int, int]]:
-    """Where `pattern` stands in `text`: first and last + 1 position of each place.
+    """Where `text` has `pattern`: start and end position of each occurrence.
 
-    Line breaks and blanks do not count, so that a formatter may lay the source out anew without any mutant being touched.
+    White space does not count, so that a formatter may lay the source out anew without a change to any mutant.
     """
     pieces = [re.escape(letter) for letter in re.sub(r"\s+", "", pattern)]
     return [found.span() for found in re.finditer(r"\s*".join(pieces), text)]

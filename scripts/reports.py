@@ -1,4 +1,4 @@
-"""What the sanitizers and valgrind wrote: their reports, told apart, and which are about libusher. For scripts/sanitize.py; standard library only."""
+"""Reads the reports of the sanitizers and valgrind, and tells which are about libusher. Standard library only."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OURS = re.compile(r"libusher|\$[se]\d+Usher|\busher_[a-z]|\w\.swift\b")
-"""A frame of the library, by object, symbol or file."""
+"""Matches a stack frame of the library, by object, symbol or file."""
 INTERPRETER = re.compile(r"\b_?Py[A-Z_]\w*|\bpython3?\b|libpython|libffi|\bffi_|_ctypes")
 FRAME = re.compile(r"^\s*(#\d+ |at 0x|by 0x)")
 
 
 @dataclass
 class Report:
-    """One complaint, as it was written."""
+    """One report of a sanitizer, word for word."""
 
     text: str
 
     @property
     def title(self) -> str:
-        """In a line: what, and the first frame of ours."""
+        """One line: what happened, and the first frame of the library."""
         lines = self.text.splitlines()
         what = next((line for line in lines if re.search(r"ERROR:|WARNING:|leak of|lost", line)), lines[0]).strip(" =")
         frame = next((line for line in lines if FRAME.match(line) and OURS.search(line)), "")
@@ -28,7 +28,10 @@ class Report:
 
     @property
     def is_ours(self) -> bool:
-        """Is there a stack in which the library comes before (inside of) the interpreter? Python's callbacks have ours below them."""
+        """True if some stack has a frame of the library inside of (before) all frames of the Python interpreter.
+
+        A stack of a Python callback has the library's frames outside of the interpreter's: not a report about libusher.
+        """
         inside = True
         for line in self.text.splitlines():
             if not FRAME.match(line):
@@ -41,7 +44,7 @@ class Report:
 
 
 def place_of(frame: str) -> str:
-    """A frame without number, address and object."""
+    """A frame without its number, address and object file."""
     return re.sub(
         r"^\s*(#\d+ (0x\w+ in )?|(at|by) 0x\w+: )|\s*\((libusher\S*|BuildId:.*)\)?$",
         "",
@@ -56,7 +59,11 @@ def reports_of(files: list[Path]) -> list[Report]:
 
 
 def split(text: str) -> list[str]:
-    """ThreadSanitizer puts its reports between lines of =; leaks and valgrind's are paragraphs; AddressSanitizer's error ends the process."""
+    """Splits a tool's output into its reports.
+
+    ThreadSanitizer puts each report between lines of "="; leaks and valgrind's reports are paragraphs; AddressSanitizer
+    writes one error, since it ends the process.
+    """
     text = re.sub(r"^==\d+== ?", "", text, flags=re.M)
     found = []
     for part in re.split(r"^={18,}$", text, flags=re.M):

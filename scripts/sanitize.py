@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Runs the tests under ThreadSanitizer, AddressSanitizer and valgrind, part by part. `make sanitize` makes ready what they need, then calls this.
+"""Runs the tests under ThreadSanitizer, AddressSanitizer and valgrind (`make sanitize`).
 
     scripts/sanitize.py            every part
-    scripts/sanitize.py PART ...   those parts (see --list) and the builds they need, e.g. `scripts/sanitize.py thread-swift valgrind-c`
+    scripts/sanitize.py PART ...   these parts (see --list) and the builds they need, e.g. thread-swift valgrind-c
 
-thread-*: the checked build under ThreadSanitizer, address-*: under AddressSanitizer with leak detection; thread-shipped-*, address-shipped-*: the
-same over the shipped build; valgrind-*: the shipped build as it is. *-detects: what the tool should find, it finds. Every report is a failure, but
-for what Tests/sanitizers/*.supp lets pass, each with its reason, and for the leaks and, under valgrind, errors that are the Python interpreter's own
-(reports.py). The whole output and the reports are in build/sanitize/PART.log; the last line is the sum: "N passed, N failed". Standard library only.
+thread-*            the checked build under ThreadSanitizer
+address-*           the checked build under AddressSanitizer with leak detection
+*-shipped-*         the same for the shipped build
+valgrind-*          the shipped build, unchanged, under valgrind
+*-detects           the tool must report faults that are planted
+
+Every report is a failure, except those that Tests/sanitizers/*.supp suppresses, each with its reason, and the Python
+interpreter's own leaks and, under valgrind, errors (reports.py). build/sanitize/PART.log has the whole output and the
+reports. The last line is the sum: "N passed, N failed". Standard library only.
 """
 
 from __future__ import annotations
@@ -27,10 +32,10 @@ LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
 VALGRIND_STORIES = ["Tests/stories/test_races.py"]
-"""The interpreter is some forty times slower under valgrind: the stories in which most is under way at once."""
+"""Under valgrind the interpreter is about forty times slower: run only the stories with the most concurrent work."""
 
 
-# ---- the toolchain's run-time libraries ---------------------------------------------------------------------------------
+# ---- the toolchain's run-time libraries ------------------------------------------------------------------------------
 
 
 def output_of(*command: str) -> str:
@@ -38,7 +43,7 @@ def output_of(*command: str) -> str:
 
 
 class Toolchain:
-    """Swift's own clang and the sanitizers it brings."""
+    """Swift's own clang, and the sanitizers that come with it."""
 
     def __init__(self) -> None:
         swift = shutil.which("swift")
@@ -48,7 +53,7 @@ class Toolchain:
         self.swift_libraries = json.loads(output_of("swift", "-print-target-info"))["paths"]["runtimeLibraryPaths"][0]
 
     def runtime(self, sanitizer: str) -> Path:
-        """libclang_rt.tsan-x86_64.so and its like."""
+        """The path of e.g. libclang_rt.tsan-x86_64.so."""
         name = f"libclang_rt.{sanitizer}-{platform.machine()}.so"
         found = Path(output_of(str(self.tools / "clang"), f"-print-file-name={name}").strip())
         if not found.is_absolute():
@@ -57,7 +62,7 @@ class Toolchain:
 
 
 def readable(text: str) -> str:
-    """Swift's names as they stand in the sources."""
+    """Demangles Swift's symbol names."""
     return (
         subprocess.run(
             ["swift", "demangle", "--compact"], input=text, capture_output=True, text=True, timeout=60
@@ -66,15 +71,15 @@ def readable(text: str) -> str:
     )
 
 
-# ---- parts ---------------------------------------------------------------------------------------------------------------
+# ---- parts -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Sanitized(Part):
-    """A part whose reports count, too."""
+    """A part that fails for each report of the tool, too."""
 
     is_python: bool = False
-    """Only reports about libusher count: the interpreter has leaks, and under valgrind errors, of its own."""
+    """Only reports about libusher count: the interpreter has its own leaks and, under valgrind, errors."""
 
     def run(self) -> Count:
         for stale in self.report_files():
@@ -93,13 +98,13 @@ class Sanitized(Part):
 
 
 class Tool:
-    """A sanitizer, or valgrind, over one build of the library."""
+    """A sanitizer, or valgrind, with one build of the library."""
 
     finds: tuple[str, ...] = ("after-free", "leak")
-    """What Tests/sanitizers/planted.c plants for it."""
+    """The faults of Tests/sanitizers/planted.c that this tool must report."""
 
     def __init__(self, name: str, title: str, build: str, patience: int) -> None:
-        """build: the library's kind, as scripts/build-library names it; patience: how many times longer everything may take."""
+        """`build` is a kind of scripts/build-library; `patience` multiplies every time-out."""
         self.name, self.title, self.build, self.patience = name, title, build, patience
         self.library = BUILD / build / "libusher.so"
         self.needs = (f"build-{build}",)
@@ -108,15 +113,15 @@ class Tool:
         return {}
 
     def for_hosts(self, report: Path) -> list[str]:
-        """Arguments of Tests/c/run."""
+        """More arguments for Tests/c/run."""
         return []
 
     def under(self, report: Path, in_python: bool = False) -> list[str]:
-        """What is put before a command."""
+        """The command that runs another command under the tool."""
         return []
 
     def report(self, name: str) -> Path:
-        """The beginning of its reports' names: a dot and a number of a process follow."""
+        """First part of the reports' file names; a dot and a process id follow."""
         return LOGS / f"{name}.report"
 
     def hosts(self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600) -> Part:
@@ -160,7 +165,7 @@ class Tool:
         )
 
     def detects(self, *ways: str) -> Part:
-        """Its reports are the wished ones: they go to a place of their own."""
+        """Its reports are expected: they go to another folder, where they do not count."""
         name = f"{self.name}-detects"
         report = LOGS / "planted" / name
         command = [
@@ -204,7 +209,10 @@ class Tool:
 
 
 class Sanitizer(Tool):
-    """ThreadSanitizer or AddressSanitizer: built into the library and the hosts; a Python that has neither has its run-time library loaded first."""
+    """ThreadSanitizer or AddressSanitizer, compiled into library and hosts.
+
+    Python is compiled without them, so it must load their run-time library first.
+    """
 
     def __init__(self, name: str, title: str, build: str, patience: int, toolchain: Toolchain) -> None:
         super().__init__(name, title, build, patience)
@@ -218,7 +226,7 @@ class Sanitizer(Tool):
             f"-fsanitize={'thread' if self.is_thread else 'address'} -shared-libsan -Wl,-rpath,{runtime.parent}"
         )
         self.preload = [str(runtime)]
-        if self.is_thread:  # Swift's ThreadSanitizer wants libdispatch
+        if self.is_thread:  # Swift's ThreadSanitizer needs libdispatch
             self.flags += f" -Wl,--no-as-needed -L{swift} -Wl,-rpath,{swift} -ldispatch -lBlocksRuntime"
             self.preload += [f"{swift}/libdispatch.so", f"{swift}/libBlocksRuntime.so"]
 
@@ -227,7 +235,7 @@ class Sanitizer(Tool):
         found = {"LD_PRELOAD": " ".join(self.preload)} if in_python else {}
         if self.is_thread:
             return {**found, "TSAN_OPTIONS": f"{options}:exitcode=66:second_deadlock_stack=1:die_after_fork=0"}
-        # An error ends the process by a signal, so that leaks, of which the interpreter has some, can do without an exit code.
+        # An error ends the process by a signal; leaks leave its exit code alone, since the interpreter always has some.
         ending = "exitcode=0:abort_on_error=1" if in_python else "exitcode=67"
         return {
             **found,
@@ -244,7 +252,7 @@ class Sanitizer(Tool):
         ]
 
     def swift(self) -> Part:
-        """SwiftPM's folder is the one of the library."""
+        """Uses the SwiftPM folder of the library's build."""
         name, kind = f"{self.name}-swift", "thread" if self.is_thread else "address"
         scratch = ROOT / f".build-{self.build}"
         command = [
@@ -269,7 +277,7 @@ class Sanitizer(Tool):
 
 
 class Valgrind(Tool):
-    """The library as it is shipped."""
+    """valgrind, with the shipped build."""
 
     def under(self, report: Path, in_python: bool = False) -> list[str]:
         leaks = [

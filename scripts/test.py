@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the tests, part by part, and counts them. `make test` makes ready what they need, then calls this.
+"""Runs the tests, part by part, and counts them. `make test` makes what they need, then runs this.
 
     scripts/test.py            every part
-    scripts/test.py PART ...   those parts (see --list), e.g. `scripts/test.py python-shipped`
+    scripts/test.py PART ...   these parts (see --list), e.g. `scripts/test.py python-shipped`
 
-A part that passed is one line; of one that failed, the failures and the end of its output are shown. The whole output is in build/test/PART.log.
-The last line is the sum: "N passed, N failed". Exit 0: nothing failed. Standard library only.
+Prints one line for a part that passed; for one that failed, also the failures and its last lines of output.
+build/test/PART.log has the whole output. The last line is the sum: "N passed, N failed". Exit 0: nothing failed.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def python_tests(name: str, title: str, library: Path | None, *arguments: str) -
 
 
 def hosts() -> list[Part]:
-    """The C and C++ hosts, where there are some: each folder has a runner of its own."""
+    """The C and the C++ hosts; each folder has its own runner."""
     found = []
     for folder, title in (("c", "C hosts"), ("cpp", "C++ hosts")):
         runner = ROOT / "Tests" / folder / "run"
@@ -81,41 +82,45 @@ def all_parts() -> list[Part]:
         ),
         Part(
             "model",
-            "the state machines through every order of events",
+            "every order of events, through the state machines",
             [str(ROOT / "scripts" / "model"), "check"],
             timeout_s=600,
         ),
         Part(
             "simulate",
-            "the engine through random stories, the small part",
+            "random stories, through the engine: a small run",
             [str(ROOT / "scripts" / "simulate"), "check"],
             timeout_s=900,
         ),
-        Part("headers", "headers alone: C99, C++11; usher.hpp: C++17, C++20", gate("headers.sh")),
+        Part("headers", "each header compiles alone: C99, C++11; usher.hpp: C++17, C++20", gate("headers.sh")),
         Part("exports-shipped", "headers against exports, shipped library", gate("exports.sh", SHIPPED)),
         Part("exports-checked", "headers against exports, checked library", gate("exports.sh", CHECKED)),
         Part("names-shipped", "names of statuses and events, shipped library", gate("names.sh", SHIPPED)),
         Part("names-checked", "names of statuses and events, checked library", gate("names.sh", CHECKED)),
-        Part("shipped", "shipped library: size, needs, hardening", gate("shipped.sh", SHIPPED)),
-        Part("dlopen-shipped", "dlopen by a stranger, shipped library", gate("dlopen.sh", SHIPPED)),
-        Part("dlopen-checked", "dlopen by a stranger, checked library", gate("dlopen.sh", CHECKED)),
+        Part("shipped", "shipped library: size, dependencies, hardening", gate("shipped.sh", SHIPPED)),
+        Part(
+            "dlopen-shipped", "dlopen by a host that links nothing of ours, shipped library", gate("dlopen.sh", SHIPPED)
+        ),
+        Part(
+            "dlopen-checked", "dlopen by a host that links nothing of ours, checked library", gate("dlopen.sh", CHECKED)
+        ),
         Part("api-shipped", "the table of functions, shipped library", gate("api.sh", SHIPPED)),
         Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
         Part(
             "cmake",
-            "CMake: build, and what it says when something is missing",
+            "CMake: build, and errors when something is missing",
             gate("cmake.sh", EMBEDDED),
             timeout_s=600,
         ),
         Part(
             "install",
-            "installed, and found by hosts",
+            "installation: hosts find and use it",
             [str(ROOT / "Tests" / "install" / "run"), str(EMBEDDED)],
             timeout_s=600,
         ),
         Part(
             "fuzz",
-            "fuzzers: the kept inputs, and some new ones",
+            "fuzzers: the stored inputs, and some new ones",
             [PYTHON, str(ROOT / "Tests" / "fuzz" / "run"), "--check"],
             timeout_s=900,
         ),
@@ -127,7 +132,7 @@ def all_parts() -> list[Part]:
         python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories"),
         python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security"),
         python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security"),
-        python_tests("faults", "faults on every operation, the quick part", SHIPPED, "Tests/faults", "-m", "not whole"),
+        python_tests("faults", "faults on every operation, a selection", SHIPPED, "Tests/faults", "-m", "not whole"),
         Part(
             "mypy",
             "Python: types (mypy --strict)",
@@ -139,7 +144,7 @@ def all_parts() -> list[Part]:
         Part("lint", "formatting, line lengths and lint", [PYTHON, str(ROOT / "scripts" / "format"), "--check"]),
         Part(
             "manual",
-            "the manual: headers documented, docs as the library says",
+            "the manual: headers documented, docs agree with the library",
             [PYTHON, str(ROOT / "scripts" / "check-docs"), str(SHIPPED)],
         ),
         Part(
@@ -147,7 +152,11 @@ def all_parts() -> list[Part]:
             "the Python wheel in a clean environment",
             [PYTHON, check_wheel, "--python", PYTHON, "--library", str(SHIPPED)],
         ),
-        Part("docs", "README and docs say what is there", [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")]),
+        Part(
+            "docs",
+            "README and docs: quotes, links and names are right",
+            [PYTHON, str(ROOT / "Tests" / "docs" / "check.py")],
+        ),
         Part(
             "examples",
             "examples against a head-end",
@@ -157,7 +166,7 @@ def all_parts() -> list[Part]:
         *(
             Part(
                 name,
-                f"what the {name} change stands there",
+                f"{name}: the sources have the text to change",
                 [PYTHON, str(ROOT / "scripts" / name), "--list"],
                 count_exit,
             )
@@ -167,7 +176,7 @@ def all_parts() -> list[Part]:
         Part("demo", "make demo", ["make", "--no-print-directory", "demo"], count_checklist, 600),
         Part(
             "conformance",
-            "docs/conformance.md: the tests it names ran and passed",
+            "docs/conformance.md: every test it names ran and passed",
             [PYTHON, str(ROOT / "Tests" / "docs" / "conformance.py"), str(LOGS)],
         ),
     ]

@@ -1,8 +1,9 @@
 /*
- * planted.c - a host with a fault of its own, in memory that the library reads: what a sanitizer that works reports, with a frame of the library's.
+ * planted.c - a host with a fault in memory that the library reads: a sanitizer must report it, with a stack frame of
+ * the library.
  *   race        one thread writes a structure while usher_context_new() reads it
  *   after-free  usher_context_new() reads a structure that was freed
- *   leak        memory whose address nobody has (the library has no part in it: what it holds for a host it finds again)
+ *   leak        memory whose address nobody keeps; the library takes no part in this one
  *
  * SPDX-License-Identifier: Apache-2.0
  */
