@@ -1,12 +1,12 @@
 // swift-tools-version:6.0
-// USHER_EMBEDDED=1 makes the shipped build (Embedded Swift); without it the checked build (ordinary Swift, `swift test`).
-// USHER_RESOURCE_DIR is the toolchain's `runtimeResourcePath`; scripts/build-library hands it in.
+// USHER_EMBEDDED=1 selects the shipped build (Embedded Swift); otherwise it is the checked build (ordinary Swift).
+// USHER_RESOURCE_DIR is the toolchain's `runtimeResourcePath`; scripts/build-library sets it.
 import PackageDescription
 
 let embedded = Context.environment["USHER_EMBEDDED"] == "1"
 let resourceDir = Context.environment["USHER_RESOURCE_DIR"] ?? "/usr/lib/swift"
 let root = Context.packageDirectory
-/// A sanitizer's runtime is found at load time only.
+/// A build with a sanitizer leaves symbols open that the sanitizer's run-time library defines at load time.
 let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
 #if arch(arm64)
   let architecture = "aarch64"
@@ -14,7 +14,8 @@ let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
   let architecture = "x86_64"
 #endif
 
-/// Exclusive access is checked as it runs in the checked build only, under the same tests: in the shipped one it costs 24 kB and a good part of its time.
+/// Only the checked build checks exclusive access at run time, with the same tests. In the shipped build the check
+/// would cost 24 kB and much time.
 let swiftSettings: [SwiftSetting] =
   embedded
   ? [
@@ -23,7 +24,7 @@ let swiftSettings: [SwiftSetting] =
   ]
   : []
 
-/// In Embedded Swift the autolink entries of the module maps are not passed on, so the libraries are named here.
+/// Embedded Swift does not link the libraries that module maps name, so the linker settings name them.
 let shippedLink: [String] =
   embedded
   ? ["\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a"]
@@ -31,7 +32,7 @@ let shippedLink: [String] =
 let linkFlags: [String] =
   shippedLink.flatMap { ["-Xlinker", $0] }
   + [
-    // No table to find unwind information by: no exception may pass through us, and debuggers do without it.
+    // No index of unwind information: no exception may pass through the library, and debuggers do not need the index.
     "--no-eh-frame-hdr",
     "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
     "-z", isSanitized ? "lazy" : "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack"

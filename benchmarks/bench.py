@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks and writes what came out. `make bench` makes ready what they need, then calls this.
+"""Runs the benchmarks and writes the results. `make bench` makes what they need, then runs this.
 
 benchmarks/bench.py --programs build/bench --library build/shipped/libusher.so --out benchmarks
-... --quick --out build/bench/out       only whether they run: figures mean nothing
+... --quick --out build/bench/out       checks only that they run: the figures mean nothing
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def tell(section: report.Section) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(PARTS)}")
-    parser.add_argument("--programs", type=Path, required=True, help="where the C programs are")
-    parser.add_argument("--library", type=Path, required=True, help="the libusher.so they are linked with")
+    parser.add_argument("--programs", type=Path, required=True, help="folder of the C programs")
+    parser.add_argument("--library", type=Path, required=True, help="the libusher.so that they link")
     parser.add_argument(
         "--out",
         type=Path,
         required=True,
-        help="folder for RESULTS.md, figures/ and plots/; parts not run stay as they are",
+        help="folder for RESULTS.md, figures/ and plots/; results of the other parts stay",
     )
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument(
@@ -60,7 +60,7 @@ def main() -> int:
         default=(0, 8, 64, 256, 1000),
         help="requests in flight to compare; 0: the library's default",
     )
-    parser.add_argument("--quick", action="store_true", help="one short repetition, no pictures")
+    parser.add_argument("--quick", action="store_true", help="one short repetition, no plots")
     told = parser.parse_args()
     unknown = set(told.parts) - PARTS.keys()
     if unknown:
@@ -91,5 +91,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is ended too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends, too
     sys.exit(main())

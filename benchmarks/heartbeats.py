@@ -1,4 +1,4 @@
-"""CPU and wall time per heartbeat: libusher beside plain C over libcurl and beside Python."""
+"""CPU and wall time per heartbeat: libusher compared with plain C over libcurl and with Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS, OBSERVED, PUMPED = "libusher", "libusher, observer on callback threads", "
 
 @dataclass(frozen=True)
 class Load:
-    """How many sessions are due at once, and how many requests may be under way (0: all)."""
+    """How many sessions are due at once, and how many requests may wait for replies at a time (0: all)."""
 
     title: str
     sessions: int
@@ -59,7 +59,7 @@ def contestants(run: Run, server: Server, load: Load, scheme: str = "http") -> d
     found = [Program(EASY, c("beats_easy", 0)), Program(MULTI, c("beats_multi", load.in_flight))]
     if not load.in_flight:
         found.append(Program(f"{MULTI}, 64 at once", c("beats_multi", 64)))
-    own = 1 if load.in_flight == 1 else 0  # the library's own bound, unless it is to be 1
+    own = 1 if load.in_flight == 1 else 0  # 0: the library's own limit
     found.append(Program(OURS, c("beats_usher", own)))
     if scheme == "http":
         found += [
@@ -95,7 +95,7 @@ def table(title: str, words: str, found: dict[str, Program]) -> Section:
 
 
 def measure_paced(run: Run, server: Server) -> Section:
-    """Real clock, one beat a millisecond: what a host with some sessions pays."""
+    """Real clock, one heartbeat per millisecond: the cost in a host with few sessions."""
     seconds = 1 if run.quick else 4
     base = ("--base", server.base(), "--pace", 1000, "--sessions", 1000)
     held = (*base, "--spread", 1, "--seconds", seconds)
@@ -117,7 +117,7 @@ def measure_paced(run: Run, server: Server) -> Section:
 
 
 def measure(run: Run) -> list[Section]:
-    """Over plain HTTP, by load."""
+    """Over plain HTTP, one table per load."""
     sections = []
     with Server() as server:
         for load in QUICK if run.quick else LOADS:
@@ -136,7 +136,7 @@ def measure(run: Run) -> list[Section]:
 
 
 def measure_tls(run: Run) -> list[Section]:
-    """Over TLS, HTTP/1.1 and HTTP/2."""
+    """Over TLS: HTTP/1.1 and HTTP/2."""
     sections = []
     with Server() as server:
         for scheme, name, words in WITH_TLS:

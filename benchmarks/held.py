@@ -1,4 +1,4 @@
-"""Many playbacks in one process on the real clock: memory of an idle one, lateness of heartbeats by the library's word and by the server's log."""
+"""Many playbacks in one process on the real clock: memory of an idle one, and how late heartbeats are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[float]:
-    """Milliseconds of each beat behind set-up + n periods; a token leads from each request to the next of the same session."""
+    """Milliseconds of each beat after set-up + n periods. A token links each request to the session's next one."""
     sessions: dict[str, tuple[float, int]] = {}
     late = []
     for line in log:
@@ -39,11 +39,11 @@ def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[
 
 
 def hold(run: Run, sessions: int, period_s: int) -> tuple[dict[str, Any], list[float]]:
-    """Set-ups spread over one period, then so many more."""
+    """Spreads the set-ups over one period, then runs for PERIODS periods."""
     with Server(logs=True, period_s=period_s) as server:
         words = ("--base", server.base(), "--sessions", sessions, "--spread", period_s, "--seconds", PERIODS * period_s)
         told = told_by(run.c("held_usher", *words), timeout_s=(1 + PERIODS) * period_s + 120)
-        server.stop()  # it writes what it still holds
+        server.stop()  # makes nginx write its buffered log lines
         with server.log.open(encoding="ascii") as lines:
             return told, lateness_by_server(lines, period_s, told["until"])
 

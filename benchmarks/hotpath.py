@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Where the instructions of a heartbeat go: callgrind on libusher's benchmark and on bare libcurl's. `make profile` calls it.
+"""Counts the instructions of a heartbeat with callgrind, for libusher and for plain libcurl (`make profile`).
 
     benchmarks/hotpath.py --programs build/bench --out benchmarks/PROFILE.md
 
-Names come from libusher.so.debug beside the library. Instructions are those of user space; they differ by a few per cent between runs however busy
-the machine is, so that two libraries can be compared by them. System calls are counted by strace.
+Names come from libusher.so.debug beside the library. The instructions are those in user space. They differ by a few per
+cent between runs, also on a busy machine, so they can compare two versions of the library. strace counts system calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from server import Server
 
 SESSIONS = 64
 ROUNDS = (10, 60)
-"""Two runs; what differs between them is heartbeats alone, set-up and start left out."""
+"""Beats of two runs: their difference is the cost of heartbeats alone, without start and set-up."""
 SHOWN = 20
 SYSCALLS = (
     "sendto",
@@ -48,13 +48,13 @@ Key = TypeVar("Key")
 
 @dataclass
 class Cost:
-    """Instructions per heartbeat, by where they were spent."""
+    """Instructions per heartbeat, by object and function."""
 
     by_object: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     ours: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """Functions of libusher.so itself."""
+    """Instructions of each function of libusher.so, without calls."""
     called: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    """Functions of other libraries with all that those call, by what of libusher.so called them."""
+    """Instructions of other libraries with everything they call, by the function of libusher.so that called them."""
 
     @property
     def total(self) -> float:
@@ -65,7 +65,11 @@ class Cost:
 
 
 def read(file: Path) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str, str]]]:
-    """Own instructions by (object, function); instructions of calls by (caller's function, callee's object, callee's function)."""
+    """Reads callgrind's output.
+
+    Returns the own instructions of each (object, function), and the instructions of the calls of each
+    (caller's function, callee's object, callee's function).
+    """
     names: dict[str, dict[str, str]] = {"ob": {}, "fn": {}}
     own: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str, str]] = Counter()
@@ -124,7 +128,7 @@ def cost_of_beat(command: list[str], folder: Path) -> Cost:
 
 
 def demangled(names: list[str]) -> dict[str, str]:
-    """Swift's names as one reads them; callgrind may add the number of a recursion."""
+    """A demangled Swift name, shortened; callgrind may append a recursion number."""
     plain = [re.sub(r"'\d+$", "", name) for name in names]
     words = ["swift", "demangle", "--compact", "--simplified"]
     ended = subprocess.run(words, input="\n".join(plain), capture_output=True, text=True, check=True, timeout=60)
@@ -132,7 +136,7 @@ def demangled(names: list[str]) -> dict[str, str]:
 
 
 def syscalls(command: list[str]) -> dict[str, float]:
-    """Calls per heartbeat by name."""
+    """System calls per heartbeat, by name."""
 
     def counts(rounds: int) -> Counter[str]:
         words = ["strace", "-f", "-c", "-o", "/dev/stdout", *command, "--rounds", str(rounds)]
@@ -169,7 +173,8 @@ def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict
     ]
     by_object = [[name, f"{ours.by_object[name]:,.0f}", f"{bare.by_object[name]:,.0f}"] for name in objects]
     by_object.append(["all", f"{ours.total:,.0f}", f"{bare.total:,.0f}"])
-    words = f"Instructions per heartbeat in user space, {SESSIONS} sessions due at once; libusher / bare libcurl: {ours.total / bare.total:.2f}."
+    ratio = f"libusher / plain libcurl: {ours.total / bare.total:.2f}"
+    words = f"Instructions per heartbeat in user space, {SESSIONS} sessions due at once; {ratio}."
     sections = [report.Section("By library", words, ["", "libusher", "C, libcurl multi + epoll"], by_object)]
     names = demangled([name for name, _ in largest(ours.ours)] + [caller for (caller, _), _ in largest(ours.called)])
     rows = [[cell(names[name]), f"{count:,.0f}", f"{count / ours.total:.1%}"] for name, count in largest(ours.ours)]

@@ -1,4 +1,4 @@
-"""Running programs in turn, and what their figures come to: medians, quartiles, ratios of runs that were neighbours."""
+"""Runs programs in turn and summarises their figures: medians, quartiles, ratios of neighbouring runs."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the benchmarks was asked for."""
+    """The settings of a benchmark run."""
 
     programs: Path
-    """Where the C programs are."""
+    """Folder of the C programs."""
     library: Path
-    """libusher.so they are linked with."""
+    """The libusher.so that they link."""
     repetitions: int
     quick: bool
-    """Only whether everything runs: figures mean nothing."""
+    """Check only that everything runs: the figures mean nothing."""
     bounds: tuple[int, ...]
-    """`requests_per_origin_max` to compare; 0: the library's own."""
+    """Values of `requests_per_origin_max` to compare; 0: the library's default."""
     pictures: Path | None
-    """Folder for the plots; None: draws none."""
+    """Folder for the plots; None: no plots."""
 
     def c(self, name: str, *options: object) -> list[str]:
         return [str(self.programs / name), *map(str, options)]
 
 
 def told_by(command: Sequence[str], timeout_s: float = 120) -> dict[str, Any]:
-    """Runs it; the last line it prints is JSON."""
+    """Runs the program and reads its last line of output as JSON."""
     paths = {"PYTHONPATH": str(ROOT / "bindings" / "python" / "src")}
     ended = subprocess.run(
         command,
@@ -54,12 +54,12 @@ def told_by(command: Sequence[str], timeout_s: float = 120) -> dict[str, Any]:
 
 @dataclass
 class Program:
-    """One contestant: its command prints `operations`, `cpu_ns`, `wall_ns`."""
+    """One program in the comparison; it prints `operations`, `cpu_ns`, `wall_ns`."""
 
     name: str
     command: list[str]
     cpu_us: list[float] = field(default_factory=list)
-    """Per operation, one for each repetition."""
+    """Nanoseconds per operation, one value per repetition."""
     wall_us: list[float] = field(default_factory=list)
 
     def run(self) -> None:
@@ -69,7 +69,7 @@ class Program:
 
 
 def interleaved(programs: Sequence[Program], repetitions: int) -> None:
-    """a, b, c, a, b, c ...: what else the machine does meets all of them."""
+    """Runs them as a, b, c, a, b, c ..., so that other work on the machine affects all of them."""
     for _ in range(repetitions):
         for program in programs:
             program.run()
@@ -77,7 +77,7 @@ def interleaved(programs: Sequence[Program], repetitions: int) -> None:
 
 @dataclass(frozen=True)
 class Spread:
-    """A median between its quartiles."""
+    """A median and its quartiles."""
 
     median: float
     low: float
@@ -97,13 +97,13 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratio(ours: Sequence[float], base: Sequence[float]) -> Spread:
-    """Of each repetition, since its runs stood side by side; then the median of those."""
+    """The median of the ratios of each repetition, whose runs were next to each other."""
     return spread([mine / theirs for mine, theirs in zip(ours, base, strict=True)])
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound, and what was measured against it."""
+    """A limit and the measured value."""
 
     words: str
     measured: float

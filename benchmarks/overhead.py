@@ -1,4 +1,4 @@
-"""What the library costs before it does anything: loading, size, crossing the interface."""
+"""The library's fixed costs: loading, size, calls through the C interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of the figures, as SVG. matplotlib is imported only when one is drawn."""
+"""Draws the figures as SVG. Imports matplotlib only when it draws."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def save(figure: Any, file: Path) -> None:
 
 
 def plain_numbers(axis: Any) -> None:
-    """1,000 rather than a power of ten."""
+    """Labels an axis with 1,000 instead of a power of ten."""
     axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 def beats(file: Path, title: str, figures: Mapping[str, Spread]) -> None:
-    """A point each on a logarithmic axis, quartiles as whiskers; ours in their own colour."""
+    """One point per program on a logarithmic axis, with quartiles as whiskers; libusher has its own colour."""
     figure, found = axes(title, 7, 0.3 * len(figures) + 0.9)
     names = list(figures)[::-1]
     for place, name in enumerate(names):
@@ -57,7 +57,7 @@ def beats(file: Path, title: str, figures: Mapping[str, Spread]) -> None:
 
 
 def rates(file: Path, by_delay: Mapping[int, Mapping[str, float]]) -> None:
-    """Beats per second by contestant, a mark for each delay of the server's."""
+    """Heartbeats per second of each program, one mark per delay of the server."""
     names = list(next(iter(by_delay.values())))[::-1]
     figure, found = axes("Beats per second", 7, 0.3 * len(names) + 1.3)
     for (delay, figures), mark in zip(by_delay.items(), "os^Dv", strict=False):
@@ -70,16 +70,16 @@ def rates(file: Path, by_delay: Mapping[int, Mapping[str, float]]) -> None:
     found.set_axisbelow(True)
     plain_numbers(found.xaxis)
     found.set_xlabel("beats per second (logarithmic)")
-    found.figure.legend(title="The server answers", loc="outside right upper", frameon=False)
+    found.figure.legend(title="The server replies", loc="outside right upper", frameon=False)
     save(figure, file)
 
 
 def lateness(file: Path, curves: Mapping[str, Sequence[float]]) -> None:
-    """Which share of the beats is later than so many milliseconds."""
+    """The share of heartbeats that are later than a number of milliseconds."""
     figure, found = axes("Heartbeats later than ... ms", 7, 3)
     for (name, ordered), style in zip(curves.items(), ("-", "--", ":"), strict=False):
         step = sorted(set(ordered))
-        at = {value: index for index, value in enumerate(ordered)}  # the last of each value
+        at = {value: index for index, value in enumerate(ordered)}  # the last index of each value
         later = [max(1 - (at[value] + 1) / len(ordered), 0.5 / len(ordered)) for value in step]
         found.step([value + 1 for value in step], later, style, where="post", color=OURS, label=name)
     found.axvline(101, color=PEER, linewidth=0.8)

@@ -1,4 +1,4 @@
-"""Beats per second against a server that takes its time, by the bound on requests under way."""
+"""Heartbeats per second with a slow server, by the limit on concurrent requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def name(who: str, bound: int) -> str:
 
 
 def contestants(run: Run, server: Server, delay_ms: int) -> list[Program]:
-    """All sessions are due at once, and as many as the bound lets are always under way."""
+    """All sessions are due at once; the number of concurrent requests is always at the limit."""
     base = ("--base", server.base(f"/beats-{delay_ms}" if delay_ms else ""), "--rounds", 1, "--warm-up", 1)
 
     def sessions(bound: int) -> int:

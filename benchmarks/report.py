@@ -1,4 +1,4 @@
-"""What a part measured, kept as JSON, and all parts together as Markdown."""
+"""Keeps the results of each part as JSON, and writes those of all parts as Markdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from measure import ROOT, Goal
 
 @dataclass
 class Section:
-    """One table, what stands before it, and the goals it decides."""
+    """One table, the text before it, and the goals that it decides."""
 
     title: str
     words: str
@@ -37,7 +37,7 @@ class Section:
 
 @dataclass
 class Part:
-    """One part of a run, so that parts can be run again one by one."""
+    """One part of a run; a part can be run again alone."""
 
     name: str
     when: str
@@ -91,7 +91,7 @@ def versions() -> str:
 
 
 def revision() -> str:
-    """Of the tree; "+" where the library's sources differ from it."""
+    """The revision of the checkout; "+" if the library's sources have changes."""
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -119,10 +119,17 @@ def text(parts: Sequence[Part]) -> str:
     lines = ["# Results", "", *words, ""]
     lines += [f"Machine: {'; '.join(sorted({part.machine for part in parts}))}.", ""]
     made = [
-        [part.name, part.when, part.revision, str(part.repetitions), f"{part.load[0]:.1f} – {part.load[1]:.1f}"]  # noqa: RUF001
+        [
+            part.name,
+            part.when,
+            part.revision,
+            str(part.repetitions),
+            f"{part.load[0]:.1f} – {part.load[1]:.1f}",  # noqa: RUF001
+        ]
         for part in parts
     ]
-    lines += [*table(["part", "when", "revision", "repetitions", "load average, before – after"], made), ""]  # noqa: RUF001
+    header = ["part", "when", "revision", "repetitions", "load average, before – after"]  # noqa: RUF001
+    lines += [*table(header, made), ""]
     goals = [goal.cells() for part in parts for section in part.sections for goal in section.goals]
     lines += ["## Goals", "", *table(["", "goal", "measured", ""], goals), ""]
     return "\n".join(lines) + "\n" + "\n".join(section.text() for part in parts for section in part.sections)

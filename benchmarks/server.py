@@ -1,4 +1,4 @@
-"""nginx on loopback with canned SSM replies: the same server for peers and ours."""
+"""Runs nginx on loopback with fixed SSM replies, so that every program talks to the same server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from types import TracebackType
 ECHO_MODULE = Path("/usr/lib/nginx/modules/ngx_http_echo_module.so")
 FILLER = "benchmark.token." + "t" * 600 + "."
 TOKEN_BYTES = len(FILLER) + 32
-"""Of a session token: about that of a signed one."""
+"""Bytes of a session token: about as many as a signed token has."""
 LICENSE = '{"keys":[{"kty":"oct","kid":"ABEiM0RVZneImaq7zN3u_w","k":"_-7dzLuqmYh3ZlVEMyIRAA"}],"type":"temporary"}'
 
 CONFIGURATION = """
@@ -46,7 +46,8 @@ http {{
     location = /v1/licenses {{ return 200 '{license}'; }}
 {delays}
   }}
-  # `return` answers before the body was read, and then resets the stream: on HTTP/2 libcurl 7.88 takes that for an error now and then.
+  # `return` replies before the body has arrived and then resets the stream; over HTTP/2, libcurl 7.88 sometimes reports
+  # that as an error. So this server reads the body first.
   server {{
     listen 127.0.0.1:{http2} ssl http2 backlog=8192;
     location = /v1/sessions/setup {{ echo_read_request_body; echo -n '{setup}'; }}
@@ -66,13 +67,13 @@ DELAYS_MS = (5, 50, 200)
 
 
 class Server:
-    """One nginx, its files in a folder of its own that goes with it."""
+    """One nginx with a temporary folder, which close() deletes."""
 
     def __init__(self, *, logs: bool = False, period_s: int = 60) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
         self.log = self.folder / "beats.log"
-        """With `logs`: a line for each set-up and heartbeat: when, the id in the token given, the id in the token that came."""
+        """`logs`: log each set-up and heartbeat: time, id in the reply's token, id in the request's token."""
         try:
             self.ca = make_certificates(self.folder)
             self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))
@@ -116,11 +117,11 @@ class Server:
                 time.sleep(0.01)
 
     def base(self, path: str = "", scheme: str = "http") -> str:
-        """The SSM's URL, up to and with the version. `scheme`: http; https: HTTP/1.1 over TLS; http2: HTTP/2 over TLS."""
+        """The SSM's URL with the version. `scheme`: http, https (HTTP/1.1 over TLS) or http2 (HTTP/2 over TLS)."""
         return f"{'http' if scheme == 'http' else 'https'}://127.0.0.1:{self._ports[scheme]}{path}/v1"
 
     def stop(self) -> None:
-        """Ends it; its files stay until close()."""
+        """Stops nginx; its files stay until close()."""
         self.process.terminate()
         self.process.wait(10)
 
@@ -146,7 +147,7 @@ def nginx() -> str:
 
 
 def make_certificates(folder: Path) -> Path:
-    """An authority of our own and a certificate for 127.0.0.1; answers the authority's file."""
+    """Makes a certificate authority and a certificate for 127.0.0.1; returns the authority's file."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
     signer = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
@@ -176,7 +177,7 @@ def make_certificates(folder: Path) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """All of them held until the last is found: one let go of may be found again."""
+    """Finds free ports; keeps all of them bound until it has enough, so that it finds none twice."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

@@ -1,4 +1,4 @@
-"""Set-up to licence, zap and close as a host sees them, against the sum of their round trips."""
+"""Time of set-up to licence, zap and close in a host, compared with the sum of their round trips."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 /*
- * completions.c - answers of every kind and time: twice, late, after close and free, from other threads, of the wrong kind, never asked for, bad values.
+ * completions.c - answers to the token and payload callbacks: right, twice, late, after close and free, from other
+ * threads, of the wrong kind, with ids never given out, with bad values.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,7 +58,7 @@ static void garbage(void) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     wrong += usher_complete_token(random, "x") != USHER_E_INVALID_COMPLETION;
   }
-  tell(wrong == 0, "ids that nobody was given are refused (%d were not)", wrong);
+  tell(wrong == 0, "ids that the library never gave out are refused (%d were not)", wrong);
 }
 
 static usher_playback *play_without_token(usher_player *player, usher_delegate *delegate) {
@@ -87,29 +88,30 @@ static void token_story(void) {
   usher_completion old;
   int before;
   memset(huge, 'x', sizeof huge - 1);
-  tell(reaches(&tokens, 1, 5000), "the token is asked for");
+  tell(reaches(&tokens, 1, 5000), "the library asks for a token");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"x", 1),
-      "a payload where a token was asked for");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked + 1, "x"), "the next id");
+      "a payload as the answer to a token question");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked + 1, "x"), "the id after it");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, ""), "an empty token");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, "a\r\nb: c"), "a token with CR LF");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, huge), "a token of 65 kB");
-  tell(requests("setup") == 0, "nothing was sent yet");
-  answers(USHER_OK, from_other_thread(), "the question stayed open, and is answered from another thread");
+  tell(requests("setup") == 0, "no set-up request was sent yet");
+  answers(USHER_OK, from_other_thread(), "the question is still open; another thread answers it");
   answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "a second time");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with it");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with that token");
   usher_playback_free(playback);
 
   playback = play_without_token(player, delegate);
   reaches(&tokens, 2, 5000);
-  answers(USHER_OK, usher_complete_token(asked, NULL), "there is no token");
-  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "the set-up fails for that");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a token after all");
+  answers(USHER_OK, usher_complete_token(asked, NULL), "the answer: no token");
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "the set-up fails without a token");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()),
+      "a token for a question that was answered with none");
   usher_playback_free(playback);
 
   playback = play_without_token(player, hasty);
   reaches(&tokens, 3, 5000);
-  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "no token in time");
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "no token before the deadline");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a late token");
   usher_playback_free(playback);
 
@@ -117,8 +119,8 @@ static void token_story(void) {
   reaches(&tokens, 4, 5000);
   old = asked;
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
-  answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "closed while a token is asked for");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(old, content_token()), "its token after close");
+  answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "closed while a token question is open");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(old, content_token()), "the token for it, after close");
   usher_playback_free(playback);
 
   playback = play_without_token(player, delegate);
@@ -128,10 +130,11 @@ static void token_story(void) {
   before = get(&tokens);
   playback = play_without_token(player, delegate);
   reaches(&tokens, before + 1, 5000);
-  tell(asked != old, "ids are not used again");
+  tell(asked != old, "the library never reuses an id");
   usher_complete_token(old, content_token());
-  answers(USHER_OK, usher_complete_token(asked, content_token()), "an old id does not disturb the new question");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "which is answered");
+  answers(USHER_OK, usher_complete_token(asked, content_token()),
+      "the new question is still open after an answer to an old id");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the new answer sets the session up");
   before = get(&tokens);
   usher_playback_free(playback);
   playback = play_without_token(player, delegate);
@@ -154,21 +157,22 @@ static void payload_story(void) {
   item.renewed = on_renewed;
   usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   usher_player_play(player, &item, &playback);
-  answers(USHER_OK, usher_playback_get_license(playback, &request, NULL), "a licence, to nowhere");
-  tell(reaches(&payloads, 1, 8000), "a fresh payload is asked for");
+  answers(USHER_OK, usher_playback_get_license(playback, &request, NULL), "get_license without a response");
+  tell(reaches(&payloads, 1, 8000), "the library asks for a fresh payload");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()),
-      "a token where a payload was asked for");
+      "a token as the answer to a payload question");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", 0), "a payload of no bytes");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", (size_t)2 << 20),
       "a payload of 2 MiB");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", SIZE_MAX),
-      "a payload of all the bytes there are");
-  answers(USHER_OK, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "the question stayed open");
+      "a payload of SIZE_MAX bytes");
+  answers(USHER_OK, usher_complete_payload(asked, (const uint8_t *)"fresh", 5),
+      "the question is still open, and takes a good payload");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "a second time");
-  tell(reaches(&renewals, 1, 8000), "the renewed licence comes");
-  tell(reaches(&payloads, 2, 8000), "the next payload is asked for");
-  answers(USHER_OK, usher_complete_payload(asked, NULL, 0), "there is none");
-  tell(reaches(&missed, 1, 8000), "the renewal fails for that");
+  tell(reaches(&renewals, 1, 8000), "the renewed licence arrives");
+  tell(reaches(&payloads, 2, 8000), "the library asks for the next payload");
+  answers(USHER_OK, usher_complete_payload(asked, NULL, 0), "the answer: no payload");
+  tell(reaches(&missed, 1, 8000), "the renewal fails without a payload");
   usher_context_free(context);
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"late", 4),
       "a payload after context_free");

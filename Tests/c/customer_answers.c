@@ -1,11 +1,12 @@
 /*
- * customer_answers.c - what customer callbacks may answer and what not: garbage, the wrong kind, twice, from another thread, too late, after close and free.
+ * customer_answers.c - which answers to customer callbacks the library takes: garbage, the wrong kind, twice, from
+ * another thread, too late, after close and free.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"
 
-static usher_completion asked[3]; /* licence, heartbeat, teardown: the newest question; 0: none since it was taken */
+static usher_completion asked[3]; /* newest question of each callback (licence, heartbeat, teardown), or 0 */
 static int questions[3], renewals, told_count, told_before, events[32];
 static int32_t told_status;
 static int64_t told_code;
@@ -67,7 +68,7 @@ static struct scene scene(uint32_t license_timeout_ms, uint32_t teardown_timeout
   usher_player_play(new_player(s.context), &item, &s.playback);
   return s;
 }
-/* The newest question of a callback, when there is one. */
+/* Takes the newest question of a callback; waits for one if needed. */
 static usher_completion take(int which, const char *what) {
   usher_completion id = 0;
   int tries;
@@ -95,7 +96,7 @@ static usher_customer_license good(double heartbeat_s, int32_t renew_type) {
   license.renew_type = renew_type;
   return license;
 }
-/* The session is open, and kept alive by what the type says. */
+/* A licence whose session is open; renew_type says what keeps it alive. */
 static struct scene playing(double heartbeat_s, int32_t renew_type, uint32_t teardown_timeout_ms) {
   struct scene s = scene(0, teardown_timeout_ms);
   usher_customer_license license = good(heartbeat_s, renew_type);
@@ -132,20 +133,20 @@ static void licences(void) {
   change; \
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_license(id, &bad), what)
   REFUSED(bad.heartbeat_s = -0.001, "a period below 0");
-  REFUSED(bad.heartbeat_s = 1.000001e9, "one above 1e9");
-  REFUSED(bad.heartbeat_s = strtod("nan", NULL), "one that is no number");
-  REFUSED(bad.heartbeat_s = strtod("inf", NULL), "one without end");
-  REFUSED(bad.renew_type = USHER_RENEW_CDM, "renewals by the CDM");
-  REFUSED(bad.renew_type = -1, "a renew type that is none");
+  REFUSED(bad.heartbeat_s = 1.000001e9, "a period above 1e9");
+  REFUSED(bad.heartbeat_s = strtod("nan", NULL), "a period of NaN");
+  REFUSED(bad.heartbeat_s = strtod("inf", NULL), "an infinite period");
+  REFUSED(bad.renew_type = USHER_RENEW_CDM, "renew type CDM");
+  REFUSED(bad.renew_type = -1, "an unknown renew type");
   REFUSED(bad.license_size = 0, "a licence of no bytes");
-  REFUSED(bad.license_size = (1u << 20) + 1, "one of a byte more than 1 MiB");
-  REFUSED(bad.license = NULL, "one of nothing, 7 bytes long");
+  REFUSED(bad.license_size = (1u << 20) + 1, "a licence one byte longer than 1 MiB");
+  REFUSED(bad.license = NULL, "a NULL licence of 7 bytes");
   REFUSED(bad.struct_size = 8, "a struct of size 8");
   REFUSED((bad.license = NULL, bad.license_size = 0, bad.message = text), "a message of 1001 bytes");
   bad = good(1, USHER_RENEW_HEARTBEAT);
-  answers(USHER_OK, usher_complete_license(id, &bad), "the question stayed open");
+  answers(USHER_OK, usher_complete_license(id, &bad), "the question is still open, and takes a good licence");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a second time");
-  ends(USHER_OK, "the licence comes");
+  ends(USHER_OK, "the request completes with the licence");
   usher_complete_call(take(1, "a heartbeat"), USHER_OK);
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
   id = take(2, "teardown");
@@ -156,18 +157,18 @@ static void licences(void) {
 
   s = scene(50, 0);
   id = ask_license(&s);
-  ends(USHER_E_TIMEOUT, "no licence in time");
+  ends(USHER_E_TIMEOUT, "no licence before the deadline");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a late one");
-  answers(USHER_OK, usher_complete_license(ask_license(&s), NULL), "there is none");
-  ends(USHER_E_CALLBACK, "it fails for that");
+  answers(USHER_OK, usher_complete_license(ask_license(&s), NULL), "the answer: no licence");
+  ends(USHER_E_CALLBACK, "the request fails without a licence");
   memset(&bad, 0, sizeof bad);
   bad.struct_size = sizeof bad;
   bad.service_code = 4711;
   bad.http_status = 403;
   bad.message = "two\nlines";
-  answers(USHER_OK, usher_complete_license(ask_license(&s), &bad), "refused, with a code");
-  ends(USHER_E_REFUSED, "it says so");
-  tell(told_code == 4711, "with the code");
+  answers(USHER_OK, usher_complete_license(ask_license(&s), &bad), "the answer: refused, with a code");
+  ends(USHER_E_REFUSED, "the request fails as refused");
+  tell(told_code == 4711, "the error has the code");
   usher_context_free(s.context);
   tell(get(&questions[2]) == teardowns + 1, "a playback without a licence is not torn down");
 }
@@ -186,35 +187,37 @@ static void heartbeats(void) {
   struct answer answer = {take(1, "a heartbeat"), 1};
   pthread_t thread;
   none_of_the_others(1, answer.id);
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, 7), "a status that is none");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, 7), "an unknown status");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, -1000), "another");
   pthread_create(&thread, NULL, answer_call, &answer);
   pthread_join(thread, NULL);
-  answers(USHER_OK, answer.status, "answered, from another thread");
+  answers(USHER_OK, answer.status, "an answer from another thread");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_call(answer.id, USHER_OK), "a second time");
   tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "kept alive");
-  answers(USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_TRANSPORT), "it failed on the way");
-  answers(USHER_OK, usher_complete_call(take(1, "another try"), USHER_OK), "the next try goes through");
-  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 2, 5000), "kept alive");
   answers(
-      USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_SESSION), "the server ended the session");
+      USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_TRANSPORT), "the answer: transport failed");
+  answers(USHER_OK, usher_complete_call(take(1, "the retry"), USHER_OK), "the retry succeeds");
+  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 2, 5000), "kept alive");
+  answers(USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_SESSION),
+      "the answer: the server ended the session");
   tell(reaches(&events[USHER_EVENT_HEARTBEAT_ERROR], 1, 5000), "HEARTBEAT_ERROR");
   usher_context_free(s.context);
 }
 
-/* A heartbeat and a teardown that nobody answers: closing waits for each, at most the teardown cap. */
+/* A heartbeat and a teardown without an answer: close waits for each, at most for the teardown cap. */
 static void unanswered(void) {
   struct scene s = playing(1, USHER_RENEW_HEARTBEAT, 100);
   const int teardowns = get(&questions[2]);
   usher_completion old = take(1, "a heartbeat");
   double began = now_s();
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
-  answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat is not answered");
+  answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat has no answer");
   tell(now_s() - began < 2 * patience(), "in %.3f s", now_s() - began);
-  usher_complete_call(old, USHER_OK); /* too late, or taken for what it was: no harm */
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "teardown all the same"), USHER_OK),
-      "its answer is too late");
-  tell(get(&questions[2]) == teardowns + 1, "and it is not asked for again (%d times)", get(&questions[2]) - teardowns);
+  usher_complete_call(old, USHER_OK); /* refused as too late, or taken: both are right */
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "the teardown"), USHER_OK),
+      "the teardown's answer is too late");
+  tell(get(&questions[2]) == teardowns + 1, "the library asks for one teardown only (%d times)",
+      get(&questions[2]) - teardowns);
   tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 1, "TEARDOWN_ERROR");
   usher_context_free(s.context);
 }
@@ -223,13 +226,13 @@ static void renewed(void) {
   struct scene s = playing(0.2, USHER_RENEW_ENFORCED, 200);
   usher_customer_license license = good(0.2, USHER_RENEW_ENFORCED);
   answers(USHER_OK, usher_complete_license(take(0, "a renewal"), &license), "renewed");
-  tell(get(&renewals) == 1, "it was told as a renewal");
+  tell(get(&renewals) == 1, "the callback's request says that it is a renewal");
   tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "kept alive");
   license = good(0, 0);
   license.license = NULL;
   license.license_size = 0;
   license.service_code = 1006;
-  answers(USHER_OK, usher_complete_license(take(0, "the next"), &license), "the next is refused");
+  answers(USHER_OK, usher_complete_license(take(0, "the next"), &license), "the answer to the next renewal: refused");
   tell(reaches(&events[USHER_EVENT_HEARTBEAT_ERROR], 1, 8000), "HEARTBEAT_ERROR");
   usher_context_free(s.context);
 }
@@ -247,14 +250,16 @@ static void after_free(void) {
     if (what > 0) ends(USHER_E_CLOSED, what == 1 ? "playback freed" : what == 2 ? "context closed" : "context freed");
     if (what == 0 || what == 3)
       answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_license(id, &license), "the answer");
-    else usher_complete_license(id, &license); /* taken, while a session may still come of it: it is torn down then */
-    if (what == 0) ends(USHER_OK, "a freed delegate goes on for its playbacks");
+    else
+      usher_complete_license(
+          id, &license); /* an accepted licence may still open a session; the library tears it down */
+    if (what == 0) ends(USHER_OK, "playbacks keep using a freed delegate");
     usher_context_free(s.context);
     answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &license), "after context_free");
   }
 }
 
-/* Pumped: context_free runs what closing still needs of the host, though nobody pumps any more. */
+/* Pumped: context_free itself runs the callbacks that closing needs, since no thread pumps any more. */
 static int32_t teardown_status;
 static void answer_license(const usher_customer_request *request, void *user_data) {
   usher_customer_license license = good(10, USHER_RENEW_HEARTBEAT);
@@ -292,8 +297,8 @@ static void freed_pumped(int32_t clock, const char *what) {
   began = now_s();
   usher_context_free(context);
   tell(teardowns == 1 && teardown_status == USHER_OK,
-      "%s: freed while it plays, it is torn down, and the answer is in time (%d times, %s)", what, teardowns,
-      usher_status_name(teardown_status));
+      "%s: context_free during playback tears the session down, and the answer is in time (%d times, %s)", what,
+      teardowns, usher_status_name(teardown_status));
   tell(now_s() - began < 2 * patience(), "%s: in %.3f s", what, now_s() - began);
   tell(get(&events[USHER_EVENT_TEARDOWN_ERROR]) == 0 && get(&events[USHER_EVENT_PLAYBACK_CLOSED]) == 1,
       "%s: without an error", what);

@@ -1,5 +1,6 @@
 /*
- * destroy_delegates.c - as destroy_once.c, of hooks, customer callbacks and resource loaders: on success, on every failure, when replaced, cleared, freed.
+ * destroy_delegates.c - as destroy_once.c, for hooks, customer callbacks and resource loaders: on success, on every
+ * failure, when replaced, cleared, freed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -49,11 +50,11 @@ static void hooks(int32_t callbacks) {
   at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &nowhere, &set, a, on_destroy, &delegate),
       "common_delegate_new without a URL");
   at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &bad, a, on_destroy, &delegate),
-      "common_delegate_new with a scheme that is none");
+      "common_delegate_new with an invalid scheme");
   at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &set, a, on_destroy, NULL),
-      "common_delegate_new to nowhere");
+      "common_delegate_new without an out");
   at_once(a, USHER_E_INVALID_HANDLE, usher_common_delegate_new(NULL, &options, &set, a, on_destroy, &delegate),
-      "common_delegate_new in no context");
+      "common_delegate_new with a NULL context");
   bad.scheme = NULL;
   bad.struct_size = 8;
   at_once(a, USHER_E_INVALID_ARGUMENT, usher_common_delegate_new(context, &options, &bad, a, on_destroy, &delegate),
@@ -64,41 +65,43 @@ static void hooks(int32_t callbacks) {
   once(context, callbacks, a, 0, "the hooks of a freed delegate");
   usher_common_delegate_new(context, &options, &set, watch(&a), on_destroy, &delegate);
   at_once(b, USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(delegate, &bad, b, on_destroy), "set_hooks of size 8");
-  at_once(b, USHER_E_INVALID_HANDLE, usher_delegate_set_hooks(NULL, &set, b, on_destroy), "set_hooks of no delegate");
+  at_once(
+      b, USHER_E_INVALID_HANDLE, usher_delegate_set_hooks(NULL, &set, b, on_destroy), "set_hooks with a NULL delegate");
   customer.license = on_customer_license;
   customer.user_data = watch(&c);
   customer.destroy = on_destroy;
   usher_customer_delegate_new(other, &customer, &theirs);
   at_once(b, USHER_E_STATE, usher_delegate_set_hooks(theirs, &set, b, on_destroy), "set_hooks of a customer delegate");
-  tell(get(&a->destroyed) == 0, "the first hooks are there still");
+  tell(get(&a->destroyed) == 0, "the first hooks are still set");
   usher_delegate_set_hooks(delegate, &set, watch(&b), on_destroy);
   once(context, callbacks, a, 0, "replaced hooks");
   usher_delegate_set_hooks(delegate, NULL, NULL, NULL);
   once(context, callbacks, b, 0, "cleared hooks");
   usher_delegate_set_hooks(delegate, NULL, watch(&b), on_destroy);
-  once(context, callbacks, b, 0, "user_data given with no hooks");
+  once(context, callbacks, b, 0, "user_data of a set_hooks call without hooks");
   usher_delegate_set_hooks(delegate, &set, watch(&a), on_destroy);
   item.delegate = delegate;
   usher_player_play(player, &item, &playback);
   usher_playback_request_content_id(playback, (const uint8_t *)"skd://one", 9, on_answer, watch(&b), on_destroy);
-  once(context, callbacks, b, 1, "an answered content identifier");
+  once(context, callbacks, b, 1, "an answered content identifier request");
   usher_delegate_free(delegate);
   sleep_ms(20);
   tell(get(&a->destroyed) == 0 && get(&a->calls) == 1, "hooks of a freed delegate that a playback uses stay (%s)",
       mode_name(callbacks));
   usher_playback_free(playback);
   usher_player_free(player);
-  once(context, callbacks, a, 1, "they go with the playback");
+  once(context, callbacks, a, 1, "the hooks are destroyed with the playback");
   at_once(b, USHER_E_INVALID_HANDLE,
       usher_playback_request_content_id(NULL, (const uint8_t *)"x", 1, on_answer, b, on_destroy),
-      "request_content_id of no playback");
+      "request_content_id with a NULL playback");
   usher_common_delegate_new(context, &options, &set, watch(&a), on_destroy, &delegate);
   usher_context_free(context);
-  tell(get(&a->destroyed) == 1, "at return of context_free the hooks' destroy has run (%s)", mode_name(callbacks));
+  tell(get(&a->destroyed) == 1, "context_free has run the hooks' destroy when it returns (%s)", mode_name(callbacks));
   at_once(b, USHER_E_INVALID_HANDLE, usher_delegate_set_hooks(delegate, &set, b, on_destroy),
       "set_hooks after context_free");
   usher_context_free(other);
-  tell(get(&c->destroyed) == 1, "and that of the customer callbacks (%s)", mode_name(callbacks));
+  tell(get(&c->destroyed) == 1, "context_free has run the customer callbacks' destroy when it returns (%s)",
+      mode_name(callbacks));
 }
 
 static void customers(int32_t callbacks) {
@@ -118,18 +121,17 @@ static void customers(int32_t callbacks) {
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new without a licence callback");
   options.license = on_customer_license;
   options.teardown = options.heartbeat = on_call;
-  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, NULL, "customer_delegate_new to nowhere");
-  CUSTOMER(USHER_E_INVALID_HANDLE, NULL, &delegate, "customer_delegate_new in no context");
+  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, NULL, "customer_delegate_new without an out");
+  CUSTOMER(USHER_E_INVALID_HANDLE, NULL, &delegate, "customer_delegate_new with a NULL context");
   options.certificate_size = 3;
-  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate,
-      "customer_delegate_new with a certificate of nothing, 3 bytes long");
+  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with a NULL certificate of 3 bytes");
   options.certificate = (const uint8_t *)"certificate";
   options.certificate_size = (size_t)2 << 20;
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with a certificate of 2 MiB");
   options.certificate = NULL;
   options.certificate_size = 0;
   options.suspend = 9;
-  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with a suspend rule that is none");
+  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with an unknown suspend rule");
   options.suspend = 0;
   options.jitter_permille = 501;
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with too much jitter");
@@ -170,13 +172,13 @@ static void loaders(int32_t callbacks) {
   refused(w, wanted, usher_context_add_loader(context, &options, out), what)
   LOADER(USHER_E_INVALID_ARGUMENT, context, &loader, "add_loader without an SPC callback");
   options.spc = on_spc;
-  LOADER(USHER_E_INVALID_ARGUMENT, context, NULL, "add_loader to nowhere");
-  LOADER(USHER_E_INVALID_HANDLE, NULL, &loader, "add_loader to no context");
+  LOADER(USHER_E_INVALID_ARGUMENT, context, NULL, "add_loader without an out");
+  LOADER(USHER_E_INVALID_HANDLE, NULL, &loader, "add_loader with a NULL context");
   options.certificate_file = "/no/such/file";
-  LOADER(USHER_E_INVALID_ARGUMENT, context, &loader, "add_loader with a certificate file that is not there");
+  LOADER(USHER_E_INVALID_ARGUMENT, context, &loader, "add_loader with a certificate file that does not exist");
   options.certificate_file = NULL;
   options.route = 9;
-  LOADER(USHER_E_INVALID_ARGUMENT, context, &loader, "add_loader with a route that is none");
+  LOADER(USHER_E_INVALID_ARGUMENT, context, &loader, "add_loader with an unknown route");
   options.route = 0;
   tell(loader == NULL, "no loader");
   options.user_data = watch(&w);
@@ -184,7 +186,7 @@ static void loaders(int32_t callbacks) {
   options.user_data = watch(&v);
   usher_context_add_loader(context, &options, &second);
   usher_loader_free(loader);
-  once(context, callbacks, w, 0, "a freed loader that another for the same scheme had replaced: the other serves");
+  once(context, callbacks, w, 0, "a freed loader; a newer one for the same scheme had replaced it");
   usher_player_play(player, &item, &playback);
   usher_playback_load_resource(playback, (const uint8_t *)"skd://one", 9, 0, on_answer, watch(&w), on_destroy, NULL);
   once(context, callbacks, w, 1, "an answered loading request");
@@ -195,13 +197,14 @@ static void loaders(int32_t callbacks) {
       "load_resource without a loader");
   at_once(w, USHER_E_INVALID_HANDLE,
       usher_playback_load_resource(NULL, (const uint8_t *)"skd://one", 9, 0, on_answer, w, on_destroy, NULL),
-      "load_resource of no playback");
+      "load_resource with a NULL playback");
   at_once(w, USHER_E_INVALID_ARGUMENT,
-      usher_playback_load_resource(playback, NULL, 9, 0, on_answer, w, on_destroy, NULL), "load_resource of no URL");
+      usher_playback_load_resource(playback, NULL, 9, 0, on_answer, w, on_destroy, NULL),
+      "load_resource with a NULL URL");
   options.user_data = watch(&v);
   usher_context_add_loader(context, &options, &second);
   usher_context_free(context);
-  tell(get(&v->destroyed) == 1, "at return of context_free the loader's destroy has run (%s)", mode_name(callbacks));
+  tell(get(&v->destroyed) == 1, "context_free has run the loader's destroy when it returns (%s)", mode_name(callbacks));
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /*
- * destroy_once.c - the `destroy` of each place that takes a user_data runs exactly once, after its last call: on success, on every failure, when replaced,
- * cleared, removed, closed, freed; threaded and pumped.
+ * destroy_once.c - every function that takes user_data with a `destroy` runs it exactly once, after the last callback:
+ * on success, on every failure, when replaced, cleared, removed, closed, freed; threaded and pumped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,10 +28,10 @@ static void contexts(int32_t callbacks) {
   options.log = on_log;
   options.log_destroy = on_destroy;
   options.log_user_data = watch(&w);
-  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, NULL), "context_new to nowhere");
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, NULL), "context_new without an out");
   options.clock = 99;
   options.log_user_data = watch(&w);
-  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "context_new with a clock that is none");
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_context_new(&options, &context), "context_new with an unknown clock");
   tell(context == NULL, "no context");
   options.clock = 0;
   options.user_agent = "two\nlines";
@@ -60,16 +60,16 @@ static void observers(int32_t callbacks) {
   at_once(a, USHER_E_INVALID_ARGUMENT, usher_context_add_observer(context, NULL, a, on_destroy, NULL),
       "add_observer without a function");
   at_once(a, USHER_E_INVALID_HANDLE, usher_context_add_observer(NULL, on_event, a, on_destroy, NULL),
-      "add_observer of no context");
+      "add_observer with a NULL context");
   usher_context_add_observer(context, on_event, watch(&a), on_destroy, &id);
   usher_context_add_observer(context, on_event, watch(&b), on_destroy, &second);
-  usher_context_add_observer(context, on_event, watch(&c), NULL, NULL); /* no destroy: no harm */
+  usher_context_add_observer(context, on_event, watch(&c), NULL, NULL); /* without a destroy */
   usher_context_remove_observer(context, id);
   once(context, callbacks, a, 0, "a removed observer");
   playback = play(player, delegate);
   while (requests("setup") == 0) sleep_ms(5);
   usher_context_remove_observer(context, second);
-  once(context, callbacks, b, -1, "an observer removed while events are on their way");
+  once(context, callbacks, b, -1, "an observer removed while events are queued");
   usher_playback_free(playback);
   usher_context_add_observer(context, on_event, watch(&d), on_destroy, &id);
   if (callbacks == USHER_CALLBACKS_THREADED) {
@@ -77,10 +77,10 @@ static void observers(int32_t callbacks) {
     at_once(a, USHER_E_CLOSED, usher_context_add_observer(context, on_event, a, on_destroy, NULL),
         "add_observer after close");
   }
-  tell(get(&d->destroyed) == 0, "an observer's user_data lives as long as it may be told something");
+  tell(get(&d->destroyed) == 0, "an observer's user_data stays alive while an event may still arrive");
   usher_context_free(context);
-  tell(get(&d->destroyed) == 1 && get(&d->late) == 0, "at return of context_free the observer's destroy has run (%s)",
-      mode_name(callbacks));
+  tell(get(&d->destroyed) == 1 && get(&d->late) == 0,
+      "context_free has run the observer's destroy when it returns (%s)", mode_name(callbacks));
   forget(c);
 }
 
@@ -92,14 +92,14 @@ static void tokens(int32_t callbacks) {
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_playback *playback = NULL;
   at_once(a, USHER_E_INVALID_HANDLE, usher_delegate_set_token_callback(NULL, on_token, a, on_destroy),
-      "set_token_callback of no delegate");
+      "set_token_callback with a NULL delegate");
   usher_delegate_set_token_callback(delegate, on_token, watch(&a), on_destroy);
   usher_delegate_set_token_callback(delegate, on_token, watch(&b), on_destroy);
   once(context, callbacks, a, 0, "a replaced token callback");
   usher_delegate_set_token_callback(delegate, NULL, NULL, NULL);
   once(context, callbacks, b, 0, "a cleared token callback");
   usher_delegate_set_token_callback(delegate, NULL, watch(&b), on_destroy);
-  once(context, callbacks, b, 0, "user_data given with no function");
+  once(context, callbacks, b, 0, "user_data of a set_token_callback call without a function");
   usher_delegate_set_token_callback(delegate, on_token, watch(&c), on_destroy);
   usher_delegate_set_token_callback(other, on_token, watch(&d), on_destroy);
   usher_delegate_free(other);
@@ -108,13 +108,13 @@ static void tokens(int32_t callbacks) {
   usher_player_play(player, &item, &playback);
   usher_delegate_free(delegate);
   comes(context, callbacks, &c->calls, 1, 5000);
-  tell(get(&c->destroyed) == 0 && get(&c->calls) == 1, "a freed delegate that a playback uses is still asked (%s)",
-      mode_name(callbacks));
+  tell(get(&c->destroyed) == 0 && get(&c->calls) == 1,
+      "the library still calls the token callback of a freed delegate that a playback uses (%s)", mode_name(callbacks));
   usher_playback_free(playback);
   usher_player_free(player);
-  once(context, callbacks, c, 1, "its token callback once the playback is gone");
+  once(context, callbacks, c, 1, "the token callback of that delegate, once the playback is freed");
   usher_context_free(context);
-  tell(get(&c->destroyed) == 1, "and not again");
+  tell(get(&c->destroyed) == 1, "context_free does not destroy it again");
 }
 
 static void playbacks(int32_t callbacks) {
@@ -131,7 +131,7 @@ static void playbacks(int32_t callbacks) {
   refused(w, USHER_E_NO_DELEGATE, usher_player_play(player, &item, &playback), "play without a delegate");
   item.delegate = delegate;
   item.user_data = watch(&w);
-  refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, NULL), "play to nowhere");
+  refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, NULL), "play without an out");
   item.content_token = "a\nb";
   item.user_data = watch(&w);
   refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, &playback), "play with a token of two lines");
@@ -140,7 +140,7 @@ static void playbacks(int32_t callbacks) {
   refused(w, USHER_E_INVALID_ARGUMENT, usher_player_play(player, &item, &playback), "play with an empty token");
   item.content_token = content_token();
   item.user_data = watch(&w);
-  refused(w, USHER_E_INVALID_HANDLE, usher_player_play(NULL, &item, &playback), "play on no player");
+  refused(w, USHER_E_INVALID_HANDLE, usher_player_play(NULL, &item, &playback), "play with a NULL player");
   item.delegate = stranger;
   item.user_data = watch(&w);
   usher_player_play(player, &item, &playback);
@@ -150,7 +150,7 @@ static void playbacks(int32_t callbacks) {
   item.user_data = watch(&w);
   usher_player_play(player, &item, &playback);
   tell(get(&w->destroyed) <= 1 && !playback,
-      "play with a struct_size of 8: destroyed %d times (its destroy lies beyond that size)", get(&w->destroyed));
+      "play with a struct_size of 8: destroyed %d times (`destroy` is not within 8 bytes)", get(&w->destroyed));
   forget(w);
   item.struct_size = sizeof item;
   item.user_data = watch(&w);
@@ -170,7 +170,8 @@ static void playbacks(int32_t callbacks) {
   player = new_player(context);
   usher_player_play(player, &item, &playback);
   usher_context_free(context);
-  tell(get(&w->destroyed) == 1, "at return of context_free the playback's destroy has run (%s)", mode_name(callbacks));
+  tell(get(&w->destroyed) == 1, "context_free has run the playback's destroy when it returns (%s)",
+      mode_name(callbacks));
   item.user_data = watch(&w);
   refused(w, USHER_E_INVALID_HANDLE, usher_player_play(player, &item, &playback), "play after context_free");
   usher_context_free(foreign);
@@ -186,7 +187,7 @@ static void requests_of(int32_t callbacks) {
   usher_playback *playback = play(player, delegate), *plain;
   usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE), bad = request;
   at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, NULL, on_license, w, on_destroy),
-      "request_license of nothing");
+      "request_license with a NULL request");
   at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &request, NULL, w, on_destroy),
       "request_license without a function");
   bad.key_system = NULL;
@@ -194,17 +195,17 @@ static void requests_of(int32_t callbacks) {
       "request_license without a key system");
   bad.key_system = "no such";
   at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy),
-      "request_license for a key system that is none");
+      "request_license with an unknown key system");
   bad = request;
   bad.payload = NULL;
   at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_license(playback, &bad, on_license, w, on_destroy),
       "request_license without a payload");
   at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_license(NULL, &request, on_license, w, on_destroy),
-      "request_license of no playback");
+      "request_license with a NULL playback");
   at_once(w, USHER_E_INVALID_ARGUMENT, usher_playback_request_certificate(playback, NULL, w, on_destroy),
       "request_certificate without a function");
   at_once(w, USHER_E_INVALID_HANDLE, usher_playback_request_certificate(NULL, on_license, w, on_destroy),
-      "request_certificate of no playback");
+      "request_certificate with a NULL playback");
   ssp.license_url = license_url();
   usher_ssp_delegate_new(context, &ssp, &bare);
   plain = play(another, bare);
@@ -220,11 +221,11 @@ static void requests_of(int32_t callbacks) {
     usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   comes(context, callbacks, &many[0]->calls, 1, 5000);
-  release_held(); /* the one under way keeps its user_data until its reply comes */
+  release_held(); /* the request that was sent keeps its user_data until its reply arrives */
   for (index = 0; index < 8; index++)
     once(context, callbacks, many[index], 1,
         index ? "another licence request when its playback is closed"
-              : "a licence request under way when its playback is closed");
+              : "a licence request that was sent when its playback is closed");
   at_once(w, USHER_E_CLOSED, usher_playback_request_license(playback, &request, on_license, w, on_destroy),
       "request_license of a closed playback");
   at_once(w, USHER_E_CLOSED, usher_playback_request_certificate(playback, on_license, w, on_destroy),
@@ -235,7 +236,7 @@ static void requests_of(int32_t callbacks) {
     usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
   usher_context_free(context);
   for (index = 0; index < 8; index++)
-    once(NULL, callbacks, many[index], 1, "a licence request under way when its context is freed");
+    once(NULL, callbacks, many[index], 1, "a licence request that was sent when its context is freed");
 }
 
 int main(void) {

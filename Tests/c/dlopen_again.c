@@ -1,6 +1,6 @@
 /*
- * dlopen_again.c - a host that links nothing of ours and has a libcurl of its own loaded already (the GnuTLS one): dlopen with RTLD_LOCAL, the whole story
- * through usher_get_api(), dlclose, dlopen again, work on.
+ * dlopen_again.c - a host that does not link libusher and has loaded its own libcurl (the GnuTLS one) calls dlopen with
+ * RTLD_LOCAL, plays through usher_get_api(), calls dlclose and dlopen again, and plays on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -36,13 +36,14 @@ static void host_uses_curl(void *curl) {
 
 static const usher_api *load(void **library, int flags) {
   usher_get_api_fn get_api = NULL;
-  *library = dlopen(told("USHER_TEST_LIBRARY"), RTLD_NOW | flags);
+  *library = dlopen(setting("USHER_TEST_LIBRARY"), RTLD_NOW | flags);
   if (!tell(*library != NULL, "dlopen: %s", *library ? "done" : dlerror())) exit(1);
   *(void **)&get_api = dlsym(*library, "usher_get_api");
   tell(get_api != NULL, "dlsym finds usher_get_api");
-  tell(dlsym(RTLD_DEFAULT, "usher_context_new") == NULL || flags == RTLD_GLOBAL, "no name of ours in the global scope");
+  tell(dlsym(RTLD_DEFAULT, "usher_context_new") == NULL || flags == RTLD_GLOBAL,
+      "the global scope has no name of libusher");
   tell(get_api(USHER_VERSION_MAJOR + 1) == NULL && get_api(UINT32_MAX) == NULL,
-      "a major version it does not know is refused");
+      "usher_get_api refuses an unknown major version");
   return get_api(USHER_VERSION_MAJOR);
 }
 
@@ -86,7 +87,7 @@ int main(void) {
   size_t index;
   int empty = 0, round;
   if (!tell(curl != NULL, "the host has a libcurl: libcurl-gnutls.so.4 (Debian package: libcurl3-gnutls)")) return 1;
-  tell(!mapped("/libusher.so") && !mapped("/libcurl.so"), "nothing of ours is loaded, nor the libcurl we want");
+  tell(!mapped("/libusher.so") && !mapped("/libcurl.so"), "neither libusher nor the libcurl it needs is loaded yet");
   host_uses_curl(curl);
   for (round = 0; round < 3; round++) {
     usher = load(&library, RTLD_LOCAL);
@@ -101,14 +102,14 @@ int main(void) {
         "the host's is with GnuTLS, ours with OpenSSL");
     story(usher, 0);
     answers(0, dlclose(library), "dlclose");
-    tell(usher->version()[0] != 0, "it stays mapped");
+    tell(usher->version()[0] != 0, "libusher stays mapped after dlclose");
   }
   usher = load(&library, RTLD_LOCAL);
-  story(usher, 1); /* a session goes on ... */
+  story(usher, 1); /* leaves a session running ... */
   answers(0, dlclose(library), "dlclose while a context lives");
   index = (size_t)get(&events);
-  tell(reaches(&events, (int)index + 1, 5000), "its session is still kept alive");
-  usher = load(&library, RTLD_LOCAL); /* ... and is left to expire: nobody has the handle any more */
+  tell(reaches(&events, (int)index + 1, 5000), "heartbeats still keep its session alive");
+  usher = load(&library, RTLD_LOCAL); /* ... which expires later, since its handle is lost */
   story(usher, 1);
   host_uses_curl(curl);
   return failed != 0;

@@ -1,6 +1,7 @@
 /*
- * exit_now.c - the process ends while the library works: main returns, exit() from main, from a callback and from another thread, with callbacks running
- * and requests under way, threaded and pumped, and with an atexit handler or a destructor that still calls in. Each must end at once, with its own code.
+ * exit_now.c - the process ends while the library works: main returns, or main, a callback or another thread calls
+ * exit(); callbacks run, requests wait for replies, threaded and pumped; an atexit handler or a destructor still calls
+ * the library. Each process must end at once, with its own exit code.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,7 +38,7 @@ static void *plays(void *unused) {
 static const char *const ways[] = {"return", "exit", "exit-in-callback", "exit-in-thread", "atexit-frees",
     "busy-threads", "pumped-return", "pumped-exit-in-callback", "requests-stalled", "after-free"};
 
-/* The part that dies. */
+/* The child process that ends. */
 static int die(const char *way) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
   pthread_t thread;
@@ -82,7 +83,8 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
       alarm((unsigned)limit);
-      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe: under valgrind that is valgrind */
+      execl(argv[0], argv[0], ways[index],
+          (char *)NULL); /* not /proc/self/exe, which is valgrind when run under valgrind */
       _exit(127);
     }
     waitpid(child, &status, 0);

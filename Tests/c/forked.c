@@ -1,6 +1,6 @@
 /*
- * forked.c - fork() in a host whose library threads run: in the child every function answers USHER_E_FORKED at once and the child can end in any way; the
- * parent's session goes on as if nothing had happened. Also a fork out of a callback.
+ * forked.c - fork() while the library's threads run: in the child every function returns USHER_E_FORKED at once, and
+ * the child can end in any way. The parent's session continues undisturbed. Also fork() inside a callback.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ static void is_forked(int32_t found, const char *what) {
   printf("not ok - in the child usher_%s answers %s\n", what, usher_status_name(found));
 }
 
-/* In the child. @return its exit code. */
+/* Runs in the child. @return the child's exit code. */
 static int every_call(void) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
@@ -140,7 +140,7 @@ static void story(int32_t callbacks) {
   child = fork();
   if (child == 0) {
     alarm((unsigned)(10 * patience()));
-    exit(7); /* runs what exit() runs */
+    exit(7); /* runs atexit handlers and destructors */
   }
   ended(child, 7, "a child that calls exit()");
   child = fork();
@@ -180,9 +180,9 @@ static void *plays(void *unused) {
 }
 
 /*
- * A child forked before the first context is an ordinary process: the library works there. Ordinary Swift's run-time library does not quite: it keeps the
- * number of a thread over fork(), so the child's first thread may wait for ever where two threads ask for a type at once. With it (the checked build)
- * another thread plays.
+ * A child forked before the first context is an ordinary process: the library works there. The run-time library of
+ * ordinary Swift (the checked build) has a bug: it remembers a thread's number across fork(), so the child's first
+ * thread may wait forever when two threads ask for a type's metadata at once. In that build another thread plays.
  */
 static void forked_before(void) {
   pid_t child = fork();

@@ -1,6 +1,6 @@
 /*
- * free_in_callback.c - the playback, its player, its delegate or the whole context freed inside every kind of callback, threaded and pumped: the free
- * returns, each `destroy` runs exactly once, and no session stays behind.
+ * free_in_callback.c - every kind of callback frees the playback, its player, its delegate or the whole context,
+ * threaded and pumped: the free returns, each `destroy` runs exactly once, and no session stays at the head-end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ static void on_log(int32_t level, const char *line, void *user_data) {
 static void on_token(usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   act((struct stage *)user_data, TOKEN);
-  usher_complete_token(completion, content_token()); /* may be too late now */
+  usher_complete_token(completion, content_token()); /* may be too late by now */
 }
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
@@ -76,7 +76,7 @@ static void story(int32_t callbacks, enum kind kind, enum action action) {
   item.user_data = &s;
   item.destroy = on_destroy;
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
-  /* Asked for before the callbacks under test may free; a free that comes first makes them fail, and their `destroy` runs all the same. */
+  /* Requested before the callback under test may free. If it frees first, these calls fail and still run `destroy`. */
   usher_playback_request_license(playback, &request, on_license, &s, on_destroy);
   usher_playback_request_certificate(playback, on_certificate, &s, on_destroy);
   s.given += 2;

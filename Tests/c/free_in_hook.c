@@ -1,11 +1,12 @@
 /*
- * free_in_hook.c - as free_in_callback.c, inside every hook, customer callback and SPC callback; each answers afterwards, if it is not too late.
+ * free_in_hook.c - as free_in_callback.c, for every hook, customer callback and SPC callback; each answers after the
+ * free, which may be too late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "stage.h"
 
-/* The hooks by their own numbers, 1 to 6. */
+/* 1 to 6 are the hooks, by their numbers in the header. */
 enum kind {
   BUILTIN_CERTIFICATE = USHER_HOOK_LICENSE + 1,
   CUSTOMER_LICENSE,
@@ -25,7 +26,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
       call->hook == USHER_HOOK_CERTIFICATE && ((struct stage *)user_data)->kind == BUILTIN_CERTIFICATE
           ? BUILTIN_CERTIFICATE
           : call->hook);
-  usher_hook_builtin(call->completion, &response); /* may wait for the server, or be too late now */
+  usher_hook_builtin(call->completion, &response); /* may wait for the server, or be too late by now */
   usher_response_free(response);
   usher_complete_builtin(call->completion);
 }
@@ -111,7 +112,7 @@ static void story(int32_t callbacks, int kind, enum action action) {
   item.user_data = &s;
   item.destroy = on_destroy;
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
-  /* Asked for before the callbacks under test may free; a free that comes first makes them fail, and their `destroy` runs all the same. */
+  /* Requested before the callback under test may free. If it frees first, these calls fail and still run `destroy`. */
   if (kind == USHER_HOOK_CONTENT_ID) usher_playback_request_content_id(playback, url, 9, on_answer, &s, on_destroy);
   else if (kind == USHER_HOOK_CERTIFICATE || kind == BUILTIN_CERTIFICATE)
     usher_playback_request_certificate(playback, on_answer, &s, on_destroy);
@@ -119,7 +120,7 @@ static void story(int32_t callbacks, int kind, enum action action) {
   else usher_playback_request_license(playback, &request, on_answer, &s, on_destroy);
   s.given++;
   __atomic_store_n(&s.playback, playback, __ATOMIC_SEQ_CST);
-  if (kind == CUSTOMER_TEARDOWN) { /* it comes of closing */
+  if (kind == CUSTOMER_TEARDOWN) { /* close calls it */
     comes(s.context, callbacks, &told_of, told_before + 1, 5000);
     usher_playback_close(playback, USHER_CLOSE_TEARDOWN);
   }

@@ -1,5 +1,6 @@
 /*
- * glib.c - pumped under a GLib main loop: events arrive, several contexts share a loop, the source destroyed before and after the context.
+ * glib.c - a GLib main loop pumps: events arrive, several contexts share one loop, the host destroys the source before
+ * or after the context.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,17 +48,17 @@ int main(void) {
   for (index = 0; index < 3; index++)
     contexts[index] = new_context(USHER_CALLBACKS_PUMPED), sources[index] = watched(contexts[index]);
   run(3);
-  tell(closed == 3, "three contexts in one loop: all their playbacks are closed");
+  tell(closed == 3, "three contexts in one loop: each reports its playback closed");
   tell(pumps < 100, "the loop did not spin: %d pumps", pumps);
   for (index = 0; index < 3; index++) g_source_remove(sources[index]), usher_context_free(contexts[index]);
-  tell(destroyed == 3, "each freed after its source");
+  tell(destroyed == 3, "each context freed after its source was destroyed");
 
   contexts[0] = new_context(USHER_CALLBACKS_PUMPED);
   sources[0] = watched(contexts[0]);
-  g_source_remove(sources[0]); /* the loop is gone first: what is due runs in free */
+  g_source_remove(sources[0]); /* destroyed first: free runs the callbacks that are due */
   usher_playback_wait_closed(NULL, 1);
   answers(USHER_OK, usher_context_free(contexts[0]), "the source destroyed first, then the context with callbacks due");
-  tell(destroyed == 4 && closed == 4, "its callbacks ran in free");
+  tell(destroyed == 4 && closed == 4, "usher_context_free ran its callbacks");
 
   contexts[0] = new_context(USHER_CALLBACKS_PUMPED);
   sources[0] = watched(contexts[0]);
@@ -66,7 +67,7 @@ int main(void) {
   g_source_remove(sources[0]);
   wanted = -1;
   answers(USHER_OK, usher_context_free(contexts[0]), "the loop itself destroyed first");
-  tell(destroyed == 5 && closed == 5, "its callbacks ran all the same");
+  tell(destroyed == 5 && closed == 5, "usher_context_free ran its callbacks without the loop");
   nothing_held("glib");
   return failed != 0;
 }

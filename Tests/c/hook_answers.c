@@ -1,6 +1,6 @@
 /*
- * hook_answers.c - what hooks may answer and what not: garbage, the wrong kind, twice, from another thread, too late, after close and free. What was asked for
- * fails then, says why, and nothing of it is sent.
+ * hook_answers.c - which answers to hooks the library takes: garbage, the wrong kind, twice, from another thread, too
+ * late, after close and free. After a bad answer the request fails with the reason, and nothing is sent.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ static struct scene scene(int hook, uint32_t hook_timeout_ms) {
   usher_player_play(s.player, &item, &s.playback);
   return s;
 }
-/* Asks for what makes the hook be asked, and waits until it is. */
+/* Makes the request that calls the hook, and waits for that call. */
 static void ask_it(const struct scene *s, int hook) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   const int before = get(&questions);
@@ -63,7 +63,7 @@ static void ask_it(const struct scene *s, int hook) {
     usher_playback_request_content_id(s->playback, (const uint8_t *)"skd://one", 9, on_license, NULL, NULL);
   else if (hook == USHER_HOOK_CERTIFICATE) usher_playback_request_certificate(s->playback, on_license, NULL, NULL);
   else usher_playback_request_license(s->playback, &request, on_license, NULL, NULL);
-  if (!reaches(&questions, before + 1, 5000) || asked_hook != hook) tell(0, "hook %d is asked", hook);
+  if (!reaches(&questions, before + 1, 5000) || asked_hook != hook) tell(0, "hook %d is called", hook);
 }
 static void ends(int32_t wanted, const char *what) {
   if (!reaches(&told_count, told_before + 1, 8000)) tell(0, "%s: told", what);
@@ -107,31 +107,30 @@ static void bytes(void) {
   none_of_the_others(USHER_HOOK_CONTENT_ID);
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", 0), "no bytes");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", (1u << 20) + 1),
-      "a byte more than 1 MiB");
-  answers(
-      USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", SIZE_MAX), "all the bytes there are");
-  answers(USHER_E_INVALID_ARGUMENT, usher_hook_builtin(asked, NULL), "the built-in answer to nowhere");
+      "one byte more than 1 MiB");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", SIZE_MAX), "SIZE_MAX bytes");
+  answers(USHER_E_INVALID_ARGUMENT, usher_hook_builtin(asked, NULL), "the built-in answer without an out");
   answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(12345, &response), "of nothing");
   tell(response == NULL, "no response");
-  answers(USHER_OK, usher_hook_builtin(asked, &response), "the built-in answer, twice");
+  answers(USHER_OK, usher_hook_builtin(asked, &response), "the built-in answer, requested twice");
   usher_response_free(response);
-  answers(USHER_OK, usher_hook_builtin(asked, &response), "which leaves the question open");
+  answers(USHER_OK, usher_hook_builtin(asked, &response), "requesting it leaves the question open");
   usher_response_free(response);
   pthread_create(&thread, NULL, hook_on_thread, &status);
   pthread_join(thread, NULL);
-  answers(USHER_OK, status, "answered, from another thread");
+  answers(USHER_OK, status, "an answer from another thread");
   answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "a second time");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "a third");
-  answers(
-      USHER_E_INVALID_COMPLETION, usher_hook_builtin(asked, &response), "what would the built-in answer have been?");
+  answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(asked, &response),
+      "the built-in answer, requested after the answer");
   ends(USHER_OK, "it comes");
   ask_it(&s, USHER_HOOK_CONTENT_ID);
   answers(USHER_OK, hook(NULL), "there is none");
   ends(USHER_E_CALLBACK, "it fails for that");
   ask_it(&s, USHER_HOOK_CONTENT_ID);
-  answers(USHER_OK, usher_complete_builtin(asked), "the built-in one");
-  answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "another after it");
-  ends(USHER_OK, "the built-in one comes");
+  answers(USHER_OK, usher_complete_builtin(asked), "the answer: the built-in one");
+  answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "another answer after it");
+  ends(USHER_OK, "the request completes with the built-in answer");
   usher_context_free(s.context);
 }
 
@@ -148,16 +147,16 @@ static void headers(void) {
     tell(0, "headers number %d: %s", index, usher_status_name(status));
     ask_it(&s, USHER_HOOK_HEADERS);
   }
-  tell(wrong == 0, "lines that are no headers are refused, and the question stays open");
-  answers(USHER_OK, usher_complete_headers(asked, NULL), "the request is not to be sent");
+  tell(wrong == 0, "invalid header lines are refused, and the question stays open");
+  answers(USHER_OK, usher_complete_headers(asked, NULL), "the answer: do not send the request");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_headers(asked, ""), "after all?");
   ends(USHER_E_DECLINED, "it fails for that");
-  tell(requests("license") == before, "nothing was sent");
+  tell(requests("license") == before, "no request was sent");
   ask_it(&s, USHER_HOOK_HEADERS);
-  answers(USHER_OK, usher_complete_headers(asked, ""), "no headers: no token");
-  ends(USHER_E_REFUSED, "the server refuses that");
+  answers(USHER_OK, usher_complete_headers(asked, ""), "the answer: no headers, and so no token");
+  ends(USHER_E_REFUSED, "the server refuses the request without a token");
   ask_it(&s, USHER_HOOK_HEADERS);
-  answers(USHER_OK, usher_complete_builtin(asked), "the built-in ones");
+  answers(USHER_OK, usher_complete_builtin(asked), "the answer: the built-in headers");
   ends(USHER_OK, "a licence");
   usher_context_free(s.context);
 }
@@ -179,13 +178,13 @@ static void urls(void) {
   }
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"http://127.0.0.1/\0x", 19),
       "a URL with a NUL in it");
-  tell(wrong == 0, "texts that are no URL of ours are refused, and the question stays open");
+  tell(wrong == 0, "URLs that the library does not use are refused, and the question stays open");
   answers(USHER_OK, hook(enforced_url()), "a URL");
-  ends(USHER_OK, "a licence from there");
+  ends(USHER_OK, "a licence from the URL of the hook");
   usher_context_free(s.context);
 }
 
-/* The reply's hook: not for refusals; and what it does not make is no licence. */
+/* The reply's hook: not called for refusals; if it makes no licence, the request fails. */
 static void replies(void) {
   struct scene s = scene(USHER_HOOK_LICENSE, 0);
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
@@ -194,14 +193,14 @@ static void replies(void) {
   told_before = get(&told_count);
   usher_playback_request_license(s.playback, &request, on_license, NULL, NULL);
   ends(USHER_E_HTTP, "a reply with an HTTP error fails");
-  tell(get(&questions) == before, "and the hook is not asked");
+  tell(get(&questions) == before, "and the hook is not called");
   ask_it(&s, USHER_HOOK_LICENSE);
   none_of_the_others(USHER_HOOK_LICENSE);
-  answers(USHER_OK, hook(NULL), "no licence in a reply");
-  ends(USHER_E_CALLBACK, "the request fails for that");
+  answers(USHER_OK, hook(NULL), "the answer: no licence in this reply");
+  ends(USHER_E_CALLBACK, "the request fails without a licence");
   fault("{\"route\":\"license\",\"fault\":{\"kind\":\"html_page\"}}");
   ask_it(&s, USHER_HOOK_LICENSE);
-  answers(USHER_OK, hook("a licence all the same"), "a licence out of a web page");
+  answers(USHER_OK, hook("a licence all the same"), "the hook makes a licence of a web page");
   ends(USHER_OK, "is one");
   usher_context_free(s.context);
 }
@@ -213,23 +212,23 @@ static void too_late(void) {
     usher_completion old;
     usher_response *response = NULL;
     ask_it(&s, hook_kind);
-    ends(USHER_E_TIMEOUT, "not answered in time");
+    ends(USHER_E_TIMEOUT, "no answer before the deadline");
     old = asked;
     answers(USHER_E_INVALID_COMPLETION,
         hook_kind == USHER_HOOK_HEADERS ? usher_complete_headers(old, "") : hook("late"), "a late answer");
-    answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(old), "the built-in one, late");
-    answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(old, &response), "asked for late");
+    answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(old), "the built-in answer, too late");
+    answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(old, &response), "the built-in answer, requested too late");
     ask_it(&s, hook_kind);
-    tell(asked != old, "ids are not used again");
+    tell(asked != old, "the library never reuses an id");
     if (hook_kind != USHER_HOOK_HEADERS)
       answers(USHER_E_INVALID_COMPLETION, usher_complete_hook(old, (const uint8_t *)"x", 1),
-          "the old id does not disturb the new question");
+          "the new question is still open after an answer to the old id");
     usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
-    ends(USHER_E_CLOSED, "closed while asked");
+    ends(USHER_E_CLOSED, "closed while the question is open");
     answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "an answer after close");
     usher_context_free(s.context);
   }
-  tell(requests("license") == before + 2, "only what the hook of the reply was asked about was sent: %d",
+  tell(requests("license") == before + 2, "no request was sent, except those whose replies the hook read: %d",
       requests("license") - before);
 }
 
@@ -245,18 +244,18 @@ static void after_free(void) {
       if (what == 3) usher_context_free(s.context);
       if (what > 0) ends(USHER_E_CLOSED, what == 1 ? "playback freed" : what == 2 ? "player freed" : "context freed");
       answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_builtin(asked), "the answer");
-      if (what == 0) ends(USHER_OK, "a freed delegate goes on for its playbacks");
+      if (what == 0) ends(USHER_OK, "playbacks keep using a freed delegate");
       usher_context_free(s.context);
     }
 }
 
-/* Hooks replaced while one is asked: that question goes on. */
+/* Hooks replaced while a question is open: that question stays open. */
 static void replaced(void) {
   struct scene s = scene(USHER_HOOK_HEADERS, 0);
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   ask_it(&s, USHER_HOOK_HEADERS);
-  answers(USHER_OK, usher_delegate_set_hooks(s.delegate, NULL, NULL, NULL), "hooks cleared while one is asked");
-  answers(USHER_OK, usher_complete_builtin(asked), "its answer is taken");
+  answers(USHER_OK, usher_delegate_set_hooks(s.delegate, NULL, NULL, NULL), "hooks cleared while a question is open");
+  answers(USHER_OK, usher_complete_builtin(asked), "the library takes the answer to it");
   ends(USHER_OK, "a licence");
   hooks.struct_size = 0;
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks of size 0");
@@ -264,8 +263,8 @@ static void replaced(void) {
   answers(
       USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks that are too small");
   hooks.struct_size = SIZE_MAX;
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL),
-      "hooks of all the bytes there are");
+  answers(
+      USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &hooks, NULL, NULL), "hooks of SIZE_MAX bytes");
   {
     struct {
       usher_delegate_hooks hooks;
@@ -274,10 +273,10 @@ static void replaced(void) {
     memset(&later, 0, sizeof later);
     later.hooks.struct_size = sizeof later;
     answers(USHER_OK, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL),
-        "hooks of a later release, with nothing new in them");
+        "hooks of a later release, whose new members are zero");
     later.more[15] = 1;
-    answers(
-        USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL), "with something new");
+    answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_hooks(s.delegate, &later.hooks, NULL, NULL),
+        "hooks of a later release, with a new member set");
   }
   usher_context_free(s.context);
 }

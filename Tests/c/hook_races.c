@@ -1,6 +1,6 @@
 /*
- * hook_races.c - hooks answered by one thread while another closes, frees or replaces what they were asked for: each request is told its end exactly once,
- * who waits returns, each destroy runs exactly once.
+ * hook_races.c - one thread answers hooks while another closes or frees the playback or replaces the hooks: each
+ * request completes exactly once, each blocked thread returns, each destroy runs exactly once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #define ROUNDS 1000
 #define CONTEXTS 60
 
-static usher_completion asked; /* the newest question; 0: none */
+static usher_completion asked; /* the newest question, or 0 */
 static int questions, answering, told_ok, told_error, destroyed, waited, returned;
 
 static void on_hook(const usher_hook_call *call, void *user_data) {
@@ -17,7 +17,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
   __atomic_store_n(&asked, call->completion, __ATOMIC_SEQ_CST);
   add(&questions, 1);
 }
-/* A certificate hook that lets the built-in behaviour ask the server, and waits for it. */
+/* A certificate hook that calls the built-in behaviour, which asks the server, and waits for the result. */
 static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response *response = NULL;
   int32_t status = usher_hook_builtin(call->completion, &response);
@@ -26,7 +26,7 @@ static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response_free(response);
   on_hook(call, user_data);
 }
-/* Answers whatever is asked, as soon as it sees it. */
+/* Answers each question as soon as it sees it. */
 static void *answer(void *unused) {
   (void)unused;
   while (get(&answering)) {
@@ -61,7 +61,7 @@ static usher_delegate *hooked(usher_context *context) {
   return delegate;
 }
 
-/* A licence, a content identifier, sometimes a certificate; `gone` counts the destroys, the answer is how many will be told. */
+/* Requests a content identifier and a licence, or a certificate. `gone` counts destroys. @return those accepted. */
 static int ask_for_all(usher_playback *playback, int round, int *gone) {
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
   int accepted = usher_playback_request_content_id(
@@ -71,7 +71,7 @@ static int ask_for_all(usher_playback *playback, int round, int *gone) {
   else accepted += usher_playback_request_license(playback, &request, on_answer, gone, count_destroy) == USHER_OK;
   return accepted;
 }
-/* Until something is asked, and then some more: somewhen while it is answered. */
+/* Waits for a question and then a little longer, so that the caller acts at a random moment of the answer. */
 static void linger(int before, int round) {
   volatile int spins = round % 97 * 97;
   while (get(&questions) == before && spins > -200000) spins--;
@@ -100,13 +100,13 @@ static void playbacks(void) {
   }
   reaches(&gone, 2 * ROUNDS, 5000);
   tell(accepted == 2 * ROUNDS && get(&told_ok) + get(&told_error) == accepted,
-      "playbacks closed and freed: of %d requests %d were told answers, %d errors", accepted, get(&told_ok),
+      "playbacks closed and freed: of %d requests %d completed with answers, %d with errors", accepted, get(&told_ok),
       get(&told_error));
-  tell(get(&told_ok) > 0 && get(&told_error) > 0, "there were both");
+  tell(get(&told_ok) > 0 && get(&told_error) > 0, "some completed with answers, some with errors");
   tell(get(&gone) == 2 * ROUNDS, "%d of %d user_data destroyed", get(&gone), 2 * ROUNDS);
-  tell(get(&returned) == waited, "all %d who waited returned", waited);
+  tell(get(&returned) == waited, "all %d blocked calls returned", waited);
   usher_context_free(context);
-  tell(get(&destroyed) == 1, "the hooks' user_data was destroyed with the context (%d)", get(&destroyed));
+  tell(get(&destroyed) == 1, "context_free destroyed the hooks' user_data (%d)", get(&destroyed));
 }
 
 static void contexts(void) {
@@ -126,12 +126,12 @@ static void contexts(void) {
     usher_context_free(context);
     pthread_join(waiter, NULL);
   }
-  tell(get(&told_ok) + get(&told_error) - told_before == accepted, "contexts freed: %d requests, all were told",
+  tell(get(&told_ok) + get(&told_error) - told_before == accepted, "contexts freed: %d requests, all completed",
       accepted);
   tell(get(&gone) == 2 * CONTEXTS && get(&destroyed) - destroyed_before == CONTEXTS,
-      "%d of %d user_data destroyed at return, and %d of %d hooks'", get(&gone), 2 * CONTEXTS,
+      "when context_free returned, %d of %d user_data were destroyed, and %d of %d of hooks", get(&gone), 2 * CONTEXTS,
       get(&destroyed) - destroyed_before, CONTEXTS);
-  tell(get(&returned) == waited, "all %d who waited returned", waited);
+  tell(get(&returned) == waited, "all %d blocked calls returned", waited);
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /*
- * pump.c - pumped mode: callbacks only inside the pump, on its thread; re-entrant, from two threads, seldom, never; the descriptor; blocking calls on the
- * pumping thread; the context freed inside a pump.
+ * pump.c - pumped mode: callbacks run only inside the pump, on its thread. Pumps inside callbacks, from two threads,
+ * rarely, never; the descriptor; blocking calls on the pumping thread; the context freed inside a pump.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ static int readable(int fd, int ms) {
   watched.events = POLLIN;
   return poll(&watched, 1, ms * patience()) == 1;
 }
-/* As a host's main loop: waits for the descriptor, pumps. */
+/* Does what a host's main loop does: waits for the descriptor, pumps. */
 static int loop_until(int fd, int *counter, int wanted, int ms) {
   double end = now_s() + ms * patience() / 1000.0;
   while (get(counter) < wanted && now_s() < end)
@@ -64,7 +64,7 @@ static void *wait_closed(void *result) {
   add(&waited_for, 1);
   return NULL;
 }
-/* A playback that is closed already, its callbacks not pumped: a wait of 50 ms takes 50 ms. */
+/* The playback is closed but nobody pumps its callbacks: a wait of 50 ms takes 50 ms. */
 static void waits_have_an_end(void) {
   static int32_t status;
   pthread_t thread;
@@ -95,18 +95,18 @@ static void story(void) {
   pumping = pthread_self();
   context = new_context(USHER_CALLBACKS_PUMPED);
   answers(USHER_OK, usher_context_pump_fd(context, &fd), "the descriptor");
-  answers(USHER_E_INVALID_ARGUMENT, usher_context_pump_fd(context, NULL), "the descriptor to nowhere");
+  answers(USHER_E_INVALID_ARGUMENT, usher_context_pump_fd(context, NULL), "pump_fd without an out");
   tell(fd >= 0 && !readable(fd, 0), "it is not readable while nothing is due");
   answers(USHER_OK, usher_context_pump(context, &ran), "a pump with nothing due");
   tell(ran == 0, "runs nothing");
-  answers(USHER_OK, usher_context_pump(context, NULL), "its count is not wanted");
+  answers(USHER_OK, usher_context_pump(context, NULL), "a pump without a count");
   usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   delegate = new_delegate(context, license_url());
   player = new_player(context);
   playback = play(player, delegate);
   tell(readable(fd, 5000) && readable(fd, 0), "it is readable while callbacks are due");
   tell(get(&events) == 0, "nothing ran outside the pump");
-  tell(loop_until(fd, &started, 1, 5000), "a poll loop gets the events");
+  tell(loop_until(fd, &started, 1, 5000), "a poll loop receives the events");
   answers(USHER_E_WOULD_DEADLOCK, nested, "a pump inside a callback");
   answers(USHER_E_WOULD_DEADLOCK, blocked, "a wait inside a callback");
   answers(USHER_E_WOULD_DEADLOCK, usher_playback_wait_closed(playback, 10), "wait_closed on the pumping thread");
@@ -118,8 +118,8 @@ static void story(void) {
 
   before = get(&events);
   for (tries = 0; requests("heartbeat") < 2 && tries < 100 * patience(); tries++) sleep_ms(50);
-  tell(requests("heartbeat") >= 2 && get(&events) == before, "the session is kept alive by itself while nobody pumps");
-  tell(loop_until(fd, &beats, 2, 5000), "its events wait for the next pump");
+  tell(requests("heartbeat") >= 2 && get(&events) == before, "the library sends heartbeats while nobody pumps");
+  tell(loop_until(fd, &beats, 2, 5000), "the events of those heartbeats arrive in the next pump");
   tell(get(&strange) == 0, "every callback ran on the pumping thread");
 
   answers(USHER_OK, pump_elsewhere(), "another thread may pump, one at a time");
@@ -156,10 +156,10 @@ static void never_pumped(void) {
   tell(waited == 1, "a session is held");
   pumping = pthread_self();
   since = now_s();
-  answers(USHER_OK, usher_context_free(context), "a context that was never pumped is freed");
+  answers(USHER_OK, usher_context_free(context), "usher_context_free of a context that was never pumped");
   tell(now_s() - since < 5 * patience(), "within %.3f s", now_s() - since);
-  tell(get(&closed) == 1, "its callbacks ran inside the free, and its destroy after them");
-  answers(USHER_E_INVALID_HANDLE, usher_context_pump(context, NULL), "no pump afterwards");
+  tell(get(&closed) == 1, "the free ran its callbacks, and its destroy after them");
+  answers(USHER_E_INVALID_HANDLE, usher_context_pump(context, NULL), "a pump after the free");
   nothing_held("never pumped");
 }
 
@@ -179,7 +179,7 @@ static void freed_inside(void) {
     sleep_ms(2);
   tell(get(&victim_destroyed) == 1, "a context freed inside a pump is gone when that pump returns");
   answers(USHER_E_INVALID_HANDLE, usher_context_pump(victim, NULL), "its handle is stale");
-  tell(held() == 0, "and its session torn down");
+  tell(held() == 0, "its session is torn down");
   nothing_held("freed inside");
 }
 

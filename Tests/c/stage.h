@@ -1,5 +1,6 @@
 /*
- * stage.h - for the tests that free, inside a callback, what it belongs to: the actors, what is freed, and how it must end.
+ * stage.h - shared by the tests whose callbacks free their own playback, player, delegate or context: the objects, what
+ * is freed, and the checks afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +14,7 @@ static const char *const action_names[] = {
     "playback freed", "playback closed and freed", "player freed", "delegate freed", "context freed", "all freed"};
 
 struct stage {
-  int kind; /* of callback under test */
+  int kind; /* of callback that the test frees in */
   enum action action;
   usher_context *context;
   usher_delegate *delegate;
@@ -24,11 +25,11 @@ struct stage {
   int32_t status;
 };
 
-/* In the callback of the kind under test, once. */
+/* Called in each callback; frees once, in a callback of the kind under test. */
 static void act(struct stage *s, int kind) {
   int32_t status = USHER_OK;
   if (s->kind != kind) return;
-  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1); /* until the story has the handle */
+  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1); /* until the test has stored the handle */
   if (__atomic_exchange_n(&s->claimed, 1, __ATOMIC_SEQ_CST)) return;
   if (s->action == CLOSE_AND_FREE) status = usher_playback_close(s->playback, USHER_CLOSE_TEARDOWN);
   if (s->action <= CLOSE_AND_FREE || s->action == FREE_ALL) status |= usher_playback_free(s->playback);
@@ -41,7 +42,7 @@ static void act(struct stage *s, int kind) {
 }
 static void on_destroy(void *user_data) { add(&((struct stage *)user_data)->destroyed, 1); }
 
-/* The callback comes, and its free answers well; the context then ends; every destroy has run exactly once. */
+/* Checks that the callback ran, that its free succeeded, that the context can be freed, and each destroy ran once. */
 static void finish(struct stage *s, int32_t callbacks, const char *what) {
   int tries;
   if (!comes(s->context, callbacks, &s->acted, 1, 8000)) tell(0, "%s: the callback came", what);
@@ -53,7 +54,7 @@ static void finish(struct stage *s, int32_t callbacks, const char *what) {
     status = usher_context_free(s->context);
     if (status != USHER_OK) tell(0, "%s: usher_context_free answers %s", what, usher_status_name(status));
   } else {
-    reaches(&s->destroyed, s->given, 8000); /* in the background; pumped: before that pump returned */
+    reaches(&s->destroyed, s->given, 8000); /* threaded: in the background; pumped: before that pump returned */
     if (usher_context_free(s->context) != USHER_E_INVALID_HANDLE) tell(0, "%s: the handle is stale", what);
   }
   for (tries = 0; tries < 10 && get(&s->destroyed) == s->given; tries++) sleep_ms(1);

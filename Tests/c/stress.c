@@ -27,7 +27,7 @@ static void *work(void *index) {
 static void run_threads(void) {
   pthread_t threads[THREADS];
   int index, stuck, before[THREADS];
-  double since = now_s(), until = since + atof(told("USHER_TEST_SECONDS"));
+  double since = now_s(), until = since + atof(setting("USHER_TEST_SECONDS"));
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
     __atomic_store_n(
@@ -84,7 +84,7 @@ int main(void) {
   run_threads();
   for (index = 0; index < CONTEXTS; index++) usher_context_free((usher_context *)look(&contexts[index]));
   for (index = 0; index < SLOTS; index++) usher_response_free((usher_response *)look(&responses[index]));
-  claim_calls(atof(told("USHER_TEST_SECONDS")) >= 30);
+  claim_calls(atof(setting("USHER_TEST_SECONDS")) >= 30);
   reaches(&destroyed, get(&given), 8000);
   sleep_ms(50);
   for (index = 0; index < (int)(sizeof places / sizeof *places); index++)

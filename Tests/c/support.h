@@ -1,6 +1,6 @@
 /*
- * support.h - what the C tests share: telling, counting, asking the head-end, and short ways to make what a story needs.
- * Where the head-end is stands in the environment (USHER_TEST_...), set by `Tests/c/run`. Valid as C++ too.
+ * support.h - shared by the C tests: claims, counters, questions to the head-end, and short forms for objects that each
+ * test needs. `Tests/c/run` passes the head-end's URLs in the environment (USHER_TEST_...). Valid C++, too.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,11 +27,11 @@
 #define LIKE_PRINTF(text, first)
 #endif
 
-/* ---- telling ------------------------------------------------------------------------------------------------------------ */
+/* ---- claims ------------------------------------------------------------------------------------------------------ */
 
 static int failed;
 
-/* One claim, one line: what `Tests/c/run` counts. */
+/* Prints one claim, "ok - ..." or "not ok - ...", which `Tests/c/run` counts. @return good. */
 static int tell(int good, const char *format, ...) LIKE_PRINTF(2, 3);
 static int tell(int good, const char *format, ...) {
   char line[512];
@@ -45,7 +45,7 @@ static int tell(int good, const char *format, ...) {
   return good;
 }
 
-/* A status is the one wanted; names both where not. */
+/* Claims that a call returned the wanted status. */
 MAY_BE_UNUSED static int answers(int32_t wanted, int32_t found, const char *what) {
   if (wanted == found) return tell(1, "%s", what);
 #ifdef USHER_TEST_NOT_LINKED
@@ -55,7 +55,7 @@ MAY_BE_UNUSED static int answers(int32_t wanted, int32_t found, const char *what
 #endif
 }
 
-/* ---- time and counters that threads share ------------------------------------------------------------------------------- */
+/* ---- time and counters that threads share ------------------------------------------------------------------------ */
 
 static void sleep_ms(long ms) {
   struct timespec time;
@@ -80,12 +80,12 @@ MAY_BE_UNUSED static int reaches(int *counter, int wanted, long ms) {
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) sleep_ms(2);
   return get(counter) >= wanted;
 }
-/* `user_data` is a counter: a `destroy` that counts. */
+/* A `destroy` whose user_data is the counter. */
 MAY_BE_UNUSED static void count_destroy(void *user_data) { add((int *)user_data, 1); }
 
-/* ---- the head-end ------------------------------------------------------------------------------------------------------- */
+/* ---- the head-end ------------------------------------------------------------------------------------------------ */
 
-static const char *told(const char *name) {
+static const char *setting(const char *name) {
   const char *text = getenv(name);
   if (!text) {
     printf("not ok - %s is not set: run Tests/c/run\n", name);
@@ -93,20 +93,24 @@ static const char *told(const char *name) {
   }
   return text;
 }
-MAY_BE_UNUSED static const char *license_url(void) { return told("USHER_TEST_LICENSE_URL"); } /* Widevine: heartbeats */
-MAY_BE_UNUSED static const char *enforced_url(void) { return told("USHER_TEST_ENFORCED_URL"); } /* FairPlay: renewals */
-MAY_BE_UNUSED static const char *v2_url(void) { return told("USHER_TEST_V2_URL"); } /* Widevine by SSP V2 */
+MAY_BE_UNUSED static const char *license_url(void) {
+  return setting("USHER_TEST_LICENSE_URL");
+} /* Widevine: heartbeats */
+MAY_BE_UNUSED static const char *enforced_url(void) {
+  return setting("USHER_TEST_ENFORCED_URL");
+} /* FairPlay: renewals */
+MAY_BE_UNUSED static const char *v2_url(void) { return setting("USHER_TEST_V2_URL"); } /* Widevine by SSP V2 */
 MAY_BE_UNUSED static const char *v2_enforced_url(void) {
-  return told("USHER_TEST_V2_ENFORCED_URL");
+  return setting("USHER_TEST_V2_ENFORCED_URL");
 } /* FairPlay by SSP V2 */
-MAY_BE_UNUSED static const char *certificate_url(void) { return told("USHER_TEST_CERTIFICATE_URL"); }
-MAY_BE_UNUSED static const char *ssm_url(void) { return told("USHER_TEST_SSM_URL"); }
-MAY_BE_UNUSED static const char *content_token(void) { return told("USHER_TEST_TOKEN"); }
+MAY_BE_UNUSED static const char *certificate_url(void) { return setting("USHER_TEST_CERTIFICATE_URL"); }
+MAY_BE_UNUSED static const char *ssm_url(void) { return setting("USHER_TEST_SSM_URL"); }
+MAY_BE_UNUSED static const char *content_token(void) { return setting("USHER_TEST_TOKEN"); }
 MAY_BE_UNUSED static const char *free_token(void) {
-  return told("USHER_TEST_FREE_TOKEN");
+  return setting("USHER_TEST_FREE_TOKEN");
 } /* its content needs no session */
 
-/* Asks a control endpoint: GET, or POST with a body. The answer's body, or "" when the head-end is gone. */
+/* Sends a request to a control endpoint: POST if there is a body, otherwise GET. @return the reply's body, or "". */
 static const char *ask(const char *path, const char *body, char *answer, size_t size) {
   struct sockaddr_in address;
   char request[1024];
@@ -116,7 +120,7 @@ static const char *ask(const char *path, const char *body, char *answer, size_t 
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   memset(&address, 0, sizeof address);
   address.sin_family = AF_INET;
-  address.sin_port = htons((uint16_t)atoi(told("USHER_TEST_PORT")));
+  address.sin_port = htons((uint16_t)atoi(setting("USHER_TEST_PORT")));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   answer[0] = '\0';
   if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
@@ -138,24 +142,24 @@ static const char *ask(const char *path, const char *body, char *answer, size_t 
   return answer;
 }
 
-/* Sessions this test's account holds now; -1 when the head-end does not say. */
+/* @return how many sessions this test's account holds now, or -1 if the head-end does not reply. */
 static int held(void) {
   char path[256], answer[65536];
   const char *found;
-  snprintf(path, sizeof path, "sessions?state=active&account=%s", told("USHER_TEST_ACCOUNT"));
+  snprintf(path, sizeof path, "sessions?state=active&account=%s", setting("USHER_TEST_ACCOUNT"));
   found = strstr(ask(path, NULL, answer, sizeof answer), "\"active\":");
   return found ? atoi(found + 9) : -1;
 }
-/* The claim each story ends with. Sessions may end in the background (free without close): they get a little time. */
+/* The last claim of each test. A free without close ends sessions in the background: waits a little for those. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
-  int found = held(), tries = 500 * patience(); /* those left on purpose expire after four periods of a second */
+  int found = held(), tries = 500 * patience(); /* sessions left on purpose expire after four periods of one second */
   while (found != 0 && tries-- > 0) {
     sleep_ms(20);
     found = held();
   }
   tell(found == 0, "%s: no session is held (%d)", who, found);
 }
-/* How many requests of a route this account made that have a text in their line of the journal: a header, say, as `"X-Name", "value"`. */
+/* @return how many of this account's requests to a route have a text in their journal line: `"X-Name", "value"`. */
 MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   char path[256];
   static const char mark[] = "\"number\":";
@@ -163,30 +167,30 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   char *answer = (char *)malloc(size), *at, *next;
   int count = 0;
   if (!answer) return -1;
-  snprintf(path, sizeof path, "journal?account=%s&route=%s", told("USHER_TEST_ACCOUNT"), route);
+  snprintf(path, sizeof path, "journal?account=%s&route=%s", setting("USHER_TEST_ACCOUNT"), route);
   ask(path, NULL, answer, size);
-  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* the table of all of it */
+  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* cut off the journal as text, which follows */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
-    if (next) next[-1] = '\0'; /* its brace */
+    if (next) next[-1] = '\0'; /* the brace of the next line */
     count += strstr(at, text) != NULL;
   }
   free(answer);
   return count;
 }
-/* How many requests of a route this account made. */
+/* @return how many requests this account made to a route. */
 MAY_BE_UNUSED static int requests(const char *route) { return sent(route, ""); }
 MAY_BE_UNUSED static void fault(const char *json) {
   char answer[4096];
   ask("faults", json, answer, sizeof answer);
-  if (!strstr(answer, "pending")) tell(0, "the head-end takes the fault %s: %s", json, answer);
+  if (!strstr(answer, "pending")) tell(0, "the head-end accepts the fault %s: %s", json, answer);
 }
 MAY_BE_UNUSED static void release_held(void) {
   char answer[4096];
   ask("release", "{}", answer, sizeof answer);
 }
 
-/* ---- what a story needs ------------------------------------------------------------------------------------------------- */
+/* ---- objects that each test needs -------------------------------------------------------------------------------- */
 
 MAY_BE_UNUSED static usher_context *new_context(int32_t callbacks) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
@@ -209,7 +213,7 @@ MAY_BE_UNUSED static usher_player *new_player(usher_context *context) {
   if (usher_player_new(context, &player) != USHER_OK) tell(0, "a player is made");
   return player;
 }
-/* Plays with the token of this test's account. */
+/* Starts a playback with the token of this test's account. */
 MAY_BE_UNUSED static usher_playback *play(usher_player *player, usher_delegate *delegate) {
   usher_playback_options options = USHER_PLAYBACK_OPTIONS_INIT;
   usher_playback *playback = NULL;

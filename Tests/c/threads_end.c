@@ -1,6 +1,6 @@
 /*
- * threads_end.c - what a host keeps by thread (a language's runtime attached to it, say) is let go of before usher_context_free() returns: no callback thread
- * of the context is left then, not even one on its way out, or one that had nothing to do for long.
+ * threads_end.c - all callback threads of a context have ended, with the host's thread-local data destroyed, before
+ * usher_context_free() returns: also threads that are just ending, and threads that were idle for a long time.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@ static int begun, ended, told_of;
 
 static void on_thread_end(void *attached) {
   (void)attached;
-  sleep_ms(2); /* letting go takes a while */
+  sleep_ms(2); /* destroying thread-local data takes a while */
   add(&ended, 1);
 }
 static void on_event(const usher_event *event, void *user_data) {
@@ -22,7 +22,7 @@ static void on_event(const usher_event *event, void *user_data) {
     pthread_setspecific(key, user_data);
     add(&begun, 1);
   }
-  sleep_ms(1); /* so that other playbacks get threads of their own */
+  sleep_ms(1); /* so that other playbacks need other threads */
   add(&told_of, 1);
 }
 
@@ -46,27 +46,27 @@ static void freed_at_once(void) {
     late += get(&begun) != get(&ended);
   }
   tell(get(&begun) >= 100, "%d threads called back", get(&begun));
-  tell(late == 0, "after %d of 100 frees a thread was left", late);
+  tell(late == 0, "after %d of 100 frees a thread was still running", late);
 }
 
 static void after_a_rest(void) {
   usher_context *rested = playing(), *other = playing();
   int before;
   usher_context_close(rested, 0, NULL);
-  tell(reaches(&ended, get(&begun), 20000), "threads without work end by themselves");
+  tell(reaches(&ended, get(&begun), 20000), "idle threads end");
   before = get(&begun);
-  usher_context_free(other); /* its playbacks' ends are told */
-  tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d are left",
+  usher_context_free(other); /* reports the ends of its playbacks */
+  tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d still run",
       get(&begun) - before, get(&begun) - get(&ended));
   usher_context_free(rested);
-  tell(get(&ended) == get(&begun), "nor is one of the context that rested");
+  tell(get(&ended) == get(&begun), "no thread of the idle context runs after its free");
 }
 
 int main(void) {
   pthread_key_create(&key, on_thread_end);
   freed_at_once();
   after_a_rest();
-  tell(get(&told_of) >= 100 * PLAYERS, "%d events were told", get(&told_of));
+  tell(get(&told_of) >= 100 * PLAYERS, "%d events arrived", get(&told_of));
   nothing_held("threads end");
   return failed != 0;
 }

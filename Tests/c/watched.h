@@ -1,5 +1,5 @@
 /*
- * watched.h - a user_data that knows what was done with it: called after its destroy, destroyed twice or never.
+ * watched.h - a user_data that counts its callbacks and destroys, and notices a callback after its destroy.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,11 +8,11 @@
 
 #include "support.h"
 
-/* Given as user_data: a call after its destroy, or a second destroy, is caught. */
+/* Passed as user_data; `late` counts callbacks after the destroy. */
 struct watched {
   int calls, destroyed, late, line;
 };
-/* Never used twice, so that a destroy that comes late is not taken for another's. */
+/* Each is used once, so that a late destroy is not counted for another. */
 static struct watched arena[1000];
 static int given;
 static struct watched *watch_at(struct watched **w, int line) {
@@ -21,7 +21,7 @@ static struct watched *watch_at(struct watched **w, int line) {
   return *w;
 }
 #define watch(w) watch_at(w, __LINE__)
-/* Not given to the library after all, or given without a destroy. */
+/* For one that the library did not get, or got without a destroy. */
 MAY_BE_UNUSED static void forget(struct watched *w) { w->destroyed = 1; }
 static void called(void *user_data) {
   struct watched *w = (struct watched *)user_data;
@@ -30,7 +30,7 @@ static void called(void *user_data) {
 }
 static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
 
-/* Refused: destroyed on the calling thread, before return. */
+/* Claims that a refused call destroyed it on the calling thread, before it returned. */
 static int at_return, after_return;
 static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
   int destroyed = get(&w->destroyed);
@@ -45,7 +45,7 @@ static void refused(struct watched *w, int32_t wanted, int32_t found, const char
     found_ = (call); \
     refused(w, wanted, found_, what); \
   } while (0)
-/* Within a while; `calls` -1: any number. */
+/* Claims that it is destroyed soon, once, after `calls` callbacks; -1: any number. */
 static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
   int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
   sleep_ms(2);
@@ -54,14 +54,14 @@ static void once(usher_context *context, int32_t callbacks, struct watched *w, i
       get(&w->destroyed), get(&w->calls), get(&w->late));
 }
 
-/* At the end of a mode: of all that were given since the last time. */
+/* At the end of a mode, checks every user_data that was passed since the last check. */
 static void all_destroyed(int32_t callbacks) {
   static int seen;
   int wrong = 0;
   for (; seen < given; seen++)
     if (get(&arena[seen].destroyed) != 1 || get(&arena[seen].late) != 0)
-      printf("given in line %d: destroyed %d times\n", arena[seen].line, get(&arena[seen].destroyed)), wrong++;
-  tell(wrong == 0, "in the end every user_data was destroyed exactly once (%s): not so %d of %d", mode_name(callbacks),
+      printf("passed in line %d: destroyed %d times\n", arena[seen].line, get(&arena[seen].destroyed)), wrong++;
+  tell(wrong == 0, "in the end every user_data was destroyed exactly once (%s): except %d of %d", mode_name(callbacks),
       wrong, given);
 }
 

@@ -1,6 +1,6 @@
 /*
- * wiped.c - what the library frees holds no token any more. Its free() is this program's, which looks into each block before it goes: those of the
- * library, of json-c, and of Swift's runtime where there is one. (libcurl's own buffers are libcurl's.)
+ * wiped.c - memory that the library frees no longer contains a token. This program replaces free() and looks into each
+ * block that libusher, json-c and Swift's run-time library free. (libcurl's own buffers are not libusher's to wipe.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +30,7 @@ static int find_code(struct dl_phdr_info *object, size_t size, void *unused) {
   return 0;
 }
 
-/* The head of a JWT is the same in every token of the head-end. */
+/* All tokens of the head-end are JWTs with the same header, so they start alike. */
 static void look_for_tokens(void) {
   memcpy(mark, content_token(), sizeof mark - 1);
   dl_iterate_phdr(find_code, NULL);
@@ -54,14 +54,14 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* The guard itself: a block with a token in it is seen. */
+/* Checks the check: freeing a block with a token in it must be noticed. */
 static void a_guard_that_sees(void) {
   char *block = strdup(content_token());
   add(&probing, 1);
   free(block);
   add(&probing, -1);
-  tell(get(&dirty) == 1 && get(&probes) == 1, "a block freed with a token in it is seen: %d of %d", get(&dirty),
-      get(&probes));
+  tell(get(&dirty) == 1 && get(&probes) == 1, "the check notices a freed block with a token in it: %d of %d",
+      get(&dirty), get(&probes));
   add(&dirty, -get(&dirty));
 }
 
@@ -80,20 +80,21 @@ static void a_session_and_its_licence(void) {
   request.key_system = USHER_KEY_SYSTEM_WIDEVINE;
   request.payload = challenge;
   request.payload_size = sizeof challenge;
-  answers(USHER_OK, usher_playback_get_license(playback, &request, &response), "a licence is had");
+  answers(USHER_OK, usher_playback_get_license(playback, &request, &response), "a licence arrives");
   usher_response_free(response);
   for (int beat = 0; beat < 5; beat++) usher_context_advance(context, 1000, 10000);
   tell(requests("heartbeat") >= 5, "kept alive: %d heartbeats", requests("heartbeat"));
   usher_playback_close(playback, USHER_CLOSE_TEARDOWN);
   usher_context_settle(context, 0, 0, 10000);
-  answers(USHER_OK, usher_context_free(context), "all is freed");
+  answers(USHER_OK, usher_context_free(context), "usher_context_free");
 }
 
 int main(void) {
   look_for_tokens();
   a_guard_that_sees();
   a_session_and_its_licence();
-  tell(ranges > 1 && get(&freed) > 200, "blocks of %d parts of code were looked at: %d", ranges, get(&freed));
+  tell(ranges > 1 && get(&freed) > 200, "the program looked into blocks freed by %d code ranges: %d", ranges,
+      get(&freed));
   for (int i = 0; i < get(&dirty) && i < most_seen; i++) printf("held a token: %s\n", kept[i]);
   tell(get(&dirty) == 0, "none of them held a token: %d did", get(&dirty));
   nothing_held("at the end");

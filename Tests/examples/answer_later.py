@@ -1,4 +1,4 @@
-"""The hosts that answer later, in C, C++ and Python: a short clip whose licence must be renewed every second. For run.py."""
+"""Tests the examples that answer later, in C, C++ and Python, with a licence that needs a renewal each second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAMES = 25 * SECONDS
 
 
 def tell(examples: Examples) -> None:
-    """All three see what the clear clip shows; the head-end sees one session each, kept alive by renewals; a killed one stops."""
+    """All three decode the clear clip's pictures. Renewals keep each one's session alive; a killed session stops it."""
     folder = examples.folder / "renewed"
     media = demo.make_media(folder, "--seconds", str(SECONDS))
     headend = demo.HeadEnd(
@@ -38,7 +38,7 @@ def tell(examples: Examples) -> None:
     for who in ("answer_later.c", "answer_later.cpp"):  # Python's: tests/test_examples.py
         killed(examples, headend, who, command(examples, headend, who, clip))
     violations = headend.ask("violations")["violations"]
-    examples.claim(not violations, "answer_later: the head-end noticed no mistake", violations)
+    examples.claim(not violations, "answer_later: the head-end found no protocol violation", violations)
 
 
 def command(examples: Examples, headend: demo.HeadEnd, who: str, clip: Path) -> list[str]:
@@ -52,7 +52,7 @@ def command(examples: Examples, headend: demo.HeadEnd, who: str, clip: Path) -> 
 
 
 def played(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> str:
-    """Plays to the end; the line about its pictures."""
+    """Plays the clip to its end and returns the output line about the pictures."""
     earlier = {session["id"] for session in headend.sessions()}
     code, output = examples.run(who, host, {"PYTHONUNBUFFERED": "1"})
     examples.claim(code == 0, f"{who} plays the encrypted clip to its end", f"exit code {code}\n{output}")
@@ -70,7 +70,7 @@ def pictures_of(output: str) -> str:
 
 
 def answered_later(examples: Examples, who: str, output: str) -> None:
-    """Python says "TokenRequest: answered later"; C and C++ "token: answered later, ..." and what came of it."""
+    """Checks the output: "TokenRequest: answered later" in Python, "token: answered later, ..." in C and C++."""
     good = [
         line.lower()
         for line in output.splitlines()
@@ -78,29 +78,31 @@ def answered_later(examples: Examples, who: str, output: str) -> None:
     ]
     tokens, payloads = (sum(line.startswith(what) for line in good) for what in ("token", "payload"))
     examples.claim(
-        tokens == 1 and payloads >= 2, f"{who}: one token and the payloads were answered later, in time", output
+        tokens == 1 and payloads >= 2, f"{who}: it answered the token and the payloads later, in time", output
     )
 
 
 def renewed(examples: Examples, who: str, table: list[dict[str, Any]], journal: list[dict[str, Any]]) -> None:
-    """The head-end's side: one session, set up, licensed, renewed as long as it lasted, torn down; nothing refused."""
+    """Checks the journal: one session, set up, licensed, renewed to the end, torn down, and no request refused."""
     routes = [entry["route"] for entry in journal]
     renewals = routes.count("license-renewal")
     order = ["setup", "license", *["license-renewal"] * renewals, "teardown"]
     examples.claim(
         renewals >= 2 and routes == order, f"{who}: set-up, licence, renewals, teardown arrived, in this order", routes
     )
-    examples.claim({entry["status"] for entry in journal} == {200}, f"{who}: each of them was granted", journal)
+    examples.claim(
+        {entry["status"] for entry in journal} == {200}, f"{who}: the head-end granted each request", journal
+    )
     found = [(session["state"], session["licenses"], session["beats"]) for session in table]
     examples.claim(
         found == [("torn_down", 1, renewals)],
-        f"{who}: the session table has one: licensed once, renewed as often, torn down",
+        f"{who}: its one session in the table: licensed once, with as many renewals, torn down",
         table,
     )
 
 
 def killed(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> None:
-    """The operator ends the session in the middle of the clip."""
+    """The operator kills the session in the middle of the clip."""
     process = examples.start(f"killed-{who}", host)
     demo.wait_until(
         lambda: [session for session in headend.sessions() if session["state"] == "active" and session["beats"]],
@@ -112,11 +114,11 @@ def killed(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str])
     frames = pictures_of(process.output).split()[0]
     examples.claim(
         code == 1 and frames.isdigit() and int(frames) < FRAMES,
-        f"{who}: killed by the operator, it stops",
+        f"{who}: it stops when the operator kills its session",
         f"{code}\n{process.output}",
     )
     examples.claim(
         not [session for session in headend.sessions() if session["state"] == "active"],
-        f"{who}: and holds nothing",
+        f"{who}: it holds no session afterwards",
         headend.sessions(),
     )

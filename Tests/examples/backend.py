@@ -1,7 +1,8 @@
-"""An operator's own back end, for the customer SSM examples: sessions and Clear Key licences over HTTP. Standard library only.
+"""An operator's own back end for the customer SSM examples: sessions and Clear Key licences over HTTP.
 
-POST /start, /renew/SESSION with a W3C Clear Key request; /alive/SESSION, /stop/SESSION. Answers JSON: `session`, `period` in seconds, `renewals`
-(1: they keep the session alive, 0: /alive does), `licence`; or `code` and `message`: 409 with 1007 at the limit, 403 for a session that is not held.
+Requests: POST /start and /renew/SESSION with a W3C Clear Key request; POST /alive/SESSION and /stop/SESSION. Replies
+are JSON: `session`, `period` in seconds, `renewals` (1: they keep the session alive; 0: /alive does) and `licence`, or
+`code` and `message`: 409 with 1007 at the limit, 403 for a session that is not held. Standard library only.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ def base64url(data: bytes) -> str:
 
 @dataclass
 class Backend:
-    """A server on loopback; `with` starts and ends it. Its journal and sessions are the tests' oracle."""
+    """A server on loopback; `with` starts and stops it. The tests check its journal and its sessions."""
 
     keys: dict[bytes, bytes]
     renewals: bool
     period_s: float = 1.0
     limit: int = 1
     journal: list[tuple[str, str, int]] = field(default_factory=list)
-    """Of each request: what, session, HTTP status."""
+    """One entry per request: operation, session, HTTP status."""
     sessions: dict[str, str] = field(default_factory=dict)
-    """`held`, `stopped` or `killed`."""
+    """Maps each session to `held`, `stopped` or `killed`."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Backend:
@@ -48,7 +49,7 @@ class Backend:
                 self.wfile.write(data)
 
             def log_message(self, *_: Any) -> None:
-                """The journal has it."""
+                """Prints nothing: the journal records each request."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -69,7 +70,7 @@ class Backend:
             return [name for name, state in self.sessions.items() if state == "held"]
 
     def whats(self, session: str = "") -> list[str]:
-        """What was asked, in order; of one session, or of all."""
+        """The operations requested, in order: those of one session, or all."""
         with self.lock:
             return [what for what, of, _ in self.journal if not session or of == session]
 

@@ -1,4 +1,4 @@
-"""One example for each licence delegate, in C and Python: each plays the encrypted clip, and sees what the clear one shows. For run.py."""
+"""Tests one example per licence delegate, in C and Python: each plays the encrypted clip and must decode it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACCOUNT = "jones-family"
 
 
 class Stage:
-    """A head-end of two streams, with the keys of clip and preview."""
+    """A head-end with two streams and the keys of clip and preview, and what the examples are run with."""
 
     def __init__(self, examples: Examples) -> None:
         self.examples = examples
@@ -42,7 +42,7 @@ class Stage:
         self.clip_hash, self.preview_hash = (self.clear_hash(folder / item["clear"]) for item in (self.media, preview))
 
     def clear_hash(self, file: Path) -> str:
-        """What the pictures of a clear file come to."""
+        """The hash of a clear file's pictures, as usher-player computes it."""
         output = self.examples.run(f"clear-{file.stem}", [self.examples.stage.player, "--clear", str(file)])[1]
         return next(
             (line.split()[1] for line in output.splitlines() if line.split()[:1] == ["sha256"]),
@@ -62,7 +62,7 @@ class Stage:
     def play(
         self, who: str, *arguments: str, code_wanted: int = 0
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
-        """Plays to the end. What came to the head-end, the sessions it made, and what the program said."""
+        """Plays to the end. Returns the journal's new entries, the new sessions and the program's output."""
         seen = (
             {entry["number"] for entry in self.headend.journal()},
             {session["id"] for session in self.headend.sessions()},
@@ -76,7 +76,7 @@ class Stage:
     def claim_picture(self, who: str, output: str) -> None:
         self.examples.claim(
             f"{FRAMES} frames, sha256 {self.clip_hash}" in output.splitlines(),
-            f"{who} saw the pictures of the clear clip",
+            f"{who} decoded the pictures of the clear clip",
             output,
         )
 
@@ -89,7 +89,7 @@ def program(examples: Examples, who: str) -> list[str]:
 
 
 def steps(journal: list[dict[str, Any]]) -> list[str]:
-    """The routes, keep-alives told once."""
+    """The routes of the requests; consecutive keep-alives count as one."""
     routes = [entry["route"] for entry in journal]
     return [route for index, route in enumerate(routes) if index == 0 or route != routes[index - 1]]
 
@@ -109,7 +109,7 @@ def tell(examples: Examples) -> None:
         stage.headend.sessions(),
     )
     violations = stage.headend.ask("violations")["violations"]
-    examples.claim(not violations, "delegates: the head-end noticed no mistake", violations)
+    examples.claim(not violations, "delegates: the head-end found no protocol violation", violations)
 
 
 def default(stage: Stage, who: str) -> None:
@@ -120,7 +120,7 @@ def default(stage: Stage, who: str) -> None:
         steps(journal) == ["license"] and not table, f"{who}: one licence, no session", (steps(journal), table)
     )
     sent = [header(entry, "nv-authorizations") for entry in journal]
-    stage.examples.claim(sent == [token], f"{who}: the header that was set arrived", sent)
+    stage.examples.claim(sent == [token], f"{who}: the request had the header that the host set", sent)
 
 
 def common(stage: Stage, who: str) -> None:
@@ -135,7 +135,7 @@ def common(stage: Stage, who: str) -> None:
     sent = [(header(entry, "nv-authorizations"), header(entry, "X-Device"), entry["query"]) for entry in journal]
     stage.examples.claim(
         sent == [(token, "living-room", [["device", "living-room"]])],
-        f"{who}: the hooks' headers and URL arrived",
+        f"{who}: the request had the headers and the URL of the hooks",
         sent,
     )
 
@@ -165,24 +165,26 @@ def kept_alive(
     claim, routes = stage.examples.claim, [entry["route"] for entry in journal]
     beats = routes.count("heartbeat")
     claim(steps(journal) == wanted and beats >= 2, f"{who}: {', '.join(wanted)} arrived, in this order", routes)
-    claim({entry["status"] for entry in journal} == {200}, f"{who}: each of them was granted", journal)
+    claim({entry["status"] for entry in journal} == {200}, f"{who}: the head-end granted each request", journal)
     found = [(session["state"], session["created_by"], session["licenses"], session["beats"]) for session in table]
     claim(
         found == [("torn_down", created_by, 1, beats)],
-        f"{who}: the session table has one: licensed once, kept alive, torn down",
+        f"{who}: the session table has one session: licensed once, kept alive, torn down",
         table,
     )
 
 
 def multi_instance(stage: Stage, who: str) -> None:
-    """Two streams of one account at once, its limit; each with a token, a key and a session of its own."""
+    """Plays the account's limit of two streams at once, each with its own token, key and session."""
     streams = []
     for file, item in ((stage.clip, stage.media), (stage.preview, stage.media["preview"])):
         streams += [file, item["content_id"], stage.token(item["content_id"]), stage.kid(who, item)]
     journal, table, output = stage.play(who, stage.headend.license_url, stage.headend.ssm_url, *streams)
     pictures = {line for line in output.splitlines() if " frames, sha256 " in line}
     wanted = {f"{FRAMES} frames, sha256 {stage.clip_hash}", f"{FRAMES} frames, sha256 {stage.preview_hash}"}
-    stage.examples.claim(pictures == wanted and len(wanted) == 2, f"{who} saw the pictures of clip and preview", output)
+    stage.examples.claim(
+        pictures == wanted and len(wanted) == 2, f"{who} decoded the pictures of clip and preview", output
+    )
     for content_id in ("clip", "preview"):
         own = [session for session in table if session["content_ids"] == [content_id]]
         stage.examples.claim(len(own) == 1, f"{who}: one session for {content_id}, under its own token", table)
@@ -190,11 +192,11 @@ def multi_instance(stage: Stage, who: str) -> None:
         kept_alive(stage, f"{who}, {content_id}", requests, own, ["setup", "license", "heartbeat", "teardown"], "setup")
     routes = [entry["route"] for entry in journal]
     together = max(index for index, route in enumerate(routes) if route == "setup") < routes.index("teardown")
-    stage.examples.claim(len(table) == 2 and together, f"{who}: both were held at once", routes)
+    stage.examples.claim(len(table) == 2 and together, f"{who}: it held both sessions at the same time", routes)
 
 
 def customer(stage: Stage, who: str) -> None:
-    """The operator's own back end instead of the head-end: kept alive by heartbeats, by renewals, refused, killed. In C it is a plug-in."""
+    """With the operator's own back end: heartbeats, renewals, a refusal, a kill. The C example is a plug-in."""
     claim, keys = stage.examples.claim, {bytes.fromhex(stage.media["kid"]): bytes.fromhex(stage.media["key"])}
     clip = [str(stage.examples.build / "usher-portal.so")] * (not who.endswith(".py")) + [stage.clip]
     for renewals in (False, True):
@@ -202,20 +204,24 @@ def customer(stage: Stage, who: str) -> None:
         with Backend(keys, renewals, PERIOD_S) as backend:
             journal, table, output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media))
             stage.claim_picture(who, output)
-            claim(not journal and not table, f"{who}: nothing of it came to the head-end", journal)
+            claim(not journal and not table, f"{who}: no request reached the head-end", journal)
             whats = backend.whats()
             wanted = ["start", *[how] * (len(whats) - 2), "stop"]
             claim(whats == wanted and len(whats) >= 4, f"{who}: the back end saw start, {how} each period, stop", whats)
-            claim(backend.sessions == {"session-1": "stopped"}, f"{who}: one session, given back", backend.sessions)
+            claim(
+                backend.sessions == {"session-1": "stopped"},
+                f"{who}: one session, stopped at the end",
+                backend.sessions,
+            )
             claim(
                 {status for _, _, status in backend.journal} == {200},
-                f"{who}: each of them was granted",
+                f"{who}: the back end granted each request",
                 backend.journal,
             )
     with Backend(keys, renewals=False, limit=0) as backend:
         output = stage.play(who, *clip, backend.url, stage.kid(who, stage.media), code_wanted=1)[2]
         refused = ("as many streams as it may" in output or "1007" in output) and backend.whats() == ["start"]
-        claim(refused, f"{who}: refused at the limit, it says so", (output, backend.journal))
+        claim(refused, f"{who}: it reports the refusal at the limit", (output, backend.journal))
     with Backend(keys, False, PERIOD_S) as backend:
         process = stage.examples.start(
             f"killed-{who}", [*program(stage.examples, who), *clip, backend.url, stage.kid(who, stage.media)]
@@ -227,6 +233,6 @@ def customer(stage: Stage, who: str) -> None:
         stopped = code == 1 and len(frames) == 1 and int(frames[0]) < FRAMES
         claim(
             stopped and not backend.held(),
-            f"{who}: its session ended by the back end, it stops",
+            f"{who}: it stops when the back end ends its session",
             f"{code}\n{process.output}",
         )

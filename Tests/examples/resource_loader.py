@@ -1,4 +1,4 @@
-"""The hosts that play HLS with `skd:` keys, in C and Python: each key through the resource loader, pictures as they were recorded. For run.py."""
+"""Tests the hosts that play HLS with `skd:` keys, in C and Python: the resource loader gets each key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEDIA = demo.ROOT / "Tests" / "media" / "hls"
 
 
 def tell(examples: Examples) -> None:
-    """Both see the clear pictures; the key server is asked for each key once, when the playlist turns to it; one that is refused shows nothing."""
+    """Both decode the recorded pictures, request each key once when the playlist needs it, and stop if refused."""
     folder = examples.folder / "loader"
     folder.mkdir()
     contents = json.loads((MEDIA / "media.json").read_text())["contents"]
@@ -29,7 +29,7 @@ def tell(examples: Examples) -> None:
                 if name in content:
                     played(examples, headend, who, content, name)
         refused(examples, headend, who, contents[0])
-    examples.claim(not headend.sessions(), "resource_loader: no session was ever set up", headend.sessions())
+    examples.claim(not headend.sessions(), "resource_loader: no session was set up", headend.sessions())
 
 
 def command(examples: Examples, headend: demo.HeadEnd, who: str, playlist: str, server: str = "ckc") -> list[str]:
@@ -52,10 +52,12 @@ def played(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[st
     routes = ["certificate", "ckc"] + ["ckc"] * (name == "rotating")
     examples.claim(
         [entry["route"] for entry in journal] == routes,
-        f"{who}: certificate and keys of {content[name]} were asked for once",
+        f"{who}: it requested certificate and keys of {content[name]} once",
         journal,
     )
-    examples.claim({entry["status"] for entry in journal} == {200}, f"{who}: each of them was granted", journal)
+    examples.claim(
+        {entry["status"] for entry in journal} == {200}, f"{who}: the key server granted each request", journal
+    )
 
 
 def refused(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[str, Any]) -> None:
@@ -68,5 +70,7 @@ def refused(examples: Examples, headend: demo.HeadEnd, who: str, content: dict[s
     shown = [line for line in output.splitlines() if " frames, sha256 " in line and not line.startswith("0 ")]
     told = code == 1 and "not granted" in output
     examples.claim(
-        told and not shown, f"{who}: refused by the key server, it tells why and shows nothing", f"{code}\n{output}"
+        told and not shown,
+        f"{who}: if the key server refuses, it prints the reason and shows nothing",
+        f"{code}\n{output}",
     )

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the examples against a real head-end and reads its journal: what was sent, and that nothing is held afterwards.
+"""Runs the examples with a head-end and checks its journal: which requests arrived, and that no session remains.
 
-    run.py [--build build/examples] [--build-cpp build/examples-cpp] [--library build/shipped/libusher.so] [--python .venv/bin/python]
+    run.py [--build build/examples] [--build-cpp build/examples-cpp] [--library build/shipped/libusher.so]
+           [--python .venv/bin/python]
 
-One line a claim, "ok - ..." or "not ok - ...". The head-end and the processes are the demo's (scripts/demo.py). Standard library only.
+Prints one line per claim, "ok - ..." or "not ok - ...". scripts/demo.py has the classes for head-end and processes.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ AT_MOST_S = 30.0
 
 
 class Examples:
-    """One head-end for all of them: an account of one stream, a period of a second, only the newest token good."""
+    """One head-end for all examples: an account with one stream, a period of one second, old tokens refused."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.failed = 0
@@ -68,7 +70,7 @@ class Examples:
         return code, process.output
 
     def new_routes(self) -> list[str]:
-        """What reached the head-end since the last time this was asked, a run of heartbeats told once."""
+        """The routes of the requests since the last call; consecutive heartbeats count as one."""
         routes = [entry["route"] for entry in self.headend.journal()][self.seen :]
         self.seen += len(routes)
         return [
@@ -130,7 +132,7 @@ class Examples:
             routes,
         )
         for event in ("SESSION_STARTED", "LICENSE", "SESSION_ENDED", "PLAYBACK_CLOSED"):
-            self.claim(event in output, f"minimal.c tells {event}", output)
+            self.claim(event in output, f"minimal.c prints {event}", output)
         self.nothing_held("minimal.c")
 
     def minimal_cpp(self) -> None:
@@ -155,27 +157,27 @@ class Examples:
             "minimal.py: set-up, licence, heartbeats, teardown, in this order",
             routes,
         )
-        self.claim("KEPT_ALIVE" in output, "minimal.py tells KEPT_ALIVE", output)
+        self.claim("KEPT_ALIVE" in output, "minimal.py prints KEPT_ALIVE", output)
         self.nothing_held("minimal.py")
 
     def refusals(self) -> None:
-        """The only stream is taken: both minimal examples say so, and disturb nothing."""
+        """The only stream is in use: both minimal examples report the refusal and do not disturb the stream."""
         holder = self.start("holder", self.python_minimal())
         demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
         code, output = self.run("refused-c", self.c_minimal())
         self.claim(
             code == 1 and "USHER_E_LIMIT" in output,
-            "minimal.c is refused while another screen plays, and says why",
+            "minimal.c is refused while another screen plays, and prints the reason",
             f"exit code {code}\n{output}",
         )
         code, output = self.run("refused-python", self.python_minimal())
         self.claim(
             code == 1 and "Too many" in output,
-            "minimal.py is refused while another screen plays, in words",
+            "minimal.py is refused while another screen plays, and prints the reason",
             f"exit code {code}\n{output}",
         )
         code = holder.wait(AT_MOST_S)
-        self.claim(code == 0, "the screen that played was not disturbed", f"exit code {code}\n{holder.output}")
+        self.claim(code == 0, "the screen that played goes on to the end", f"exit code {code}\n{holder.output}")
         self.nothing_held("after the refusals")
         self.new_routes()
 
@@ -183,26 +185,26 @@ class Examples:
         code, output = self.run("usage-c", [str(self.build / "usher-minimal")])
         self.claim(
             code == 2 and "usage:" in output,
-            "minimal.c without arguments tells its usage",
+            "minimal.c without arguments prints its usage",
             f"exit code {code}\n{output}",
         )
         code, output = self.run("usage-python", [self.python, str(ROOT / "examples" / "python" / "minimal.py")])
         self.claim(
             code == 1 and "Usage:" in output,
-            "minimal.py without arguments tells its usage",
+            "minimal.py without arguments prints its usage",
             f"exit code {code}\n{output}",
         )
         code, output = self.run("usage-player", [self.stage.player, "--help"])
         self.claim(code == 0 and "Exit code:" in output, "usher-player --help", f"exit code {code}\n{output}")
 
     def nobody_answers(self) -> None:
-        """A port where nobody listens: an error, at once, and no crash."""
+        """A port where no server listens: an error at once, and no crash."""
         nowhere = ["http://127.0.0.1:9/licenses", "http://127.0.0.1:9/ssm"]
         command = self.c_minimal()
         code, output = self.run("nowhere-c", [command[0], *nowhere, *command[3:]])
         self.claim(
             code == 1 and "SETUP_ERROR" in output,
-            "minimal.c where nobody answers tells SETUP_ERROR",
+            "minimal.c prints SETUP_ERROR if no server listens",
             f"exit code {code}\n{output}",
         )
 
@@ -236,7 +238,7 @@ class Examples:
             "interrupted", self.player("interrupted.json", "--realtime"), {"USHER_TOKEN": self.headend.token()}
         )
         demo.wait_until(self.active, AT_MOST_S, "the session of the player that will be interrupted")
-        time.sleep(0.3)  # let it show frames
+        time.sleep(0.3)  # so that it shows some frames
         process.interrupt()
         code = process.wait(AT_MOST_S)
         self.claim(code == 1, "usher-player ends after Ctrl-C", f"exit code {code}\n{process.output}")
@@ -274,9 +276,9 @@ class Examples:
             try:
                 story()
             except (demo.DemoError, OSError, ValueError, IndexError) as error:
-                self.claim(False, f"{story.__name__} reached its end", error)
+                self.claim(False, f"{story.__name__} ran to its end", error)
         violations = self.headend.ask("violations")["violations"]
-        self.claim(not violations, "the head-end noticed no mistake", violations)
+        self.claim(not violations, "the head-end found no protocol violation", violations)
 
 
 def main() -> int:

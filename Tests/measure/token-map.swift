@@ -1,5 +1,5 @@
-// Look-ups of 10,000 content ids in random order, known and unknown ones, each with a token of its own; and what setting costs.
-// CPU time of the thread, so that a busy machine counts for less; medians of 15 runs. Run by Tests/measure/token-map.
+// Looks up 10,000 content ids, each with its own token, and unknown ids, in random order; also sets tokens. Measures
+// CPU time of the thread, which a busy machine disturbs less, and prints medians of 15 runs.
 import CPlatform
 
 /// SplitMix64.
@@ -32,7 +32,7 @@ func measure(entries: Int, keyBytes: Int) {
   }
   let rounds = 100_000
   let order = (0..<rounds).map { _ in Int(generator.next() % UInt64(entries)) }
-  // One after the other, as they are asked for: what is measured is the map, not the way to the keys.
+  // In the order of the look-ups, so that the time is that of the map and not of reaching the keys.
   let known = order.flatMap { keys[$0] }
   let unknown = order.flatMap { keys[entries + $0] }
   func each(_ all: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> Void) -> Double {
@@ -61,7 +61,8 @@ func measure(entries: Int, keyBytes: Int) {
   }
   let best = Int((hits.min() ?? 0) + 0.5)
   print(
-    "\(entries) entries, ids of \(keyBytes) bytes: look-up \(median(hits)) ns (at best \(best)), of an unknown id \(median(misses)) ns; "
+    "\(entries) entries, ids of \(keyBytes) bytes: look-up \(median(hits)) ns (at best \(best)), "
+      + "of an unknown id \(median(misses)) ns; "
       + "set again \(Int(replacing)) ns, set at the bound \(Int(pruning)) ns")
 }
 

@@ -1,4 +1,4 @@
-"""Heartbeats with requests: a kept-alive session per thread, as many threads as requests may be under way."""
+"""Heartbeats with requests: one thread per concurrent request, each with its own keep-alive session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crossing the interface costs from Python: the same calls and pumped callbacks as calls_usher.c. Prints nanoseconds by name as JSON."""
+"""Cost of calls and pumped callbacks from Python, as in calls_usher.c. Prints nanoseconds by name as JSON."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ with usher.Context(clock="manual", callbacks="pumped") as context:
         ran += context.pump()
         spent += time.process_time_ns() - start
     if told < 5 * options.sessions:
-        raise SystemExit(f"the observer was told of {told} beats only")
+        raise SystemExit(f"the observer received only {told} heartbeats")
     found["callback"] = spent / ran
     print(json.dumps(found))
     for playback in playbacks:

@@ -1,4 +1,4 @@
-"""What the Python peers share with the C ones: the command line and the line they print."""
+"""Shared by the Python programs: the command line, and the output line, of the C programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read() -> Options:
     parser.add_argument("--in-flight", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--warm-up", type=int, default=1)
-    parser.add_argument("--pace", type=int, default=0, help="beats per second; 0: as fast as it goes")
+    parser.add_argument("--pace", type=int, default=0, help="beats per second; 0: as fast as possible")
     told = parser.parse_args()
     return Options(
         told.base, told.ca, told.sessions, told.in_flight or told.sessions, told.rounds, told.warm_up, told.pace
@@ -35,7 +35,7 @@ def read() -> Options:
 
 
 class Stopwatch:
-    """CPU time of this process, all its threads, and wall time."""
+    """CPU time of this process with all its threads, and wall time."""
 
     def __init__(self) -> None:
         self.start()
