@@ -141,21 +141,33 @@ TIMEOUT_MS = 10_000
 
 FAULTS = (
     at_door("refused", "connection refused", State.REFUSING),
-    scripted("reset in head", "reset amid the headers", Script.reset_in_headers(), takes_effect=True),
-    scripted("reset in body", "reset amid the body", Script.reset_in_body(), takes_effect=True),
-    at_door("mute", "connected, then silence", State.MUTE, fails_after_ms=TIMEOUT_MS),
-    at_door("mute tls", "connected, then silence in place of TLS", State.MUTE, door="tls", fails_after_ms=TIMEOUT_MS),
-    scripted(
-        "silence", "request taken, then silence", Script.stall("after"), fails_after_ms=TIMEOUT_MS, takes_effect=True
+    scripted("reset in head", "reset during the headers", Script.reset_in_headers(), takes_effect=True),
+    scripted("reset in body", "reset during the body", Script.reset_in_body(), takes_effect=True),
+    at_door("mute", "connection accepted, then nothing", State.MUTE, fails_after_ms=TIMEOUT_MS),
+    at_door(
+        "mute tls", "connection accepted, then no TLS handshake", State.MUTE, door="tls", fails_after_ms=TIMEOUT_MS
     ),
-    scripted("trickle", "a byte a second", Script.trickle(1, 1000), fails_after_ms=TIMEOUT_MS, takes_effect=True),
+    scripted(
+        "silence", "request read, then no reply", Script.stall("after"), fails_after_ms=TIMEOUT_MS, takes_effect=True
+    ),
+    scripted(
+        "trickle",
+        "a reply of one byte per second",
+        Script.trickle(1, 1000),
+        fails_after_ms=TIMEOUT_MS,
+        takes_effect=True,
+    ),
     scripted("100 MB", "a body of 100 MB", Script.endless(100_000_000), takes_effect=True),
-    scripted("truncated chunks", "chunked, the last chunk missing", Script.truncated_chunks(), takes_effect=True),
-    scripted("bad chunks", "chunked, with a size that is no number", Script.bad_chunks(), takes_effect=True),
-    scripted("length too long", "Content-Length more than is sent", Script.truncate(), takes_effect=True),
-    scripted("length too short", "Content-Length less than is sent", Script.short_length(), takes_effect=True),
+    scripted("truncated chunks", "chunked body without its last chunk", Script.truncated_chunks(), takes_effect=True),
+    scripted(
+        "bad chunks", "chunked body with a chunk size that is not a number", Script.bad_chunks(), takes_effect=True
+    ),
+    scripted("length too long", "Content-Length larger than the body", Script.truncate(), takes_effect=True),
+    scripted("length too short", "Content-Length smaller than the body", Script.short_length(), takes_effect=True),
     scripted("html", "a web page with 200", Script.html_page(), breaks=("after-teardown",)),
-    scripted("wrong types", "JSON of the wrong types", lambda scene: WRONG_TYPES[scene.operation], takes_effect=True),
+    scripted(
+        "wrong types", "JSON with fields of wrong types", lambda scene: WRONG_TYPES[scene.operation], takes_effect=True
+    ),
     scripted("204", "204 without a body", Script.reply(204, processed=True), takes_effect=True),
     scripted("202", "202 with the usual body", with_status(202), takes_effect=True),
     *(redirect(status, where) for status in (301, 302, 307, 308) for where in ("host", "http")),
@@ -168,22 +180,24 @@ FAULTS = (
     scripted("503", "503", Script.status(503)),
     bad_tls("expired", "expired certificate", "expired"),
     bad_tls("wrong name", "certificate of another host", "wrong_name"),
-    bad_tls("tls 1.0", "nothing newer than TLS 1.0", "old_tls"),
-    restart("restarted", "killed amid the answer, restarted", keep_table=True),
-    restart("restarted empty", "killed amid the answer, restarted without its session table", keep_table=False),
+    bad_tls("tls 1.0", "no TLS version above 1.0", "old_tls"),
+    restart("restarted", "head-end killed during its reply, restarted", keep_table=True),
+    restart(
+        "restarted empty", "head-end killed during its reply, restarted without its session table", keep_table=False
+    ),
     Fault(
         "slept",
-        "the machine sleeps ten minutes amid it",
+        "the machine sleeps ten minutes during the request",
         fall_asleep,
         wake_up,
         sleep,
         spares_others=False,
         takes_effect=True,
     ),
-    Fault("proxy 502", "the proxy answers 502", proxy_denies, proxy_allows, door="tls", proxied=True),
+    Fault("proxy 502", "the proxy replies 502", proxy_denies, proxy_allows, door="tls", proxied=True),
     Fault(
         "proxy gone",
-        "the proxy is gone",
+        "no proxy listens",
         partial(proxy, State.REFUSING),
         partial(proxy, State.OPEN),
         door="tls",

@@ -100,7 +100,8 @@ CROWD = """## A thousand at once
 
 A thousand playbacks of one context start the operation together. Each has one fault, all kinds in turn, except those
 that affect the whole head-end, the link or the clock. Twenty others play at the same head-end; the test checks their
-heartbeats in its journal.
+heartbeats in its journal. `as each alone`: every one of the thousand has the outcome of its cell above. *Beside
+them*: how many heartbeats the twenty sent, and the greatest lateness.
 
 | operation | outcome |
 |---|---|

@@ -46,7 +46,7 @@ def clock(ahead_s: int, scene: Scene) -> None:
 WORLDLY = (
     Fault(
         "mute names",
-        "the name server is mute",
+        "the name server does not answer",
         partial(lost, mute),
         partial(found, spoken),
         door="named",
@@ -61,7 +61,7 @@ WORLDLY = (
     ),
     Fault(
         "cable",
-        "the far end of the link is down, then up: all that is sent is lost",
+        "the far end of the link is down, then up: all packets are lost",
         partial(lost, lambda world: world.cable(plugged=False)),
         partial(found, lambda world: world.cable(plugged=True)),
         door="far",
