@@ -196,6 +196,7 @@ func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
 }
 
 /// nil for NULL.
+@inline(never)
 func optionalEndpoint(_ text: UnsafePointer<CChar>?, _ insecure: Bool) throws(UsherError) -> Endpoint? {
   guard let url = try url(text) else { return nil }
   return try endpoint(url, insecure)

@@ -45,11 +45,9 @@ package final class CertificateSource {
     return true
   }
 
-  /// Takes out those that wait on behalf of one playback; the fetch continues.
-  func removeWaiters(of playback: PlaybackID) -> [CertificateWaiter] {
-    let removed = waiters.filter { $0.playback == playback }
-    waiters.removeAll { $0.playback == playback }
-    return removed
+  /// Takes out one that waits on behalf of a playback; the fetch continues.
+  func removeWaiter(of playback: PlaybackID) -> CertificateWaiter? {
+    waiters.firstIndex { $0.playback == playback }.map { waiters.remove(at: $0) }
   }
 
   /// The fetch has ended. Returns all that waited.

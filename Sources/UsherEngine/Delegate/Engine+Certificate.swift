@@ -84,7 +84,9 @@ extension Engine {
 
   /// The playback closes: nobody waits for a certificate on its behalf any longer.
   func endCertificates(of entry: PlaybackEntry, _ status: Status) {
-    complete(entry.delegate.certificates.removeWaiters(of: entry.id), certificateFailure(UsherError(status)))
+    while let waiter = entry.delegate.certificates.removeWaiter(of: entry.id) {
+      complete([waiter], certificateFailure(UsherError(status)))
+    }
   }
 
   /// The fetch failed, for all that wait.

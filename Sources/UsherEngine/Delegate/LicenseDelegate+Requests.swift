@@ -19,7 +19,7 @@ extension LicenseDelegate {
       method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
   }
 
-  /// A licence request before its hooks, if it has any, had their say.
+  /// A licence request as the built-in behaviour makes it; hooks may replace parts of it.
   /// - Parameters:
   ///   - isRaw: octets both ways (Widevine).
   ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
@@ -78,10 +78,10 @@ extension LicenseDelegate {
   }
 }
 
-/// The parts of a licence request.
+/// The parts of a licence request that is not sent yet.
 struct LicenseDraft {
   var endpoint: Endpoint?
-  /// What a header hook replaces: the tokens, and what the host set.
+  /// The part of the headers that the headers hook replaces: the tokens, and headers that the host set.
   var authorisation: [Secret]
   let headers: [Secret]
   var body: Secret
@@ -89,7 +89,13 @@ struct LicenseDraft {
   var tokens: [Secret]
   let replyHeader: [UInt8]?
 
-  /// nil: there is no URL to send it to.
+  /// - Parameter lines: of the headers hook. Their values are hidden in messages, as tokens are.
+  mutating func replaceAuthorisation(by lines: [Secret]) {
+    authorisation = lines
+    tokens += lines.compactMap(headerValue)
+  }
+
+  /// nil: it has no URL.
   var request: HTTPRequest? {
     guard let endpoint else { return nil }
     return HTTPRequest(

@@ -73,54 +73,6 @@ extension Engine {
     }
   }
 
-  func sendLicense(
-    _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?,
-    isRenewal: Bool
-  ) {
-    guard let job = entry.jobs[license] else { return }
-    if entry.machine.session.isOpening(request) { entry.slotsGivenBackAtSetup = slotsGivenBack }
-    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
-    let draft = entry.delegate.licenseDraft(
-      job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
-    let preparation = LicensePreparation(request: request, license: license, job: job, content: content, draft: draft)
-    if let hooks = entry.delegate.hooks { prepare(entry, preparation, hooks) } else { dispatch(entry, preparation) }
-  }
-
-  /// Sends a request whose hooks, if any, are done.
-  func dispatch(_ entry: PlaybackEntry, _ preparation: LicensePreparation) {
-    guard let message = preparation.draft.request else {
-      return licenseFailed(
-        entry, preparation.request, WireFailure(.state, message: "the delegate has no URL for this request"))
-    }
-    let isBounded = preparation.job.isRenewal && entry.machine.session.period > 0
-    preparation.job.transfer = send(
-      message, for: .license(entry.id, preparation.request, preparation.license),
-      atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
-  }
-
-  /// It never went out.
-  func licenseFailed(_ entry: PlaybackEntry, _ request: RequestID, _ failure: WireFailure) {
-    step(entry) { $0.licenseReplied(request, .failure(failure, .local), now: self.clock.now) }
-  }
-
-  func licenseReplied(
-    _ playback: PlaybackID, _ request: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
-  ) {
-    guard let entry = playbacks[playback] else { return }
-    // A job whose host has its answer is gone; its reply is still read for the session token.
-    guard let job = entry.jobs[license] ?? entry.abandoned[license] else { return }
-    let names = entry.delegate.fields
-    let decoding = ReplyDecoder.license(
-      outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: names, hiding: secrets)
-    if let hook = entry.delegate.hooks?.license, entry.jobs[license] != nil, case .response(let response) = outcome,
-      ReplyDecoder.denial(response) == nil
-    {
-      return askLicenseHook(
-        hook, entry, request, license, job, response, decoding, ReplyDecoder.sessionFields(response, names))
-    }
-    licenseDecoded(entry, request, license, decoding)
-  }
-
   func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
     guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
     let isOpening = entry.machine.session.isOpening(request)
@@ -158,6 +110,7 @@ extension Engine {
   func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
     guard let job = entry.jobs.removeValue(forKey: license) else { return }
     timers.cancel(job.timer)
+    job.request?.exchange.abandon(error.status)
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
     // A failed renewal of the library's own is told as a heartbeat error, if it comes to that.
     if !job.isByLibrary && !entry.machine.isClosing { emit(.licenseError, entry, error: error) }

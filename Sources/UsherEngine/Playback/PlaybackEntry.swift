@@ -158,6 +158,8 @@ final class LicenseJob {
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
   var transfer: TransferID = 0
+  /// The last request that was made for it.
+  var request: LicenseRequest?
 
   init(
     keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, assetID: [UInt8] = [],

@@ -1,0 +1,170 @@
+/// The order of the host's hooks in one licence request and its reply, as a value with no I/O.
+///
+/// The URL hook is asked first, then the body hook, then the headers hook, which gets the newest session token. Then the request is sent.
+/// The licence hook is asked when the reply is here.
+package struct LicenseExchange {
+  /// What a request hook makes; hooks are asked in this order.
+  package enum Part: UInt8, Sendable, CaseIterable { case url = 1, body, headers }
+
+  /// The request hooks that the host has.
+  package struct Hooks: Sendable {
+    package var url = false
+    package var body = false
+    package var headers = false
+
+    package init() {}
+
+    func has(_ part: Part) -> Bool {
+      switch part {
+      case .url: return url
+      case .body: return body
+      case .headers: return headers
+      }
+    }
+  }
+
+  /// How the question to a hook ended. What the hook made stays with the caller, who puts it into the request.
+  package enum Answer {
+    case value
+    case builtin
+    /// The host declined (`callback`), was late (`timeout`), or the playback closed meanwhile.
+    case missing(Status)
+  }
+
+  package enum Action {
+    /// Asks the host's hook; its answer comes as `answered`.
+    case ask(Part)
+    /// Puts the newest session token into the request, then asks the headers hook; its answer comes as `answered`.
+    case authoriseAndAskForHeaders
+    /// Sends the request as it is; the reply comes as `replied`.
+    case send
+    /// Puts the newest session token into the request, then sends it.
+    case authoriseAndSend
+    /// Ends the request, which is not sent.
+    case fail(Status, message: String)
+  }
+
+  package enum ReplyAction {
+    /// Asks the licence hook; its answer comes as `licenseAnswered`.
+    case ask
+    /// Ends with what the built-in decoder read.
+    case useBuiltin
+    /// Ends with the licence that the hook found.
+    case useAnswer
+    /// Ends without a licence.
+    case fail(Status)
+  }
+
+  private enum Phase {
+    /// → asking, sent, ended
+    case new
+    /// → asking (the next part), unwanted, sent, ended
+    case asking(Part)
+    /// The host got another answer to its licence request while a hook was asked. → ended
+    case unwanted(Status)
+    /// Unwanted as above: the reply is read for its session token only, without the hook. → sent (unwanted), reading, ended
+    case sent(isWanted: Bool)
+    /// The licence hook is asked. → ended
+    case reading
+    case ended
+  }
+
+  private var phase = Phase.new
+  private let hooks: Hooks
+  private var hasURL: Bool
+
+  /// - Parameter hasURL: whether the delegate knows a URL for this request.
+  package init(hooks: Hooks, hasURL: Bool) {
+    self.hooks = hooks
+    self.hasURL = hasURL
+  }
+
+  /// Whether the headers hook is asked now, and the built-in headers are of use to it.
+  package var isAskingForHeaders: Bool {
+    if case .asking(.headers) = phase { return true }
+    return false
+  }
+
+  package mutating func start() -> Action? {
+    switch phase {
+    case .new: return askOrSend(after: nil)
+    case .asking, .unwanted, .sent, .reading, .ended: return nil
+    }
+  }
+
+  /// A request hook's question ended.
+  package mutating func answered(_ answer: Answer) -> Action? {
+    switch phase {
+    case .asking(let part):
+      switch answer {
+      case .value:
+        if part == .url { hasURL = true }
+        return part == .headers ? send(.send) : askOrSend(after: part)
+      case .builtin: return askOrSend(after: part)
+      case .missing(.timeout): return fail(.timeout, message: "a hook did not answer in time")
+      case .missing(.callback) where part == .headers:
+        return fail(.declined, message: "the headers hook said not to send the request")
+      case .missing(let status): return fail(status)
+      }
+    case .unwanted(let status): return fail(status)
+    case .new, .sent, .reading, .ended: return nil
+    }
+  }
+
+  /// The host got another answer to its licence request: it timed out, or the playback closes.
+  package mutating func abandon(_ status: Status) {
+    switch phase {
+    case .asking: phase = .unwanted(status)
+    case .sent: phase = .sent(isWanted: false)
+    case .new, .unwanted, .reading, .ended: break
+    }
+  }
+
+  /// The request was answered, or failed on its way.
+  /// - Parameter hasHook: the host has a licence hook, and the reply is one that it may read.
+  package mutating func replied(hasHook: Bool) -> ReplyAction? {
+    switch phase {
+    case .sent(isWanted: true) where hasHook:
+      phase = .reading
+      return .ask
+    case .sent:
+      phase = .ended
+      return .useBuiltin
+    case .new, .asking, .unwanted, .reading, .ended: return nil
+    }
+  }
+
+  /// The licence hook's question ended.
+  package mutating func licenseAnswered(_ answer: Answer) -> ReplyAction? {
+    switch phase {
+    case .reading:
+      phase = .ended
+      switch answer {
+      case .value: return .useAnswer
+      case .builtin: return .useBuiltin
+      case .missing(let status): return .fail(status)
+      }
+    case .new, .asking, .unwanted, .sent, .ended: return nil
+    }
+  }
+
+  private mutating func askOrSend(after last: Part?) -> Action {
+    for part in Part.allCases where hooks.has(part) && part.rawValue > (last?.rawValue ?? 0) {
+      phase = .asking(part)
+      return part == .headers ? .authoriseAndAskForHeaders : .ask(part)
+    }
+    // While a hook was asked, another reply may have replaced the token.
+    return send(last == nil ? .send : .authoriseAndSend)
+  }
+
+  private mutating func send(_ sending: Action) -> Action {
+    guard hasURL else { return fail(.state, message: "the delegate has no URL for this request") }
+    phase = .sent(isWanted: true)
+    return sending
+  }
+
+  private mutating func fail(_ status: Status, message: String = "") -> Action {
+    phase = .ended
+    return .fail(status, message: message)
+  }
+}

@@ -1,0 +1,236 @@
+internal import UsherCore
+
+/// A licence request on its way through the host's hooks to the server, and its reply on the way back.
+final class LicenseRequest {
+  let id: RequestID
+  let license: LicenseID
+  let content: Secret?
+  var draft: LicenseDraft
+  var exchange: LicenseExchange
+
+  init(_ id: RequestID, _ license: LicenseID, content: Secret?, draft: LicenseDraft, hooks: DelegateHooks?) {
+    self.id = id
+    self.license = license
+    self.content = content
+    self.draft = draft
+    exchange = LicenseExchange(hooks: hooks?.requestHooks ?? LicenseExchange.Hooks(), hasURL: draft.endpoint != nil)
+  }
+}
+
+/// Performs what a `LicenseExchange` answers: asks hooks, sends the request, reads the reply.
+extension Engine {
+  func sendLicense(
+    _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?,
+    isRenewal: Bool
+  ) {
+    guard let job = entry.jobs[license] else { return }
+    if entry.machine.session.isOpening(request) { entry.slotsGivenBackAtSetup = slotsGivenBack }
+    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
+    let draft = entry.delegate.licenseDraft(
+      job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
+    let hooks = entry.delegate.hooks
+    let request = LicenseRequest(request, license, content: content, draft: draft, hooks: hooks)
+    job.request = request
+    perform(request.exchange.start(), entry, job, request, hooks)
+  }
+
+  private func perform(
+    _ action: LicenseExchange.Action?, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest,
+    _ hooks: DelegateHooks?
+  ) {
+    switch action {
+    case .ask(let part): ask(part, entry, job, request, hooks)
+    case .authoriseAndAskForHeaders:
+      authorise(entry, request)
+      ask(.headers, entry, job, request, hooks)
+    case .send: send(entry, job, request)
+    case .authoriseAndSend:
+      authorise(entry, request)
+      send(entry, job, request)
+    case .fail(let status, let message): endUnsent(entry, request, WireFailure(status, message: message))
+    case nil: break
+    }
+  }
+
+  private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest) {
+    guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
+    let isBounded = job.isRenewal && entry.machine.session.period > 0
+    job.transfer = send(
+      message, for: .license(entry.id, request.id, request.license),
+      atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
+  }
+
+  private func endUnsent(_ entry: PlaybackEntry, _ request: LicenseRequest, _ failure: WireFailure) {
+    entry.abandoned[request.license] = nil
+    step(entry) { $0.licenseReplied(request.id, .failure(failure, .local), now: self.clock.now) }
+  }
+
+  private func ask(
+    _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest,
+    _ hooks: DelegateHooks?
+  ) {
+    guard let hook = hooks?.hook(for: part) else { return }
+    ask(entry, hook, question(part, entry, job, request)) { entry, reply, status in
+      let answer = self.take(part, reply, status, &request.draft)
+      self.perform(request.exchange.answered(answer), entry, job, request, hooks)
+    }
+  }
+
+  /// Asks one hook; the answer is of no use once the playback is gone.
+  private func ask(
+    _ entry: PlaybackEntry, _ hook: @escaping DelegateHooks.Hook, _ question: HookQuestion,
+    answered: @escaping (PlaybackEntry, AskReply, Status) -> Void
+  ) {
+    ask(
+      entry, .hook(question.kind), question, atMost: entry.delegate.hookTimeout,
+      put: { ask, host in hook(ask, question, host) }
+    ) { entry, reply, status in
+      if let entry { answered(entry, reply, status) }
+    }
+  }
+
+  private func question(
+    _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest
+  ) -> HookQuestion {
+    let id = entry.id
+    let draft = request.draft
+    return HookQuestion(
+      part.kind, keySystem: job.keySystem, isRenewal: job.isRenewal, assetID: job.assetID, data: job.payload
+    ) {
+      switch part {
+      case .url:
+        guard let endpoint = draft.endpoint else {
+          return .failed(UsherError(.state, operation: .license, message: "the delegate has no licence URL"))
+        }
+        return .value(Secret(Array(endpoint.url.dropLast())))
+      case .body: return .value(draft.body)
+      case .headers:
+        return self.sync {
+          if request.exchange.isAskingForHeaders, let entry = self.playbacks[id] { self.authorise(entry, request) }
+          return .value(headerText(request.draft.authorisation))
+        }
+      }
+    }
+  }
+
+  private func authorise(_ entry: PlaybackEntry, _ request: LicenseRequest) {
+    guard let session = entry.machine.licenseAuthorised(request.id) else { return }
+    request.draft.authorisation = entry.delegate.licenseAuthorisation(request.content, session)
+    request.draft.tokens.append(session)
+  }
+
+  /// Puts what a hook made into the request.
+  private func take(
+    _ part: LicenseExchange.Part, _ reply: AskReply, _ status: Status, _ draft: inout LicenseDraft
+  ) -> LicenseExchange.Answer {
+    guard let value = reply.secret else { return LicenseExchange.Answer(reply, status) }
+    switch part {
+    case .url:
+      guard let text = value.withBytes({ URLText(Array($0)) }),
+        let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
+      else { return .missing(.callback) }
+      draft.endpoint = endpoint
+    case .body: draft.body = value
+    case .headers: draft.replaceAuthorisation(by: headerLines(value))
+    }
+    return .value
+  }
+
+  // MARK: Reply
+
+  func licenseReplied(
+    _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
+  ) {
+    guard let entry = playbacks[playback] else { return }
+    // Of an abandoned licence request, the reply is read for its session token.
+    guard let job = entry.jobs[license] ?? entry.abandoned[license], let request = job.request, request.id == id else {
+      return
+    }
+    let decoding = ReplyDecoder.license(
+      outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: entry.delegate.fields, hiding: secrets)
+    guard case .response(let response) = outcome, ReplyDecoder.denial(response) == nil,
+      let hook = entry.delegate.hooks?.license
+    else {
+      guard request.exchange.replied(hasHook: false) != nil else { return }
+      return licenseDecoded(entry, id, license, decoding)
+    }
+    let action = request.exchange.replied(hasHook: true)
+    guard case .ask = action else { return finish(action, entry, request, response, decoding, nil) }
+    ask(entry, hook, question(job, response, decoding)) { entry, reply, status in
+      let action = request.exchange.licenseAnswered(LicenseExchange.Answer(reply, status))
+      self.finish(action, entry, request, response, decoding, reply.secret)
+    }
+  }
+
+  private func question(_ job: LicenseJob, _ response: HTTPResponse, _ decoding: LicenseDecoding) -> HookQuestion {
+    HookQuestion(
+      .license, keySystem: job.keySystem, isRenewal: job.isRenewal, assetID: job.assetID, data: response.body,
+      httpStatus: response.status
+    ) {
+      switch decoding {
+      case .success(let reply): return .value(reply.data)
+      case .failure(let failure): return .failed(failure.error(.license, job.isRenewal ? .renewal : .license))
+      }
+    }
+  }
+
+  /// What the reply says about the session is used whatever the hook answered.
+  private func finish(
+    _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseRequest,
+    _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?
+  ) {
+    var result = decoding
+    switch action {
+    case .useBuiltin: break
+    case .useAnswer:
+      guard let answer else { return }
+      let fields = ReplyDecoder.sessionFields(response, entry.delegate.fields)
+      result = .success(LicenseReply(data: answer, fields: fields))
+    case .fail(let status):
+      var failure = WireFailure(status, httpStatus: response.status)
+      failure.token = ReplyDecoder.sessionFields(response, entry.delegate.fields).token
+      result = .failure(failure)
+    case .ask, nil: return
+    }
+    licenseDecoded(entry, request.id, request.license, result)
+  }
+}
+
+extension LicenseExchange.Answer {
+  init(_ reply: AskReply, _ status: Status) {
+    switch reply {
+    case .value: self = .value
+    case .builtin: self = .builtin
+    case .none: self = .missing(status)
+    case .failed, .license: self = .missing(.callback)
+    }
+  }
+}
+
+extension LicenseExchange.Part {
+  fileprivate var kind: HookKind {
+    switch self {
+    case .url: return .licenseURL
+    case .body: return .licenseBody
+    case .headers: return .headers
+    }
+  }
+}
+
+extension DelegateHooks {
+  fileprivate func hook(for part: LicenseExchange.Part) -> Hook? {
+    switch part {
+    case .url: return licenseURL
+    case .body: return licenseBody
+    case .headers: return headers
+    }
+  }
+
+  fileprivate var requestHooks: LicenseExchange.Hooks {
+    var hooks = LicenseExchange.Hooks()
+    hooks.url = licenseURL != nil
+    hooks.body = licenseBody != nil
+    hooks.headers = headers != nil
+    return hooks
+  }
+}

@@ -1,0 +1,32 @@
+package import UsherCore
+
+/// "Name: value" lines, each ending in NUL, as one text.
+func headerText(_ lines: [Secret]) -> Secret {
+  let size = lines.reduce(0) { $0 + $1.count }
+  return Secret(count: max(size - 1, 0)) { target in
+    var at = 0
+    for line in lines {
+      line.withBytes { copy($0, into: target, at: at) }
+      at += line.count
+      if at <= target.count { target[at - 1] = 0x0A }
+    }
+  }
+}
+
+/// The lines of a text, each ending in NUL.
+package func headerLines(_ text: Secret) -> [Secret] {
+  text.withBytes { bytes in
+    bytes.split(separator: 0x0A).map { line in
+      Secret(count: line.count + 1) { copy(UnsafeBufferPointer(rebasing: line), into: $0) }
+    }
+  }
+}
+
+/// What a header line says, to be kept from whatever the server says back; nil where it is too short to be a secret.
+func headerValue(_ line: Secret) -> Secret? {
+  line.withBytes { bytes in
+    guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }
+    let value = bytes[(colon + 1)...].drop { $0 == 0x20 }.dropLast()
+    return value.count < 16 ? nil : Secret(UnsafeBufferPointer(rebasing: value))
+  }
+}
