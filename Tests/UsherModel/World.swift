@@ -124,7 +124,7 @@ struct World {
     case .report: break
     case .deliverLicense(let license, _): tell(license)
     case .failLicense(let license, _): tell(license)
-    case .released:
+    case .nextMayStart:
       releases += 1
       if releases > 1 { blame("released twice") }
       if isClosed, !isLeft, !capPassed, requests.contains(where: { $0.isSetup }) {

@@ -36,11 +36,11 @@ enum Phase: UInt8, CaseIterable {
   var waitsForBeat: Bool { self == .beatWaits || self == .beatRetries }
 
   init(_ entry: PlaybackEntry) {
-    if !entry.machine.isStarted, !entry.machine.isClosing {
+    if entry.machine.isWaiting {
       self = .turn
       return
     }
-    if entry.machine.isRestarting {
+    if entry.machine.isReplacing {
       self = .replacing
       return
     }
@@ -48,7 +48,7 @@ enum Phase: UInt8, CaseIterable {
       self = .sessionless
       return
     }
-    switch entry.machine.session.phase {
+    switch entry.machine.session.lifecycle.phase {
     case .idle: self = .idle
     case .settingUp: self = .settingUp
     case .contested: self = .contested

@@ -102,7 +102,7 @@ extension World {
   /// After each step: is one overdue?
   func watch(_ play: Play, _ entry: PlaybackEntry) {
     let session = entry.machine.session
-    guard session.isActive, session.schedule != nil, !session.isPaused, !entry.machine.isRestarting,
+    guard session.isActive, session.schedule != nil, !session.isPaused, !entry.machine.isReplacing,
       play.closedAt == nil,
       session.mode == .heartbeat || session.mode == .enforced
     else {

@@ -9,7 +9,7 @@ extension PlaybackMachine {
         if let token = token ?? knownToken { result.append(.sendSSM(request, call, token: token)) }
       case .setTimer(let at): result.append(.setTimer(at))
       case .cancelTimer: result.append(.cancelTimer)
-      case .openAgain: result += pump(now: now)
+      case .openAgain: result += sendWaiting(now: now)
       case .renewalDue: if !hasRenewalInFlight { result.append(.askPayload(lastKeySystem)) }
       case .started(let period):
         setupDenial = nil
@@ -19,12 +19,12 @@ extension PlaybackMachine {
       case .doubtful: result.append(.report(.doubtful))
       case .failed(let error):
         result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
-        result += pump(now: now)
+        result += sendWaiting(now: now)
       case .teardownFailed(var error):
-        // Where a session is only replaced, playback goes on with the next one.
-        if isRestarting { error.mustStop = false }
+        // Playback continues with the session that replaces this one.
+        if isReplacing { error.mustStop = false }
         result.append(.report(.teardownError(error)))
-      case .released: if !isRestarting { result.append(.released) }
+      case .nextMayStart: if !isReplacing { result.append(.nextMayStart) }
       case .ended(let left, let orphanPossible): result += sessionEnded(left: left, orphanPossible: orphanPossible)
       }
     }
@@ -35,32 +35,33 @@ extension PlaybackMachine {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
     if session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
-    if let closing { actions += tellClosed(closing, orphanPossible: orphanPossible) }
-    return actions
+    return actions + reportClosed(orphanPossible: orphanPossible)
   }
 
-  private mutating func tellClosed(_ status: Status, orphanPossible: Bool) -> [Action] {
-    guard !isClosedTold else { return [] }
-    isClosedTold = true
+  /// The end of a playback that is closing.
+  private mutating func reportClosed(orphanPossible: Bool) -> [Action] {
+    guard case .closing(let status) = lifecycle.phase else { return [] }
+    lifecycle.closed(status)
     return [.closed(status, orphanPossible: orphanPossible || mayHaveOrphan)]
   }
 
-  private var hasRenewalInFlight: Bool { flows.contains { $0.isRenewal && !$0.isWaiting } }
+  private var hasRenewalInFlight: Bool { licenses.contains { $0.isRenewal && !$0.isWaiting } }
 
+  /// The session's timer fired.
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     if hasRenewalInFlight, let later = session.renewalStillUnderWay(now: now) { return [.setTimer(later)] }
-    return goingOn(perform(session.timerFired(now: now), now: now), now: now)
+    return withFollowUps(perform(session.timerFired(now: now), now: now), now: now)
   }
 
-  /// The actions, and what they make possible: the session that follows, licences that waited.
-  mutating func goingOn(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
-    actions += restartIfFinished(now: now)
-    actions += pump(now: now)
+  /// The actions, and those that are possible now: the next session, licence requests that waited.
+  mutating func withFollowUps(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
+    actions += startReplacement(now: now)
+    actions += sendWaiting(now: now)
     return actions
   }
 
   /// - Parameters:
-  ///   - ownTeardowns: whether other sessions of this context were being given back to the same head-end.
+  ///   - ownTeardowns: whether this context was giving other sessions back to the same server.
   ///   - queueDelay: how long the request waited in the request queue before it went out.
   package mutating func ssmReplied(
     _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns,
@@ -74,18 +75,18 @@ extension PlaybackMachine {
     case .heartbeat: actions = session.heartbeatReplied(request, outcome, queueDelay: queueDelay, now: now)
     case .teardown: actions = session.teardownReplied(request, outcome, now: now)
     }
-    return goingOn(perform(actions, now: now), now: now)
+    return withFollowUps(perform(actions, now: now), now: now)
   }
 
-  /// Set-up was denied with 401 or 403, for the first time, and the token callback may have a better token: it is asked, then set-up begins anew.
+  /// The server denied set-up with 401 or 403 for the first time, and there is a token callback: it is asked for another
+  /// token, then set-up starts again.
   private mutating func reauthoriseSetup(_ request: RequestID, _ outcome: SSMOutcome) -> [Action]? {
     guard case .failure(let failure) = outcome, failure.isAuthorisation, hasTokenCallback, !isClosing,
       setupDenial == nil
     else { return nil }
     guard session.setupWithdrawn(request) else { return nil }
     setupDenial = Shared(failure)
-    isReauthorising = true
-    contentToken = .asking
+    contentToken = .asking(afterDenial: true)
     return [.askToken]
   }
 
@@ -101,48 +102,41 @@ extension PlaybackMachine {
     perform(session.networkChanged(now: now), now: now)
   }
 
-  /// What a close that does not say does to the session.
+  /// What closing does to the session where the host did not say.
   package func ending(isZap: Bool) -> SSMSession.Ending {
     isZap ? (policy.zapTearsDown ? .teardown : .leave) : (policy.leavesByDefault ? .leave : .teardown)
   }
 
-  /// Playback stops. Idempotent.
-  /// - Parameter status: what its waiting requests and its end are told: closed or replaced.
+  /// The host closes the playback, or the player does. A second call does nothing.
+  /// - Parameter status: of its open licence requests and of its end: closed or replaced.
   package mutating func close(_ ending: SSMSession.Ending, status: Status, now: Milliseconds) -> [Action] {
-    guard closing == nil else { return [] }
-    closing = status
+    guard !isClosing else { return [] }
+    let wasReplacing = isReplacing
+    lifecycle.beganClosing(status)
     var actions: [Action] = []
-    for index in flows.indices where !flows[index].isAbandoned {
+    for index in licenses.indices where !licenses[index].isAbandoned {
       actions.append(
-        .failLicense(flows[index].id, UsherError(status, operation: flows[index].isRenewal ? .renewal : .license)))
-      flows[index].isAbandoned = true
+        .failLicense(
+          licenses[index].id, UsherError(status, operation: licenses[index].isRenewal ? .renewal : .license)))
+      licenses[index].isAbandoned = true
     }
-    flows.removeAll { $0.isWaiting }
-    contentToken = session.setupInFlight == nil ? .missing : contentToken
+    licenses.removeAll { $0.isWaiting }
+    if !session.awaitsSetupReply { contentToken = .missing }
     guard policy.hasSSM else {
-      return actions + [.released] + tellClosed(status, orphanPossible: false) + endWithoutSession(now: now)
+      return actions + [.nextMayStart] + reportClosed(orphanPossible: false) + endWithoutSession(now: now)
     }
-    // A session that is being replaced ends by itself; the player waits for that.
-    if isRestarting {
-      isRestarting = false
-      // Its release, if it came, was kept from the player.
-      let released: [Action] = session.wasReleased ? [.released] : []
-      return actions + released + (session.isEnded ? tellClosed(status, orphanPossible: false) : [])
+    // The session that is being replaced is closing already; the player waits for its end.
+    if wasReplacing {
+      // The session said so before, but while it was replaced the player did not need to know.
+      let next: [Action] = session.hasFreedSlot ? [.nextMayStart] : []
+      return actions + next + (session.isEnded ? reportClosed(orphanPossible: false) : [])
     }
     return actions + perform(session.close(ending, now: now), now: now)
   }
 
   private mutating func endWithoutSession(now: Milliseconds) -> [Action] {
     _ = session.close(.leave, now: now)
-    flows.removeAll()
+    licenses.removeAll()
     return []
-  }
-}
-
-extension SSMSession {
-  /// A renewal that was asked for is on its way and slow: not asked for twice. When to look again; nil if none was asked for.
-  func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
-    guard case .active = phase, case .asked = beat else { return nil }
-    return now.adding(max(period, 1))
   }
 }

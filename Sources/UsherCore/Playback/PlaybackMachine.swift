@@ -1,29 +1,29 @@
 /// Names one licence request of one playback.
 package typealias LicenseID = UInt64
 
-/// One playback, as a value with no I/O: its session, its licence requests and its content token. The engine tells it what happened and performs
-/// the actions it answers with, in order.
+/// One playback, as a value with no I/O: its session, its licence requests and its content token. The engine calls a
+/// method for each thing that happened and performs the actions it returns, in order.
 package struct PlaybackMachine {
   package enum Action {
     /// `token` is the content token for set-up, the session token otherwise.
     case sendSSM(RequestID, SSMSession.Call, token: Secret)
     case sendLicense(RequestID, LicenseID, content: Secret?, session: Secret?, renewal: Bool)
-    /// The session's one timer.
+    /// The session has one timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
-    /// Ask the token callback; the answer comes as `tokenAnswered`.
+    /// Ask the token callback; call `tokenAnswered` with its answer.
     case askToken
-    /// The host may still give a token, for a while; its end comes as `tokenWaitEnded`.
+    /// Wait for the host to give a token; call `tokenWaitEnded` when the time is over.
     case awaitToken(atMost: Milliseconds)
-    /// Ask the payload callback, or tell the host; the answer comes as a renewal request or `payloadFailed`.
+    /// Ask the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
     /// Complete the licence request with the licence of the reply; nil where the caller of the machine gave none.
     case deliverLicense(LicenseID, Secret?)
     case failLicense(LicenseID, UsherError)
-    /// The player may go on to its next item.
-    case released
-    /// Nothing more will happen that the host needs to know.
+    /// The player may start its next item. Comes once.
+    case nextMayStart
+    /// The playback's end: nothing more happens that the host needs to know. Comes once.
     case closed(Status, orphanPossible: Bool)
   }
 
@@ -40,78 +40,78 @@ package struct PlaybackMachine {
     case sessionless
   }
 
+  /// A refusal by the server.
   struct Denial {
     let failure: WireFailure
     let origin: Origin
+    /// The generation of the session token that the request carried.
     let generation: UInt32
   }
 
-  struct LicenseFlow {
+  struct LicenseRequest {
+    /// What the request has to do with the session.
+    enum Role {
+      case sessionless
+      /// Its reply opens the session.
+      case opening
+      /// It carries the session token of that generation; its reply may bring a newer one.
+      case carriesToken(generation: UInt32)
+    }
     enum Phase {
-      /// For its turn: the player, the token, the session, a keep-alive under way.
+      /// It waits until the playback starts, has its tokens and its session, and no keep-alive is under way.
       case waiting
-      case inFlight(RequestID, generation: UInt32)
+      case inFlight(RequestID, Role)
     }
     let id: LicenseID
     let keySystem: KeySystem
     let isRenewal: Bool
     let isRaw: Bool
     let isAuxiliary: Bool
-    /// The content token of what it names, where that is known by itself.
+    /// The content token of what it names, where the token map had one.
     var ownToken: Secret?
-    /// What it names is what plays, and not another content beside it.
-    let isItems: Bool
+    /// It is for the content that plays, not for another content beside it.
+    let isForPlayingItem: Bool
     var phase = Phase.waiting
-    /// It carries a token asked for after it came.
+    /// It carries a content token that the host gave after the request was made.
     var hasFreshToken = false
-    /// Denied while other replies were awaited that may have replaced its token: they decide.
+    /// The server denied it while other replies were awaited that may have replaced its token: they decide.
     var denial: Denial?
     var resends: UInt8 = 0
-    /// Its reply opens the session.
-    var isOpening = false
-    /// It is one of the requests the session waits for.
-    var isForeign = false
-    /// Which content token it was sent with.
+    /// The number of the content token it was sent with.
     var contentGeneration: UInt32 = 0
-    /// Denied for its content token, which was asked for again: what it was told, should there be none.
+    /// The server denied it for its content token, and the callback was asked for another: the error if there is none.
     var reauthorised: Denial?
-    /// The host has its answer (closed, timed out); the reply is still looked at for its token.
+    /// The host has its answer (closed, timed out); the reply is still read for its session token.
     var isAbandoned = false
   }
 
-  enum TokenState {
+  enum ContentToken {
     case none
-    case asking
-    /// The host may give one yet.
+    /// The token callback was asked. `afterDenial`: because the server denied a token, not because a further licence wants
+    /// one of its own.
+    case asking(afterDenial: Bool)
+    /// The host may still give one.
     case awaited
     case known(Secret)
-    /// Asked, and there is none.
+    /// The host was asked and has none.
     case missing
   }
 
   package internal(set) var session: SSMSession
-  var flows: [LicenseFlow] = []
-  var contentToken: TokenState
+  var lifecycle = Lifecycle()
+  var licenses: [LicenseRequest] = []
+  var contentToken: ContentToken
   package var hasTokenCallback: Bool
-  package internal(set) var isStarted = false
-  var closing: Status?
-  package internal(set) var isClosedTold = false
-  /// The session is being replaced by one with a new token.
-  var isRestarting = false
-  /// One of its sessions, replaced since, may still be held under a token we do not know.
+  /// The server may hold a session under a token that never reached us: this one, or one that was replaced since.
   var mayHaveOrphan = false
-  /// A first licence was given out: further requests that are no renewals are a change of route or of keys.
+  /// The host has its first licence: a further request that is no renewal is for a new route or new keys.
   var hasLicense = false
-  /// The content token is asked for because one was denied, not because a further licence wants one of its own.
-  var isReauthorising = false
-  /// What set-up was told when its content token was denied.
+  /// The server's reply when it denied set-up for its content token.
   var setupDenial: Shared<WireFailure>?
   /// Counts the content tokens.
   var contentGeneration: UInt32 = 0
-  /// The opening licence reply brought no session.
-  var isSessionless = false
+  /// Of the last licence request: a renewal asks for a payload of it.
   var lastKeySystem: KeySystem?
-  var nextRequest: RequestID = 1
 
   package init(policy: Shared<SSPPolicy>, contentToken: Secret?, hasTokenCallback: Bool, seed: UInt64) {
     self.hasTokenCallback = hasTokenCallback
@@ -120,33 +120,21 @@ package struct PlaybackMachine {
   }
 
   var policy: SSPPolicy { session.policy }
-  package var isClosing: Bool { closing != nil }
 
-  /// The item's content token, where there is one.
+  /// The item's content token, where one is known.
   package var knownToken: Secret? {
     if case .known(let token) = contentToken { return token }
     return nil
   }
 
-  /// May be forgotten: closed, and no reply is awaited that could bring a token.
-  package var isFinished: Bool { isClosedTold && session.isFinished }
+  /// The engine may forget the playback: it is closed, and no reply is awaited that could bring a token.
+  package var isFinished: Bool { isClosed && session.isFinished }
 
-  package var sessionState: SessionState {
-    if isClosing { return .ended }
-    guard usesSession else { return .none }
-    switch session.stage {
-    case .failed: return .failed
-    case .pending: return .pending
-    case .active where !isRestarting: return session.isDoubtful ? .doubtful : .active
-    default: return isRestarting ? .pending : .ended
-    }
-  }
-
-  /// What its owner looks at around each step.
+  /// What the engine looks at around each step.
   package struct Standing {
     package let sessionState: SessionState
-    package let isStarted: Bool
-    package let isClosedTold: Bool
+    package let isWaiting: Bool
+    package let isClosed: Bool
     package let isFinished: Bool
     package let isGivingBack: Bool
     package let waitsForOwnTeardowns: Bool
@@ -154,10 +142,10 @@ package struct PlaybackMachine {
     package let awaitsToken: Bool
   }
 
-  /// `mutating`, though it changes nothing: so it is read where it is, and not copied out of its owner first.
+  /// `mutating`, though it changes nothing, so that the caller does not copy the machine first.
   package mutating func standing() -> Standing {
     Standing(
-      sessionState: sessionState, isStarted: isStarted, isClosedTold: isClosedTold, isFinished: isFinished,
+      sessionState: sessionState, isWaiting: isWaiting, isClosed: isClosed, isFinished: isFinished,
       isGivingBack: session.isGivingBack,
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: session.awaitsToken)
   }
@@ -168,27 +156,24 @@ package struct PlaybackMachine {
     case pending, active, doubtful, failed, ended
   }
 
-  /// A session of its own goes with its licences right now.
-  var usesSession: Bool { session.sharedPolicy.value.hasSSM && !isSessionless }
-
-  /// Its turn on the player has come.
+  /// The player starts the item.
   package mutating func start(now: Milliseconds) -> [Action] {
-    guard !isStarted, !isClosing else { return [] }
-    isStarted = true
+    guard isWaiting else { return [] }
+    lifecycle.started()
     if policy.hasSSM, !policy.opensByLicense, !policy.startsWithLicense || contentToken.isKnown {
       return startSession(now: now)
     }
-    return pump(now: now)
+    return sendWaiting(now: now)
   }
 
   mutating func startSession(now: Milliseconds) -> [Action] {
-    if policy.opensByLicense { return pump(now: now) }
+    if policy.opensByLicense { return sendWaiting(now: now) }
     switch contentToken {
     case .known: return perform(session.start(), now: now)
     case .asking, .awaited: return []
     case .none:
       if hasTokenCallback {
-        contentToken = .asking
+        contentToken = .asking(afterDenial: false)
         return [.askToken]
       }
       guard policy.tokenWait > 0 else { return perform(session.startFailed(Self.noToken(.setup)), now: now) }
@@ -209,94 +194,97 @@ package struct PlaybackMachine {
     return tokenCame(token, now: now)
   }
 
-  /// The host gave the token that was missing; once known it stays.
+  /// The host gave the token that was missing. nil: one is known already, or the playback has no use for it.
   package mutating func tokenGiven(_ token: Secret, now: Milliseconds) -> [Action]? {
     guard !isClosing, !contentToken.isKnown, session.failure == nil else { return nil }
     return tokenCame(token, now: now)
   }
 
-  /// Another content token for what plays, by which further licences are asked for.
+  /// The host gave another content token for the item; further licence requests carry it.
   package mutating func tokenReplaced(_ token: Secret) {
     guard contentToken.isKnown else { return }
     contentToken = .known(token)
     contentGeneration &+= 1
   }
 
-  /// The host gave none in time.
+  /// The host gave no content token in time.
   package mutating func tokenWaitEnded(now: Milliseconds) -> [Action] {
     guard case .awaited = contentToken, !isClosing else { return [] }
     return tokenMissing(now: now)
   }
 
   private mutating func tokenCame(_ token: Secret, now: Milliseconds) -> [Action] {
+    var replacesDenied = false
+    if case .asking(afterDenial: true) = contentToken { replacesDenied = true }
     contentToken = .known(token)
     contentGeneration &+= 1
-    let onlyReauthorised = isReauthorising
-    isReauthorising = false
-    for index in flows.indices where isWaiting(index) {
-      flows[index].hasFreshToken = true
-      if flows[index].isItems { flows[index].ownToken = nil }
+    for index in licenses.indices where licenses[index].isWaiting {
+      licenses[index].hasFreshToken = true
+      if licenses[index].isForPlayingItem { licenses[index].ownToken = nil }
     }
-    guard usesSession else { return pump(now: now) }
-    if session.isIdle { return isStarted ? startSession(now: now) : [] }
-    // The host was told that a session that failed is over: a late token begins no other.
-    return policy.resetup == .never || onlyReauthorised || session.failure != nil ? pump(now: now) : restart(now: now)
+    guard usesSession else { return sendWaiting(now: now) }
+    if session.isIdle { return isWaiting ? [] : startSession(now: now) }
+    // The host knows that a failed session is over: a late token starts no other.
+    return policy.resetup == .never || replacesDenied || session.failure != nil
+      ? sendWaiting(now: now) : replaceSession(now: now)
   }
 
   private mutating func tokenMissing(now: Milliseconds) -> [Action] {
     contentToken = .missing
-    isReauthorising = false
     if policy.hasSSM, session.isIdle, !policy.opensByLicense {
       guard let denial = setupDenial?.value else { return startSession(now: now) }
       return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
     }
-    // The session that lives goes on; the requests that needed the token fail.
+    // The session lives on; the requests that needed the token fail.
     var actions: [Action] = []
     let hasSSM = policy.hasSSM
-    for flow in takeFlows(where: { flow in flow.isWaiting && flow.ownToken == nil && !(flow.isRenewal && hasSSM) }) {
-      if let denial = flow.reauthorised {
-        actions.append(.failLicense(flow.id, denial.failure.error(denial.origin, .license).stopping()))
+    let failed = removeLicenses { license in
+      license.isWaiting && license.ownToken == nil && !(license.isRenewal && hasSSM)
+    }
+    for license in failed {
+      if let denial = license.reauthorised {
+        actions.append(.failLicense(license.id, denial.failure.error(denial.origin, .license).stopping()))
       } else {
-        actions.append(.failLicense(flow.id, Self.noToken(.license)))
+        actions.append(.failLicense(license.id, Self.noToken(.license)))
       }
     }
     contentToken = .none
-    return actions + pump(now: now)
+    return actions + sendWaiting(now: now)
   }
 
-  mutating func restart(now: Milliseconds) -> [Action] {
-    isRestarting = true
+  /// Closes the session; a new one with the new content token follows it.
+  mutating func replaceSession(now: Milliseconds) -> [Action] {
+    lifecycle.beganReplacing()
     let actions = perform(session.close(.teardown, now: now), now: now)
-    return actions + restartIfFinished(now: now)
+    return actions + startReplacement(now: now)
   }
 
-  mutating func restartIfFinished(now: Milliseconds) -> [Action] {
-    guard isRestarting, session.isFinished else { return [] }
-    isRestarting = false
-    session = SSMSession(policy: session.sharedPolicy, seed: session.seed, firstRequest: session.newRequest())
-    return isClosing ? [] : startSession(now: now)
+  /// Starts the new session once the one that it replaces is finished.
+  mutating func startReplacement(now: Milliseconds) -> [Action] {
+    guard isReplacing, session.isFinished else { return [] }
+    lifecycle.replaced()
+    session = session.successor()
+    return startSession(now: now)
   }
 
-  private func isWaiting(_ index: Int) -> Bool { flows[index].isWaiting }
-
-  /// Removes and returns the flows that satisfy `condition`.
-  mutating func takeFlows(where condition: (LicenseFlow) -> Bool) -> [LicenseFlow] {
-    var taken: [LicenseFlow] = []
-    var kept: [LicenseFlow] = []
-    for flow in flows { if condition(flow) { taken.append(flow) } else { kept.append(flow) } }
-    flows = kept
-    return taken
+  /// Removes and returns the licence requests that satisfy `condition`.
+  mutating func removeLicenses(where condition: (LicenseRequest) -> Bool) -> [LicenseRequest] {
+    var removed: [LicenseRequest] = []
+    var kept: [LicenseRequest] = []
+    for license in licenses { if condition(license) { removed.append(license) } else { kept.append(license) } }
+    licenses = kept
+    return removed
   }
 }
 
-extension PlaybackMachine.TokenState {
+extension PlaybackMachine.ContentToken {
   var isKnown: Bool {
     if case .known = self { return true }
     return false
   }
 }
 
-extension PlaybackMachine.LicenseFlow {
+extension PlaybackMachine.LicenseRequest {
   var isWaiting: Bool {
     if case .waiting = phase { return true }
     return false

@@ -1,9 +1,9 @@
-/// One screen, as a value: one item plays, at most one waits for its turn, and the newest wins.
+/// One screen, as a value: one item plays, and at most one waits until that has ended: the newest.
 package struct PlayerMachine<Item: Equatable> {
   package enum Action {
     case start(Item)
     case close(Item)
-    /// It never had its turn.
+    /// A newer item takes its place before it has started.
     case replace(Item)
   }
 
@@ -12,19 +12,19 @@ package struct PlayerMachine<Item: Equatable> {
 
   package init() {}
 
-  /// The next item: a zap if one plays.
+  /// The host plays an item: a zap if another one plays.
   package mutating func play(_ item: Item) -> [Action] {
     guard let playing = current else {
       current = item
       return [.start(item)]
     }
-    let passedOver = waiting
+    let replaced = waiting
     waiting = item
-    return (passedOver.map { [.replace($0)] } ?? []) + [.close(playing)]
+    return (replaced.map { [.replace($0)] } ?? []) + [.close(playing)]
   }
 
-  /// An item's slot is free or as good as (or it never had one).
-  package mutating func released(_ item: Item) -> [Action] {
+  /// The item is over, or its teardown takes too long: the one that waits for it may start.
+  package mutating func nextMayStart(after item: Item) -> [Action] {
     if waiting == item { waiting = nil }
     guard current == item else { return [] }
     current = waiting

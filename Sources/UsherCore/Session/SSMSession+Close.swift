@@ -1,12 +1,13 @@
-/// A server that asks for more patience than this before a teardown gets none: the host waits for the end.
+/// A server that asks with Retry-After for a longer pause than this gets no further teardown: the host waits for the end.
 private let longestTeardownPause: Milliseconds = 10_000
 
 extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
-  /// Ends the session. Replies still under way are waited for, at most the teardown cap, since they may carry the only token, or a newer one.
+  /// Ends the session. It first waits for replies under way, at most the time-out of a teardown, since they may carry
+  /// the only token, or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
-    switch phase {
+    switch lifecycle.phase {
     case .idle, .contested: return end(left: false, orphanPossible: false)
     case .closing, .tearingDown, .retryingTeardown, .ended: return []
     case .settingUp:
@@ -14,22 +15,22 @@ extension SSMSession {
       return beginClosing(now: now)
     case .active:
       if ending == .leave { return end(left: true, orphanPossible: false) }
-      return isBeatInFlight || foreign > 0 ? beginClosing(now: now) : sendTeardown(now: now)
+      return awaitsReply ? beginClosing(now: now) : sendTeardown(now: now)
     case .failed(let error):
-      if ending == .leave || token == nil || isUnknownToServer {
+      if ending == .leave || token == nil || newest.isUnknownToServer {
         return end(left: ending == .leave && token != nil, orphanPossible: error.orphanPossible)
       }
-      return isBeatInFlight || foreign > 0 ? beginClosing(now: now) : sendTeardown(now: now)
+      return awaitsReply ? beginClosing(now: now) : sendTeardown(now: now)
     }
   }
 
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
-    // Refused as unknown: the server means it, unless a licence still brings a newer token.
-    if case .refused(_, _, let generation) = beat, generation == tokenGeneration { isUnknownToServer = true }
-    phase = .closing
+    // The server does not know the newest token, unless a licence reply still brings a newer one.
+    if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
     if !isBeatInFlight { beat = .off }
-    capAt = now.adding(policy.teardownTimeout)
-    return [.setTimer(capAt)]
+    let until = now.adding(policy.teardownTimeout)
+    lifecycle.beganClosing(until: until)
+    return [.setTimer(until)]
   }
 
   mutating func closingSetupReplied(_ outcome: SSMOutcome, now: Milliseconds) -> [Action] {
@@ -43,122 +44,122 @@ extension SSMSession {
   }
 
   /// A licence request with the session token was sent.
-  package mutating func foreignSent() { foreign &+= 1 }
+  package mutating func licenseSent() { licensesInFlight &+= 1 }
 
-  /// A licence request with the session token may have been answered, but the answer is lost.
-  package mutating func licenseLost() { mayHaveLostToken = true }
+  /// The server may have answered a licence request with the session token, but the reply is lost.
+  package mutating func licenseReplyLost() { newest.loseReply() }
 
-  /// A licence request with the session token was answered; a new token in it was given to `foreignToken` before.
-  package mutating func foreignAnswered(now: Milliseconds) -> [Action] {
-    foreign = foreign > 0 ? foreign - 1 : 0
-    if case .active = phase, case .refused(let failure, let attempt, let generation) = beat {
+  /// A licence reply brought a newer session token. `licenseReplied` follows.
+  package mutating func licenseBroughtToken(_ newToken: Secret) { newest.replace(by: newToken) }
+
+  /// A licence request with the session token has its reply, or failed.
+  package mutating func licenseReplied(now: Milliseconds) -> [Action] {
+    licensesInFlight = licensesInFlight > 0 ? licensesInFlight - 1 : 0
+    if isActive, case .refused(let failure, let attempt, let generation) = beat {
       if generation != tokenGeneration { return sendBeat(attempt: attempt, now: now) }
-      return foreign > 0 ? [] : beatRefused(failure, origin: .ssm, operation: .heartbeat)
+      return licensesInFlight > 0 ? [] : beatRefused(failure, origin: .ssm, operation: .heartbeat)
     }
-    return foreignEnded(now: now)
+    return continueClosing(now: now)
   }
 
-  /// A licence reply brought a newer session token.
-  package mutating func foreignToken(_ newToken: Secret) {
-    take(newToken)
-    isUnknownToServer = false
-  }
-
-  /// Looks at what is awaited while closing.
-  mutating func foreignEnded(now: Milliseconds) -> [Action] {
-    switch phase {
+  /// A reply came that a session which is closing, or has ended, was waiting for.
+  mutating func continueClosing(now: Milliseconds) -> [Action] {
+    switch lifecycle.phase {
     case .closing:
-      guard setupInFlight == nil, !isBeatInFlight, foreign == 0 else { return [] }
-      if isUnknownToServer { return end(left: false, orphanPossible: mayBeHeldByAnotherToken) }
+      guard !awaitsReply else { return [] }
+      if newest.isUnknownToServer { return end(left: false, orphanPossible: newest.mayHaveSuccessor) }
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
-    case .retryingTeardown:
-      // No need to try the old token again.
-      return hasNewerToken ? sendTeardown(now: now) : []
-    case .ended:
-      // The session was given up with an older token and that failed; a newer one came after all.
-      if !isLeft, teardownRefused, hasNewerToken { return sendTeardown(now: now) }
-      return []
+    case .retryingTeardown(let teardown, _):
+      // The old token need not be tried again.
+      return newest.isNewer(than: teardown.generation) ? sendTeardown(now: now) : []
+    case .ended(let end):
+      // The teardown with an older token failed, and a newer token came after all.
+      guard !end.left, let failed = end.failedTeardown, newest.isNewer(than: failed) else { return [] }
+      return sendTeardown(now: now)
     case .idle, .settingUp, .contested, .active, .failed, .tearingDown: return []
     }
   }
 
-  /// A server that does not know our token may hold the session all the same.
-  private var mayBeHeldByAnotherToken: Bool { mayHaveLostToken || isBeatInFlight || foreign > 0 }
-
-  /// A token newer than the one the last teardown carried.
-  private var hasNewerToken: Bool { token != nil && tokenGeneration != teardownGeneration }
+  /// The server does not know our token, but may hold the session under another.
+  private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
   mutating func sendTeardown(now: Milliseconds) -> [Action] {
-    guard let last = token else { return end(left: false, orphanPossible: false) }
-    teardownGeneration = tokenGeneration
-    teardownRefused = false
-    teardownAttempts = 0
-    capAt = now.adding(policy.teardownTimeout)
-    // Cleared before it is sent, so that nothing later can use it.
-    token = nil
-    return sendTeardown(with: last, now: now)
+    guard let token else { return end(left: false, orphanPossible: false) }
+    // Forgotten before the teardown is sent, so that nothing later can use it.
+    newest.forget()
+    return send(Teardown(token: token, generation: tokenGeneration, until: now.adding(policy.teardownTimeout)))
   }
 
-  private mutating func sendTeardown(with last: Secret, now: Milliseconds) -> [Action] {
+  private mutating func send(_ teardown: Teardown) -> [Action] {
     if !isBeatInFlight { beat = .off }
     let request = newRequest()
-    teardownAttempts &+= 1
-    phase = .tearingDown(request, last)
-    return [.cancelTimer, .send(request, .teardown, token: last)] + (wasReleased ? [] : [.setTimer(capAt)])
+    var teardown = teardown
+    teardown.attempts &+= 1
+    lifecycle.sentTeardown(request, teardown)
+    let send = Action.send(request, .teardown, token: teardown.token)
+    return hasFreedSlot ? [.cancelTimer, send] : [.cancelTimer, send, .setTimer(teardown.until)]
   }
 
-  mutating func capReached(now: Milliseconds) -> [Action] {
-    switch phase {
-    case .closing:
-      guard now >= capAt else { return [.setTimer(capAt)] }
+  /// The timer fired in a session that is closing.
+  mutating func closingTimerFired(now: Milliseconds) -> [Action] {
+    switch lifecycle.phase {
+    case .closing(_, let until):
+      guard now >= until else { return [.setTimer(until)] }
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
-    case .tearingDown:
-      guard now >= capAt else { return [.setTimer(capAt)] }
-      return [release()].compactMap { $0 }  // the request goes on; its end is told
-    case .retryingTeardown(let last, let at):
-      var actions: [Action] = []
-      if now >= capAt, let released = release() { actions.append(released) }
-      return actions + (now >= at ? sendTeardown(with: last, now: now) : [.setTimer(wasReleased ? at : min(at, capAt))])
+    case .tearingDown(_, let teardown):
+      guard now >= teardown.until else { return [.setTimer(teardown.until)] }
+      // The request stays under way; its reply ends the session.
+      return freeSlot()
+    case .retryingTeardown(let teardown, let at):
+      let actions = now >= teardown.until ? freeSlot() : []
+      return actions + (now >= at ? send(teardown) : [timer(teardown, retryAt: at)])
     case .idle, .settingUp, .contested, .active, .failed, .ended: return []
     }
   }
 
+  /// For the next request of a teardown, or for the end of the owner's wait, whichever comes first.
+  private func timer(_ teardown: Teardown, retryAt at: Milliseconds) -> Action {
+    .setTimer(hasFreedSlot ? at : min(at, teardown.until))
+  }
+
   package mutating func teardownReplied(_ request: RequestID, _ outcome: SSMOutcome, now: Milliseconds) -> [Action] {
-    guard case .tearingDown(request, let last) = phase else { return [] }
+    guard case .tearingDown(request, let teardown) = lifecycle.phase else { return [] }
     switch outcome {
     case .success: return end(left: false, orphanPossible: false)
     case .failure(let failure):
-      teardownRefused = true
-      if hasNewerToken { return sendTeardown(now: now) }
-      // An earlier try may have reached the server although its reply did not reach us.
-      if teardownAttempts > 1, failure.isUnknownSession {
+      if newest.isNewer(than: teardown.generation) { return sendTeardown(now: now) }
+      // An earlier request may have reached the server although its reply did not reach us.
+      if teardown.attempts > 1, failure.isUnknownSession {
         return end(left: false, orphanPossible: mayBeHeldByAnotherToken)
       }
-      if failure.isTransient, teardownAttempts <= policy.teardownRetries,
+      if failure.isTransient, teardown.attempts <= policy.teardownRetries,
         (failure.retryAfter ?? 0) <= longestTeardownPause
       {
-        let at = now.adding(max(500 << UInt64(min(teardownAttempts - 1, 16)), failure.retryAfter ?? 0))
-        phase = .retryingTeardown(last, at: at)
-        return [.setTimer(wasReleased ? at : min(at, capAt))]
+        let at = now.adding(max(500 << UInt64(min(teardown.attempts - 1, 16)), failure.retryAfter ?? 0))
+        lifecycle.scheduledTeardown(teardown, at: at)
+        return [timer(teardown, retryAt: at)]
       }
       var error = failure.error(.ssm, .teardown).stopping()
       error.orphanPossible = failure.isUnknownSession && mayBeHeldByAnotherToken
-      return [.teardownFailed(error)] + end(left: false, orphanPossible: error.orphanPossible)
+      return [.teardownFailed(error)]
+        + end(left: false, orphanPossible: error.orphanPossible, failedTeardown: teardown.generation)
     }
   }
 
   mutating func end(left: Bool, orphanPossible: Bool) -> [Action] {
-    let orphanPossible = orphanPossible || lostOpening
-    phase = .ended
-    isLeft = isLeft || left
+    end(left: left, orphanPossible: orphanPossible, failedTeardown: lifecycle.failedTeardown)
+  }
+
+  private mutating func end(left: Bool, orphanPossible: Bool, failedTeardown: UInt32?) -> [Action] {
+    lifecycle.ended(left: left, failedTeardown: failedTeardown)
     if !isBeatInFlight { beat = .off }
-    if setupInFlight == nil && foreign == 0 && !isBeatInFlight { token = nil }
+    if !awaitsReply { newest.forget() }
     var actions: [Action] = [.cancelTimer]
-    if let released = release() { actions.append(released) }
-    if !isEndTold {
-      isEndTold = true
-      actions.append(.ended(left: left, orphanPossible: orphanPossible))
-    }
+    actions += freeSlot()
+    if lifecycle.report(.ended) { actions.append(.ended(left: left, orphanPossible: orphanPossible)) }
     return actions
   }
+
+  /// The session that needs this slot may start, once.
+  private mutating func freeSlot() -> [Action] { lifecycle.report(.nextMayStart) ? [.nextMayStart] : [] }
 }

@@ -1,13 +1,11 @@
 extension SSMSession {
   mutating func beginSchedule(period: Milliseconds, now: Milliseconds) -> [Action] {
-    schedule = KeepAliveSchedule(start: now, period: period, jitter: policy.jitter, seed: seed)
+    newSchedule(period: period, now: now)
     return arm()
   }
 
-  mutating func rearm() -> [Action] { arm() }
-
-  /// Waits for the next instant of the schedule.
-  private mutating func arm() -> [Action] {
+  /// Sets the timer for the next beat of the schedule.
+  mutating func arm() -> [Action] {
     guard let sendAt = schedule?.sendAt, mode != .cdm, mode != .none else {
       beat = .off
       return [.cancelTimer]
@@ -16,12 +14,12 @@ extension SSMSession {
     return [.setTimer(sendAt)]
   }
 
-  /// The timer rang.
+  /// The session's timer fired.
   package mutating func timerFired(now: Milliseconds) -> [Action] {
-    switch phase {
+    switch lifecycle.phase {
     case .active: return isPaused ? [] : beatDue(now: now)
     case .contested: return ownTeardownsEnded()
-    case .closing, .tearingDown, .retryingTeardown: return capReached(now: now)
+    case .closing, .tearingDown, .retryingTeardown: return closingTimerFired(now: now)
     case .idle, .settingUp, .failed, .ended: return []
     }
   }
@@ -44,10 +42,9 @@ extension SSMSession {
     var actions: [Action] = []
     if attempt == 0 {
       if owedSince == nil { owedSince = due }
-      // Overdue by far more than a busy machine explains: it slept, and the head-end may have given the slot away.
-      let late = now.since(due)
-      if late >= max(1000, period / 10), !toldDoubtful, !toldOutage {
-        toldDoubtful = true
+      // So late that the device must have slept: the server may have given the slot to another session.
+      if case .good = health, now.since(due) >= max(1000, period / 10) {
+        health = .doubtful
         actions.append(.doubtful)
       }
     }
@@ -65,33 +62,33 @@ extension SSMSession {
     _ request: RequestID, _ outcome: SSMOutcome, queueDelay: Milliseconds = 0, now: Milliseconds
   ) -> [Action] {
     guard case .inFlight(request, let attempt, let sentAt, let generation) = beat else { return [] }
-    if case .failure(let failure) = outcome, failure.isUnknownSession, case .active = phase {
-      // A licence reply replaced the token while this beat was on its way: once more with the newest.
+    if case .failure(let failure) = outcome, failure.isUnknownSession, isActive {
+      // A licence reply replaced the token while this beat was under way: it goes once more, with the newest token.
       if generation != tokenGeneration { return sendBeat(attempt: attempt, now: now) }
       // The licence that may have replaced it is still under way: its reply decides.
-      if foreign > 0 {
+      if licensesInFlight > 0 {
         beat = .refused(failure, attempt: attempt, generation: generation)
         return []
       }
     }
-    let isNewest = generation == tokenGeneration && foreign == 0
+    let isNewest = generation == tokenGeneration && licensesInFlight == 0
     return keepAliveAnswered(
       outcome, origin: .ssm, operation: .heartbeat, attempt: attempt, sentAt: sentAt, queueDelay: queueDelay,
       isNewest: isNewest, now: now)
   }
 
-  /// A renewal of the library's or the host's was answered or could not be made. The licence flow has stored a new token already.
+  /// A renewal, the library's or the host's, was answered or could not be made. A new token in its reply was stored before.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
-      if case .active = phase, mode == .cdm, !failure.isTransient {
+      if isActive, mode == .cdm, !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }
-      guard case .active = phase, case .asked(let attempt) = beat else { return [] }
+      guard isActive, case .asked(let attempt) = beat else { return [] }
       return keepAliveAnswered(
         .failure(failure), origin: origin, operation: .renewal, attempt: attempt, sentAt: now, queueDelay: 0,
         isNewest: true, now: now)
     }
-    guard case .active = phase else { return [] }
+    guard isActive else { return [] }
     switch (mode, beat) {
     case (_, .asked): return answeredWell(sentAt: now, now: now, advance: true)
     case (.enforced, .waiting), (.enforced, .retrying):
@@ -108,17 +105,17 @@ extension SSMSession {
     _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds,
     queueDelay: Milliseconds, isNewest: Bool, now: Milliseconds
   ) -> [Action] {
-    if case .failure(let failure) = outcome, failure.mayHaveTakenEffect { mayHaveLostToken = true }
-    switch phase {
+    if case .failure(let failure) = outcome, failure.mayHaveTakenEffect { newest.loseReply() }
+    switch lifecycle.phase {
     case .active: break
     case .closing, .tearingDown, .retryingTeardown, .ended:
       beat = .off
       switch outcome {
       case .success(let fields): take(fields.token)
       case .failure(let failure):
-        isUnknownToServer = isUnknownToServer || (isNewest && origin == .ssm && failure.isUnknownSession)
+        if isNewest, origin == .ssm, failure.isUnknownSession { newest.refuseAsUnknown() }
       }
-      return foreignEnded(now: now)
+      return continueClosing(now: now)
     case .idle, .settingUp, .contested, .failed:
       beat = .off
       return []
@@ -145,18 +142,16 @@ extension SSMSession {
     var actions: [Action] = []
     actions.reserveCapacity(3)
     actions.append(.keptAlive(lateness: lateness))
-    if toldOutage { actions.append(.recovered) }
+    if case .outage = health { actions.append(.recovered) }
+    health = .good
     owedSince = nil
-    mayHaveLostToken = false
-    toldDoubtful = false
-    toldOutage = false
-    failedPeriods = 0
+    newest.confirm()
     if advance { schedule?.advance(past: sentAt) }
     actions += catchUp(now: now)
     return actions
   }
 
-  /// Arms for the next instant; one that passed while the last beat was under way is due at once, once.
+  /// Sets the timer for the next beat. Where its time passed while the last one was under way, one beat is due at once.
   private mutating func catchUp(now: Milliseconds) -> [Action] {
     guard let due = schedule?.due, due <= now else { return arm() }
     guard mode == .heartbeat || mode == .enforced else { return arm() }
@@ -164,17 +159,18 @@ extension SSMSession {
     return [.setTimer(now)]
   }
 
-  /// The server's last word: told at once, no more beats.
+  /// The server refused the keep-alive for good: the session fails and sends no more beats.
   mutating func beatRefused(_ failure: WireFailure, origin: Origin, operation: Operation) -> [Action] {
     beat = .off
-    isUnknownToServer = origin == .ssm && failure.isUnknownSession
+    if origin == .ssm, failure.isUnknownSession { newest.refuseAsUnknown() }
     var error = failure.error(origin, operation).stopping()
-    error.orphanPossible = isUnknownToServer && mayHaveLostToken
-    phase = .failed(error)
+    error.orphanPossible = newest.isUnknownToServer && newest.mayHaveSuccessor
+    lifecycle.failed(error)
     return [.cancelTimer, .failed(error)]
   }
 
-  /// Tried again inside the period, then told once; the schedule goes on.
+  /// The keep-alive failed, perhaps only for now: it is tried again inside the period. When that fails too, the session
+  /// reports an outage once and keeps to its schedule.
   private mutating func beatFailed(
     _ failure: WireFailure, origin: Origin, operation: Operation, attempt: UInt32, now: Milliseconds
   ) -> [Action] {
@@ -189,62 +185,61 @@ extension SSMSession {
     return outage(failure.error(origin, operation).stopping(), now: now)
   }
 
-  /// A whole period passed without the renewal the host was asked for: told, and asked again.
+  /// A whole period passed without the renewal that the host was asked for: the session reports it and asks again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
     outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
   }
 
   private mutating func outage(_ error: UsherError, now: Milliseconds) -> [Action] {
-    failedPeriods &+= 1
-    var actions: [Action] = []
+    let report: [Action]
+    var failedPeriods: UInt32 = 1
+    switch health {
+    case .good, .doubtful: report = [.failed(error)]
+    case .outage(let before):
+      report = []
+      failedPeriods = before &+ 1
+    }
+    health = .outage(failedPeriods: failedPeriods)
     if let most = policy.failuresMax, failedPeriods >= most {
       beat = .off
-      phase = .failed(error)
-      actions.append(.cancelTimer)
-      if !toldOutage { actions.append(.failed(error)) }
-      toldOutage = true
-      return actions
+      lifecycle.failed(error)
+      return [.cancelTimer] + report
     }
-    if !toldOutage {
-      toldOutage = true
-      actions.append(.failed(error))
-    }
-    // What fell due meanwhile is due at once, once.
+    // Of the beats that fell due meanwhile, one is due at once.
     schedule?.advance(upTo: now)
-    return actions + catchUp(now: now)
+    return report + catchUp(now: now)
   }
 
-  /// The first licence said how the session is kept alive; further ones (key rotation) change nothing.
+  /// The first licence reply said how the session is kept alive; further ones (key rotation) change nothing.
   package mutating func modeDecided(_ newMode: KeepAliveMode, now: Milliseconds) -> [Action] {
-    guard case .active = phase, !isModeDecided else { return [] }
-    isModeDecided = true
-    if let waiting = periodPending {
-      periodPending = nil
+    guard isActive, case .awaited(let period) = firstLicense else { return [] }
+    firstLicense = .seen
+    if let period {
       setMode(newMode)
-      return beginSchedule(period: waiting, now: now)
+      return beginSchedule(period: period, now: now)
     }
     guard newMode != mode else { return [] }
     setMode(newMode)
     switch beat {
-    case .inFlight, .refused: return []  // goes on in the new mode after its answer
+    case .inFlight, .refused: return []  // its reply sets the timer for the new mode
     case .asked where newMode == .enforced: return []
     case .asked, .retrying: return catchUp(now: now)
     case .off, .waiting: return schedule == nil ? [] : arm()
     }
   }
 
-  /// The host is going to sleep. What it wants of keep-alives meanwhile is its policy's.
+  /// The host is going to sleep. By its policy, keep-alives pause meanwhile.
   package mutating func suspended() -> [Action] {
-    guard policy.suspend == .pause, case .active = phase else { return [] }
+    guard policy.suspend == .pause, isActive else { return [] }
     isPaused = true
     return [.cancelTimer]
   }
 
-  /// The host came back from a suspension: a beat that is overdue goes out at once, one that is not when it is due.
+  /// The host woke up: an overdue beat goes out at once, any other at its time.
   package mutating func resumed(now: Milliseconds) -> [Action] {
     let wasPaused = isPaused
     isPaused = false
-    guard case .active = phase, let due = schedule?.due else { return [] }
+    guard isActive, let due = schedule?.due else { return [] }
     switch beat {
     case .waiting(let sendAt):
       return now >= due ? sendBeat(attempt: 0, now: now) : (wasPaused ? [.setTimer(sendAt)] : [])
@@ -254,13 +249,13 @@ extension SSMSession {
     }
   }
 
-  /// The network is back, or another one: what failed is tried at once instead of at its time.
+  /// The network is back, or changed: a failed beat is tried again at once instead of at its time.
   package mutating func networkChanged(now: Milliseconds) -> [Action] {
-    guard case .active = phase, !isPaused else { return [] }
-    switch beat {
-    case .retrying(_, let attempt): return sendBeat(attempt: attempt, now: now)
-    case .waiting where toldOutage: return sendBeat(attempt: 0, now: now)
-    case .waiting, .off, .inFlight, .refused, .asked: return []
+    guard isActive, !isPaused else { return [] }
+    switch (beat, health) {
+    case (.retrying(_, let attempt), _): return sendBeat(attempt: attempt, now: now)
+    case (.waiting, .outage): return sendBeat(attempt: 0, now: now)
+    case (.waiting, .good), (.waiting, .doubtful), (.off, _), (.inFlight, _), (.refused, _), (.asked, _): return []
     }
   }
 }

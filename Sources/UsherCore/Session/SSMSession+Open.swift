@@ -1,43 +1,41 @@
-// Sessions that a licence request opens: SSP V2, where the server sets one up while it answers, and customer SSM, where the host does.
+/// Sessions that a licence request opens: in SSP V2 the server sets the session up while it answers, in customer SSM the
+/// host does.
 extension SSMSession {
-  /// Whether the next licence request would open it.
+  /// Whether the next licence request would open the session.
   package var canOpen: Bool { policy.opensByLicense && isIdle }
 
   /// A licence request went out whose reply opens the session.
   package mutating func openingSent(_ request: RequestID) {
-    guard case .idle = phase else { return }
-    phase = .settingUp(request, again: opensAgain)
-    setupInFlight = request
+    guard case .idle(let again) = lifecycle.phase else { return }
+    lifecycle.sentSetup(request, again: again)
   }
 
-  package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && setupInFlight == request }
+  package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && lifecycle.setupInFlight == request }
 
-  /// Its reply brought no session: an error of its own, or content that needs none.
-  /// - Parameter orphanPossible: the server may have set one up all the same.
+  /// The reply to that licence request brought no session: an error, or content that needs none.
+  /// - Parameter orphanPossible: the server may have set a session up all the same.
   package mutating func openingFailed(_ request: RequestID, orphanPossible: Bool) -> [Action] {
-    guard request == setupInFlight else { return [] }
-    setupInFlight = nil
-    lostOpening = lostOpening || orphanPossible
-    switch phase {
-    case .settingUp:
-      phase = .idle
+    guard request == lifecycle.setupInFlight else { return [] }
+    lifecycle.setupReplied()
+    switch lifecycle.phase {
+    case .settingUp(_, let again):
+      lifecycle.setupBroughtNothing(again: again)
       return []
     case .closing: return end(left: false, orphanPossible: orphanPossible)
     case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown, .ended: return []
     }
   }
 
-  /// Set-up was denied for its content token: another one is asked for, and set-up begins anew.
+  /// The server denied set-up for its content token. The owner asks for another one and starts the session again.
   mutating func setupWithdrawn(_ request: RequestID) -> Bool {
-    guard case .settingUp(request, _) = phase, setupInFlight == request else { return false }
-    setupInFlight = nil
-    phase = .idle
+    guard case .settingUp(request, _) = lifecycle.phase else { return false }
+    lifecycle.setupBroughtNothing(again: false)
     return true
   }
 
   /// A renewal named another period.
   package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
-    guard policy.opening == .customer, case .active = phase else { return [] }
+    guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {
       schedule = nil
       beat = .off
@@ -46,13 +44,13 @@ extension SSMSession {
     guard let new = policy.period(field), new != period else { return [] }
     guard schedule != nil else { return beginSchedule(period: new, now: now) }
     schedule?.change(period: new, now: now)
-    if case .waiting = beat { return rearm() }
+    if case .waiting = beat { return arm() }
     return []
   }
 }
 
 extension PeriodField {
-  /// The reply says: none.
+  /// The reply says that there are no keep-alives.
   var isZero: Bool {
     switch self {
     case .number(let number), .text(let number): return number == 0

@@ -1,59 +1,54 @@
 extension SSMSession {
   /// Sets the session up.
   package mutating func start() -> [Action] {
-    guard case .idle = phase else { return [] }
+    guard isIdle else { return [] }
     return sendSetup(again: false)
   }
 
-  /// There is no content token to set up with.
+  /// The session cannot start: there is no content token, or the server denied it.
   package mutating func startFailed(_ error: UsherError) -> [Action] {
-    guard case .idle = phase else { return [] }
-    let stopping = error.stopping()
-    phase = .failed(stopping)
-    return [.failed(stopping)]
+    isIdle ? fail(error.stopping()) : []
   }
 
   private mutating func sendSetup(again: Bool) -> [Action] {
     if policy.opensByLicense {
-      phase = .idle
-      opensAgain = again
+      lifecycle.setupBroughtNothing(again: again)
       return [.openAgain]
     }
     let request = newRequest()
-    phase = .settingUp(request, again: again)
-    setupInFlight = request
+    lifecycle.sentSetup(request, again: again)
     return [.send(request, .setup, token: nil)]
   }
 
-  /// Whether other sessions of this context are being given back to the same head-end.
+  /// Whether this context gives other sessions back to the same server.
   package enum OwnTeardowns: Sendable {
     case none
-    /// One ended while the set-up was on its way, which may have been refused just before.
+    /// A teardown ended while set-up was under way: the server may have refused set-up just before.
     case ended
     case underWay
   }
 
-  /// - Parameter ownTeardowns: as things stand now.
+  /// - Parameter ownTeardowns: at the time of the reply.
   package mutating func setupReplied(
     _ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: OwnTeardowns, now: Milliseconds
   ) -> [Action] {
-    guard request == setupInFlight else { return [] }
-    setupInFlight = nil
-    switch phase {
-    case .settingUp(let current, let again) where current == request:
+    guard request == lifecycle.setupInFlight else { return [] }
+    lifecycle.setupReplied()
+    switch lifecycle.phase {
+    case .settingUp(_, let again):
       switch outcome {
       case .success(let fields): return setUp(fields, now: now)
       case .failure(let failure): return refused(failure, again: again, ownTeardowns: ownTeardowns, now: now)
       }
     case .closing: return closingSetupReplied(outcome, now: now)
-    case .ended:
-      // Told as closed at the cap; a token that comes now is still a slot of ours.
-      if !isLeft, case .success(let fields) = outcome, fields.token != nil {
+    case .ended(let end):
+      // The session stopped waiting for this reply. The slot is ours all the same and is given back.
+      if !end.left, case .success(let fields) = outcome, fields.token != nil {
         take(fields.token)
         return sendTeardown(now: now)
       }
       return []
-    case .idle, .settingUp, .contested, .active, .failed, .tearingDown, .retryingTeardown: return []
+    case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown: return []
     }
   }
 
@@ -72,19 +67,19 @@ extension SSMSession {
       period = fields.period.isZero || policy.opening == .customer ? 0 : policy.periodFallback
     case .none:
       guard policy.missingPeriod == .noTimer else {
-        // The token is known, so the slot goes back at close.
+        // The token is known, so that close gives the slot back.
         return fail(setupError(fields, "set-up answered without a usable heartbeat period", orphan: false))
       }
       period = 0
     }
-    phase = .active
+    lifecycle.wasSetUp()
     if policy.keepAlive == .renewal { setMode(.enforced) }
     var actions: [Action] = [.started(period: period)]
     if period > 0 {
       if policy.heartbeatStart == .setup || policy.opensByLicense {
         actions += beginSchedule(period: period, now: now)
       } else {
-        periodPending = period
+        firstLicense = .awaited(period: period)
       }
     }
     return actions
@@ -99,9 +94,8 @@ extension SSMSession {
       error.status = .limit
       switch ownTeardowns {
       case .underWay where !again:
-        phase = .contested(error)
-        capAt = now.adding(policy.teardownTimeout)
-        return [.setTimer(capAt)]
+        lifecycle.refusedForLimit()
+        return [.setTimer(now.adding(policy.teardownTimeout))]
       case .ended where !again: return sendSetup(again: true)
       case .none, .ended, .underWay: break
       }
@@ -109,15 +103,10 @@ extension SSMSession {
     return fail(error)
   }
 
-  /// The teardowns that were under way when set-up was refused have ended, or took too long: once more.
+  /// The teardowns that were under way when set-up was refused have ended, or took too long: set-up is tried once more.
   package mutating func ownTeardownsEnded() -> [Action] {
-    guard case .contested = phase else { return [] }
+    guard waitsForOwnTeardowns else { return [] }
     return [.cancelTimer] + sendSetup(again: true)
-  }
-
-  package var waitsForOwnTeardowns: Bool {
-    if case .contested = phase { return true }
-    return false
   }
 
   private func setupError(_ fields: SessionFields, _ message: String, orphan: Bool) -> UsherError {
@@ -127,19 +116,17 @@ extension SSMSession {
   }
 
   private mutating func fail(_ error: UsherError) -> [Action] {
-    phase = .failed(error)
+    lifecycle.failed(error)
     return [.failed(error)]
   }
 
-  mutating func release() -> Action? {
-    guard !wasReleased else { return nil }
-    wasReleased = true
-    return .released
+  mutating func take(_ newToken: Secret?) {
+    if let newToken { newest.replace(by: newToken) }
   }
 }
 
 extension SSPPolicy {
-  /// The period in a reply, bounded; nil where it is none.
+  /// The period in a reply, within the policy's bounds; nil if the reply has no usable one.
   package func period(_ field: PeriodField) -> Milliseconds? {
     let seconds: Double
     switch field {

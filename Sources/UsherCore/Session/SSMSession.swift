@@ -1,15 +1,16 @@
-/// The life of one secure session, as a value with no I/O: set-up, keep-alive, teardown. It is told what happened and when, and answers with
-/// what to do, in order. Which playback it belongs to, and how a request looks on the wire, is not its business.
+/// The life of one secure session, as a value with no I/O: set-up, keep-alive, teardown. Its methods are named for what
+/// happened, take the time as an argument and return what to do, in order. It does not know its playback, nor how a
+/// request looks on the wire.
 package struct SSMSession {
   package enum Action {
     /// Sends a request; `token` is nil for set-up, which carries the content token.
     case send(RequestID, Call, token: Secret?)
-    /// One timer; a new instant replaces the old one.
+    /// The session has one timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
     /// The licence request whose reply opens the session may be sent again.
     case openAgain
-    /// An enforced renewal is due: ask for a payload, or tell the host.
+    /// An enforced renewal is due: ask the host for a payload.
     case renewalDue
     case started(period: Milliseconds)
     case keptAlive(lateness: Milliseconds)
@@ -17,9 +18,9 @@ package struct SSMSession {
     case doubtful
     case failed(UsherError)
     case teardownFailed(UsherError)
-    /// The slot is free or as good as: what waits for it may go on. Once.
-    case released
-    /// It is over for the host. Once.
+    /// The session that needs this slot may start: the slot is free, or its teardown takes too long. Comes once.
+    case nextMayStart
+    /// The session is over for the host. Comes once.
     case ended(left: Bool, orphanPossible: Bool)
   }
 
@@ -27,89 +28,70 @@ package struct SSMSession {
 
   package enum KeepAliveMode: Sendable { case heartbeat, enforced, cdm, none }
 
-  enum Phase {
-    /// → settingUp, ended
-    case idle
-    /// → active, contested, failed, closing
-    case settingUp(RequestID, again: Bool)
-    /// 1007 while a teardown of our own is under way. → settingUp(again), failed, ended
-    case contested(UsherError)
-    /// → failed, closing, tearingDown, ended
-    case active
-    /// Set-up or keep-alive failed for good. → tearingDown, ended
-    case failed(UsherError)
-    /// A reply is awaited that may carry the only token, or a newer one. → tearingDown, ended
-    case closing
-    /// → tearingDown (with a newer token), retryingTeardown, ended
-    case tearingDown(RequestID, Secret)
-    /// The teardown failed in transport. → tearingDown, ended
-    case retryingTeardown(Secret, at: Milliseconds)
-    /// Nothing more to do but to look at late replies.
-    case ended
-  }
-
-  /// What keeps it alive right now.
+  /// A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one. This is what the next one does.
   enum Beat {
-    /// No timer (no period, or the CDM renews by itself).
+    /// No beat is due, ever: the session has no period, or the CDM renews by itself.
     case off
     case waiting(sendAt: Milliseconds)
     case inFlight(RequestID, attempt: UInt32, sentAt: Milliseconds, generation: UInt32)
-    /// Refused as unknown while a licence was under way that may have replaced its token: the licence's reply decides.
+    /// The server called the session unknown while a licence request was under way that may have replaced the token:
+    /// the licence reply decides.
     case refused(WireFailure, attempt: UInt32, generation: UInt32)
-    /// Tried and failed; again at `at`.
+    /// The last attempt failed; the next one is due at `at`.
     case retrying(at: Milliseconds, attempt: UInt32)
-    /// An enforced renewal: the host was asked, and the licence flow will report.
+    /// An enforced renewal: the host was asked for its payload.
     case asked(attempt: UInt32)
   }
 
+  /// What the owner knows of the keep-alives.
+  enum Health {
+    case good
+    /// A beat went out so late that the server may have ended the session.
+    case doubtful
+    /// Keep-alives failed for that many periods in a row.
+    case outage(failedPeriods: UInt32)
+  }
+
+  /// The first licence reply decides how the session is kept alive.
+  enum FirstLicense {
+    /// `period`: of the beats, where they start with that reply.
+    case awaited(period: Milliseconds?)
+    case seen
+  }
+
   let sharedPolicy: Shared<SSPPolicy>
-  let seed: UInt64
-  var phase = Phase.idle
-  var beat = Beat.off
-  var schedule: KeepAliveSchedule?
-  package private(set) var mode = KeepAliveMode.heartbeat
-  /// The newest session token.
-  package internal(set) var token: Secret?
-  /// Counts the tokens received, so that a request knows whether its token was replaced meanwhile.
-  package internal(set) var tokenGeneration: UInt32 = 0
-  /// The instant a keep-alive was due that has not been answered.
-  var owedSince: Milliseconds?
-  var toldDoubtful = false
-  var toldOutage = false
-  var failedPeriods: UInt32 = 0
-  /// The server said it does not know the session.
-  var isUnknownToServer = false
-  /// An answer that may have replaced the token did not reach us.
-  package internal(set) var mayHaveLostToken = false
-  var capAt: Milliseconds = .never
-  var wasReleased = false
-  var isEndTold = false
-  /// Requests that carry the session token and are not this value's own: licences.
-  var foreign: UInt32 = 0
-  var isModeDecided = false
-  var setupInFlight: RequestID?
-  /// Which token the last teardown carried, and whether it was refused.
-  var teardownGeneration: UInt32 = 0
-  var teardownRefused = false
-  var teardownAttempts: UInt32 = 0
-  /// The host chose to leave the session at the head-end.
-  var isLeft = false
-  var periodPending: Milliseconds?
-  /// The opening licence request was refused for want of a slot before.
-  var opensAgain = false
-  /// The reply to an opening licence request was lost: a session may be held whose token we do not know.
-  var lostOpening = false
-  /// The host is suspended and wants no keep-alives meanwhile.
-  var isPaused = false
+  private let seed: UInt64
   private var nextRequest: RequestID
+  var lifecycle = Lifecycle()
+  var newest = NewestToken()
+  package private(set) var mode = KeepAliveMode.heartbeat
+  var firstLicense = FirstLicense.awaited(period: nil)
+  var schedule: KeepAliveSchedule?
+  var beat = Beat.off
+  var health = Health.good
+  /// When the oldest keep-alive was due that the server has not answered.
+  var owedSince: Milliseconds?
+  /// The host is suspended and wants no keep-alives meanwhile. Beside `beat`, which a resume continues.
+  var isPaused = false
+  /// Licence requests under way that carry the session token. Their replies may replace it.
+  var licensesInFlight: UInt32 = 0
 
   /// - Parameters:
-  ///   - seed: makes the jitter the playback's own.
+  ///   - seed: two seeds give two playbacks different jitter.
   ///   - firstRequest: request ids count from here.
   package init(policy: Shared<SSPPolicy>, seed: UInt64, firstRequest: RequestID = 1) {
     sharedPolicy = policy
     self.seed = seed
     nextRequest = firstRequest
+  }
+
+  /// A new session in the place of this one, which is finished.
+  func successor() -> SSMSession {
+    var next = SSMSession(policy: sharedPolicy, seed: seed, firstRequest: nextRequest)
+    #if !hasFeature(Embedded)
+      next.lifecycle.log = lifecycle.log
+    #endif
+    return next
   }
 
   var policy: SSPPolicy { sharedPolicy.value }
@@ -119,22 +101,32 @@ package struct SSMSession {
     return nextRequest
   }
 
-  /// Whether licence requests may be sent with its token now. While a keep-alive is under way they wait, since its reply replaces the token.
-  package var isReady: Bool {
-    guard case .active = phase else { return false }
-    if case .inFlight = beat { return false }
-    return true
+  mutating func newSchedule(period: Milliseconds, now: Milliseconds) {
+    schedule = KeepAliveSchedule(start: now, period: period, jitter: policy.jitter, seed: seed)
   }
 
-  /// The phase without what belongs to it.
+  mutating func setMode(_ newMode: KeepAliveMode) { mode = newMode }
+
+  /// The newest session token.
+  package var token: Secret? { newest.secret }
+  /// Counts the tokens received, so that a request knows whether its token was replaced meanwhile.
+  package var tokenGeneration: UInt32 { newest.generation }
+
+  // MARK: Questions of the owner
+
+  /// Whether licence requests may be sent with the session token now. While a keep-alive is under way they wait, since
+  /// its reply replaces the token.
+  package var isReady: Bool { isActive && !isBeatInFlight }
+
+  /// The phases in groups, for the owner.
   enum Stage { case pending, active, failed, givingBack, ended }
 
   var stage: Stage {
-    switch phase {
+    switch lifecycle.phase {
     case .idle, .settingUp, .contested: return .pending
     case .active: return .active
     case .failed: return .failed
-    // A slot of ours that is being given back, or is about to be.
+    // The session gives its slot back, or is about to.
     case .closing, .tearingDown, .retryingTeardown: return .givingBack
     case .ended: return .ended
     }
@@ -143,26 +135,49 @@ package struct SSMSession {
   package var isActive: Bool { stage == .active }
   package var isEnded: Bool { stage == .ended }
   package var isGivingBack: Bool { stage == .givingBack }
-  package var isDoubtful: Bool { isActive && (toldDoubtful || toldOutage) }
+
+  package var isDoubtful: Bool {
+    switch health {
+    case .good: return false
+    case .doubtful, .outage: return isActive
+    }
+  }
 
   package var isIdle: Bool {
-    if case .idle = phase { return true }
+    if case .idle = lifecycle.phase { return true }
     return false
   }
 
-  /// Why it failed, if it did.
+  /// Set-up was refused for the limit; the session waits until this library has given other slots back.
+  package var waitsForOwnTeardowns: Bool {
+    if case .contested = lifecycle.phase { return true }
+    return false
+  }
+
+  /// Why the session failed, if it did.
   package var failure: UsherError? {
-    if case .failed(let error) = phase { return error }
+    if case .failed(let error) = lifecycle.phase { return error }
     return nil
   }
 
+  /// A set-up request is under way, or a licence request that opens the session.
+  var awaitsSetupReply: Bool { lifecycle.setupInFlight != nil }
+
+  /// The owner was told that the next session may start.
+  var hasFreedSlot: Bool { lifecycle.reported.rawValue >= Reported.nextMayStart.rawValue }
+
   /// A reply is on its way that may bring a token, which would then be given back.
-  var awaitsToken: Bool { !isLeft && (setupInFlight != nil || (foreign > 0 && teardownRefused)) }
+  var awaitsToken: Bool {
+    if case .ended(let end) = lifecycle.phase, end.left { return false }
+    return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
+  }
 
-  /// Ended, and no reply is awaited any more.
-  package var isFinished: Bool { isEnded && setupInFlight == nil && !isBeatInFlight && foreign == 0 }
+  /// The session ended, and no reply is awaited any more.
+  package var isFinished: Bool { isEnded && !awaitsReply }
 
-  /// How long a keep-alive may take: so long that one that fails can be tried again inside the period.
+  var awaitsReply: Bool { awaitsSetupReply || isBeatInFlight || licensesInFlight > 0 }
+
+  /// How long a keep-alive may take: a failed one can be tried again inside the period.
   package var keepAliveTimeout: Milliseconds { policy.keepAliveTimeout ?? max(1000, period.permille(375)) }
 
   package var period: Milliseconds { schedule?.period ?? 0 }
@@ -172,12 +187,14 @@ package struct SSMSession {
     return false
   }
 
-  mutating func take(_ newToken: Secret?) {
-    guard let newToken else { return }
-    token = newToken
-    tokenGeneration &+= 1
-    mayHaveLostToken = false
+  /// A renewal was asked for and is under way, but slow: the host is not asked twice. Returns when to look again; nil if
+  /// no renewal was asked for.
+  func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
+    guard isActive, case .asked = beat else { return nil }
+    return now.adding(max(period, 1))
   }
 
-  mutating func setMode(_ newMode: KeepAliveMode) { mode = newMode }
+  #if !hasFeature(Embedded)
+    mutating func record(in log: TransitionLog) { lifecycle.log = log }
+  #endif
 }

@@ -54,11 +54,11 @@ extension Engine {
       // Not the item's own content, and nobody told us its token: nothing to wait for.
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }
-    let isItems = token == nil || contentID == entry.contentID
+    let isForPlayingItem = token == nil || contentID == entry.contentID
     step(entry) {
       $0.requestLicense(
         id, keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, isAuxiliary: isAuxiliary, token: token,
-        isItems: isItems, now: self.clock.now)
+        isForPlayingItem: isForPlayingItem, now: self.clock.now)
     }
   }
 

@@ -118,9 +118,9 @@ extension Engine {
     if hasGivenBack { letContestedGoOn() }
     let settled = entry.machine.standing()
     entry.shared.publish(settled.sessionState)
-    if entry.setupStatus == nil, settled.sessionState == .none, settled.isStarted { endSetupWaits(entry, .ok) }
+    if entry.setupStatus == nil, settled.sessionState == .none, !settled.isWaiting { endSetupWaits(entry, .ok) }
     if settled.isFinished, playbacks.remove(entry.id) != nil { timers.cancel(entry.sessionTimer) }
-    let isOpen = !settled.isClosedTold || settled.isGivingBack
+    let isOpen = !settled.isClosed || settled.isGivingBack
     let isAwaited = !isOpen && settled.awaitsToken
     guard isOpen != entry.isOpen || isAwaited != entry.isAwaited else { return }
     openCount += (isOpen ? 1 : 0) - (entry.isOpen ? 1 : 0)
@@ -160,8 +160,8 @@ extension Engine {
       case .report(let report): tell(report, entry)
       case .deliverLicense(let license, let data): deliver(entry, license, data)
       case .failLicense(let license, let error): fail(entry, license, error)
-      case .released:
-        perform(players[entry.player]?.released(entry.id) ?? [])
+      case .nextMayStart:
+        perform(players[entry.player]?.nextMayStart(after: entry.id) ?? [])
       case .closed(let status, let orphanPossible):
         var error = UsherError(status == .replaced ? .replaced : .ok)
         error.orphanPossible = orphanPossible
@@ -347,7 +347,7 @@ extension Engine {
     let wait = Wait<Status>()
     submit {
       self.bound(wait, timeout)
-      guard let entry = self.playbacks[id], !entry.machine.isClosedTold else { return self.endCloseWait(wait, id) }
+      guard let entry = self.playbacks[id], !entry.machine.isClosed else { return self.endCloseWait(wait, id) }
       entry.closeWaits.append(wait)
       then(entry)
     }
@@ -363,8 +363,8 @@ extension Engine {
       self.holdBack {
         // Those that wait for their turn first, so that it does not come.
         let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }
-        for entry in entries where !entry.machine.isStarted { self.close(entry, nil, .closed) }
-        for entry in entries where entry.machine.isStarted { self.close(entry, nil, .closed) }
+        for entry in entries where entry.machine.isWaiting { self.close(entry, nil, .closed) }
+        for entry in entries where !entry.machine.isClosing { self.close(entry, nil, .closed) }
       }
       self.checkClosed()
     }

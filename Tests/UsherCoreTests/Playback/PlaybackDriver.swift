@@ -42,12 +42,12 @@ struct PlaybackDriver {
   mutating func ask(
     _ id: LicenseID, _ keySystem: KeySystem = .fairPlay, renewal: Bool = false, raw: Bool = false,
     auxiliary: Bool = false, token: String? = nil,
-    isItems: Bool = true
+    isForPlayingItem: Bool = true
   ) {
     perform(
       machine.requestLicense(
         id, keySystem: keySystem, isRenewal: renewal, isRaw: raw, isAuxiliary: auxiliary,
-        token: token.map { secret($0) }, isItems: isItems, now: now))
+        token: token.map { secret($0) }, isForPlayingItem: isForPlayingItem, now: now))
   }
   mutating func tokenWaitEnds() { perform(machine.tokenWaitEnded(now: now)) }
   mutating func set(_ token: String) -> Bool {
@@ -151,7 +151,7 @@ struct PlaybackDriver {
         lastError = error
         story.append(
           "failed \(id): \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")")
-      case .released: story.append("released")
+      case .nextMayStart: story.append("released")
       case .closed(let status, let orphanPossible):
         story.append(orphanPossible ? "closed, orphan possible" : status == .replaced ? "closed as replaced" : "closed")
       }

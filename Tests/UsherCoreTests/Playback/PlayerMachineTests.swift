@@ -25,7 +25,7 @@ import Testing
     _ = player.play(1)
     let step2 = words(player.play(2))
     #expect(step2 == ["close 1"])
-    let step3 = words(player.released(1))
+    let step3 = words(player.nextMayStart(after: 1))
     #expect(step3 == ["start 2"])
     #expect(player.current == 2)
   }
@@ -36,22 +36,22 @@ import Testing
     _ = player.play(2)
     let step4 = words(player.play(3))
     #expect(step4.contains("replace 2"))
-    _ = player.released(2)
+    _ = player.nextMayStart(after: 2)
     let step5 = words(player.play(4))
     #expect(step5.contains("replace 3"))
-    _ = player.released(3)
-    let step6 = words(player.released(1))
+    _ = player.nextMayStart(after: 3)
+    let step6 = words(player.nextMayStart(after: 1))
     #expect(step6 == ["start 4"])
   }
 
   @Test func released_twiceOrByAStranger_changesNothing() {
     var player = PlayerMachine<Int>()
     _ = player.play(1)
-    let step7 = words(player.released(9))
+    let step7 = words(player.nextMayStart(after: 9))
     #expect(step7 == [])
-    let step8 = words(player.released(1))
+    let step8 = words(player.nextMayStart(after: 1))
     #expect(step8 == [])
-    let step9 = words(player.released(1))
+    let step9 = words(player.nextMayStart(after: 1))
     #expect(step9 == [])
     let step10 = words(player.play(2))
     #expect(step10 == ["start 2"])
@@ -61,9 +61,9 @@ import Testing
     var player = PlayerMachine<Int>()
     _ = player.play(1)
     _ = player.play(2)
-    let step11 = words(player.released(2))
+    let step11 = words(player.nextMayStart(after: 2))
     #expect(step11 == [])
-    let step12 = words(player.released(1))
+    let step12 = words(player.nextMayStart(after: 1))
     #expect(step12 == [])
     #expect(player.current == nil)
   }
@@ -82,7 +82,7 @@ import Testing
           next += 1
         } else if let current = player.current {
           playing.remove(current)
-          actions = player.released(current)
+          actions = player.nextMayStart(after: current)
         } else {
           continue
         }
@@ -94,7 +94,7 @@ import Testing
       }
       while let current = player.current {
         playing.remove(current)
-        for case .start(let item) in player.released(current) {
+        for case .start(let item) in player.nextMayStart(after: current) {
           started.append(item)
           playing.insert(item)
         }

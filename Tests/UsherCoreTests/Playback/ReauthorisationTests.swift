@@ -65,7 +65,7 @@ import Testing
 
   @Test func mappedToken_ofAnotherContent_isFinal() {
     var p = PlaybackDriver.active(hasTokenCallback: true)
-    p.ask(1, token: "other", isItems: false)
+    p.ask(1, token: "other", isForPlayingItem: false)
     p.denied(1, 0, http: 401)
     #expect(p.take() == ["license 1 other,t1", "failed 1: HTTP"])
   }
@@ -73,7 +73,7 @@ import Testing
   @Test func mappedToken_ofAnotherContent_startsNoSession() {
     var p = PlaybackDriver(content: nil)
     p.start()
-    p.ask(1, token: "other", isItems: false)
+    p.ask(1, token: "other", isForPlayingItem: false)
     _ = p.take()
     let isTaken = p.set("c1")
     #expect(isTaken)

@@ -103,13 +103,13 @@ struct SessionDriver {
   }
 
   // A licence request that carries the session token.
-  mutating func licenseSent() { session.foreignSent() }
+  mutating func licenseSent() { session.licenseSent() }
   mutating func licenseAnswered(token: String? = nil) {
-    if let token { session.foreignToken(secret(token)) }
-    perform(session.foreignAnswered(now: now))
+    if let token { session.licenseBroughtToken(secret(token)) }
+    perform(session.licenseReplied(now: now))
   }
   mutating func renewed(token: String? = nil) {
-    if let token { session.foreignToken(secret(token)) }
+    if let token { session.licenseBroughtToken(secret(token)) }
     perform(session.renewalEnded(nil, origin: .license, now: now))
   }
   mutating func renewalFailed(_ failure: WireFailure, origin: Origin = .license) {
@@ -142,7 +142,7 @@ struct SessionDriver {
       case .teardownFailed(let error):
         lastError = error
         story.append("teardown failed: \(UsherCoreTests.name(error.status))")
-      case .released: story.append("released")
+      case .nextMayStart: story.append("released")
       case .ended(let left, let orphanPossible):
         story.append(left ? "left" : orphanPossible ? "ended, orphan possible" : "ended")
       }

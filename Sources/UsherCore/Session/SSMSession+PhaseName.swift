@@ -1,0 +1,36 @@
+extension SSMSession {
+  /// The phase in words, and in an active session what its beat does: the state's name in docs/model.md.
+  package var phaseName: String {
+    switch lifecycle.phase {
+    case .idle(let again): return again ? "idle, opens again" : "idle"
+    case .settingUp: return "setting up"
+    case .contested: return "contested"
+    case .active: return "active, \(beatName)\(healthName)"
+    case .failed: return "failed"
+    case .closing: return "closing"
+    case .tearingDown: return "tearing down"
+    case .retryingTeardown: return "retrying teardown"
+    case .ended: return isFinished ? "ended" : "ended, reply awaited"
+    }
+  }
+
+  private var beatName: String {
+    if isPaused { return "paused" }
+    switch beat {
+    case .off: return "no beat"
+    case .waiting: return "beat waits"
+    case .inFlight: return "beating"
+    case .refused: return "beat refused"
+    case .retrying: return "beat retries"
+    case .asked: return "payload asked"
+    }
+  }
+
+  private var healthName: String {
+    switch health {
+    case .good: return ""
+    case .doubtful: return ", doubtful"
+    case .outage: return ", outage"
+    }
+  }
+}

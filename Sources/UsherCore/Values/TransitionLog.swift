@@ -1,0 +1,19 @@
+#if !hasFeature(Embedded)
+  /// Which phases of the machines followed each other, in the checked build: `make model` compares them with the comments
+  /// that list each phase's successors. One thread uses it.
+  package final class TransitionLog: @unchecked Sendable {
+    package struct Transition: Hashable {
+      package let machine: String
+      package let from: String
+      package let to: String
+    }
+
+    package private(set) var transitions: Set<Transition> = []
+
+    package init() {}
+
+    func add(_ machine: String, _ from: String, _ to: String) {
+      transitions.insert(Transition(machine: machine, from: from, to: to))
+    }
+  }
+#endif
