@@ -19,16 +19,19 @@ done
 for name in $recorded; do echo "RECORDED($name)"; done >"$work/recorded.h" # the newest record
 for name in $members; do echo "FUNCTION($name)"; done >"$work/functions.h"
 claim "api.c builds: the table's types are the prototypes'" \
-  "${CC:-cc}" -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -pedantic -Werror -I "$include" -I "$work" "$here/api.c" -ldl -o "$work/api"
-runs() { # MORE...: all that api.c tells
+  "${CC:-cc}" -std=c99 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -pedantic -Werror -I "$include" -I "$work" \
+  "$here/api.c" -ldl -o "$work/api"
+runs() { # MORE...: prints and counts the claims of api.c
   timeout 20 "$work/api" "$library" "$@" >"$work/told" || true
   cat "$work/told"
   bad=$(grep -c '^not ok' "$work/told" || true)
   failed=$((failed + bad))
   grep -q '^ok - the program ends by itself' "$work/told" || not_ok "the program stopped early"
 }
-bound() { # the files that libusher's curl_ names were bound to, by the dynamic linker's own words
-  cat "$work"/bindings.* | sed -n "s|.*binding file [^ ]*/libusher\\.so[^ ]* .* to \\([^ ]*\\) .*normal symbol .curl_.*|\\1|p" | sed 's|.*/||' | sort -u
+bound() { # the files to which the dynamic linker bound libusher's curl_ symbols
+  cat "$work"/bindings.* |
+    sed -n "s|.*binding file [^ ]*/libusher\\.so[^ ]* .* to \\([^ ]*\\) .*normal symbol .curl_.*|\\1|p" |
+    sed 's|.*/||' | sort -u
 }
 if [ -x "$work/api" ]; then
   same "it is linked with nothing of ours" "" "$(readelf -d "$work/api" | grep NEEDED | grep -v libc.so || true)"

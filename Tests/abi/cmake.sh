@@ -1,6 +1,6 @@
 #!/bin/sh
-# cmake.sh SCRATCH: CMake builds the library with SwiftPM's folder SCRATCH, and builds it again; what CMake says where something is missing.
-# What is installed, and how hosts find it, is for Tests/install/run.
+# cmake.sh SCRATCH: CMake builds the library in SwiftPM's folder SCRATCH, twice, and names what is missing on a machine
+# without Swift or libcurl. Tests/install/run tests the installed files.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
@@ -16,17 +16,16 @@ before=$(stat -Lc %Y.%i "$work/build/libusher.so")
 claim "cmake builds again" timeout 900 cmake --build "$work/build"
 same "a second build leaves the library as it was" "$before" "$(stat -Lc %Y.%i "$work/build/libusher.so")"
 
-says_once() { # WHAT PATTERN: cmake fails and one line of its words matches
+says_once() { # WHAT PATTERN: cmake fails, and one line of its output matches
   words=$(cmake -S "$root" -B "$work/none-$1" -G Ninja 2>&1 >/dev/null) && { echo "cmake did not fail"; return 1; }
   echo "$words"
   [ "$(echo "$words" | grep -c "usher: .*$2")" = 1 ]
 }
-without_swift() { # the tools' folder, with every program but swift
+without_swift() { # a PATH that has every program except swift
   mkdir "$work/bin"
-  find /usr/local/bin /usr/bin /bin -maxdepth 1 -name 'swift*' -prune -o -maxdepth 1 \( -type f -o -type l \) -print | while read -r tool; do
-    ln -sf "$tool" "$work/bin/"
-  done
-  for tool in cmake ninja; do ln -sf "$(command -v $tool)" "$work/bin/"; done # wherever they are
+  find /usr/local/bin /usr/bin /bin -maxdepth 1 -name 'swift*' -prune -o -maxdepth 1 \( -type f -o -type l \) -print |
+    while read -r tool; do ln -sf "$tool" "$work/bin/"; done
+  for tool in cmake ninja; do ln -sf "$(command -v $tool)" "$work/bin/"; done # they may be in other folders
   PATH="$work/bin" says_once swift "'swift' is not on the PATH"
 }
 without_curl() { PKG_CONFIG_LIBDIR="$work/none" PKG_CONFIG_PATH='' says_once curl 'libcurl4-openssl-dev'; }

@@ -1,6 +1,6 @@
 /*
- * dlopen.c - a host that knows nothing of libusher: linked with none of it, it loads the file it is told with RTLD_LOCAL, works with it through dlsym,
- * closes it while its threads may still be ending, and works on.
+ * dlopen.c - a host without our headers and not linked with the library: it loads the file named in its argument with
+ * RTLD_LOCAL, calls functions that dlsym finds, and unloads the library while threads of it may still be ending.
  *   cc dlopen.c -ldl -o dlopen && ./dlopen /path/libusher.so
  */
 #include <dlfcn.h>

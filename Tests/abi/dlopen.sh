@@ -1,16 +1,17 @@
 #!/bin/sh
-# dlopen.sh LIBUSHER: builds dlopen.c without anything of ours and runs it with the library.
+# dlopen.sh LIBUSHER: builds dlopen.c without our headers and library, and runs it with the library's path.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-claim "dlopen.c builds" "${CC:-cc}" -std=gnu99 -D_GNU_SOURCE -Wall -Wextra -Werror "$here/dlopen.c" -ldl -o "$work/dlopen"
+claim "dlopen.c builds" \
+  "${CC:-cc}" -std=gnu99 -D_GNU_SOURCE -Wall -Wextra -Werror "$here/dlopen.c" -ldl -o "$work/dlopen"
 same "it is linked with nothing of ours" "" "$(readelf -d "$work/dlopen" | grep NEEDED | grep -v libc.so || true)"
 timeout 20 "$work/dlopen" "$library" >"$work/told" || true
 cat "$work/told"
 bad=$(grep -c '^not ok' "$work/told" || true)
 failed=$((failed + bad))
-grep -q '^ok - the program ends by itself' "$work/told" || not_ok "it ended before its end"
+grep -q '^ok - the program ends by itself' "$work/told" || not_ok "the program stopped early"
 finish

@@ -1,6 +1,7 @@
 /*
- * names.c - what the library calls its own constants, and that every ..._INIT fills its structure.
- * names.sh writes every.h from the headers: STATUS(macro), EVENT(macro), ORIGIN(macro), OPERATION(macro), INIT(type, macro), one a line. C99 and C++11.
+ * names.c - the library names its constants as the headers do, and every ..._INIT sets struct_size. C99 and C++11.
+ * names.sh writes every.h from the headers, one a line: STATUS(macro), EVENT(macro), ORIGIN(macro), OPERATION(macro),
+ * INIT(type, macro).
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static void word(const char *macro, const char *name) {
   tell(name && *name && strcmp(name, "unknown") != 0, macro, name);
 }
 
-/* struct_size is set; a name or number that INIT leaves out is zero by the language. */
+/* INIT sets struct_size; C makes every field zero that it leaves out. */
 static void init(const char *macro, size_t struct_size, size_t size) {
   tell(struct_size == size, macro, "struct_size is not the structure's size");
 }

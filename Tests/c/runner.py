@@ -1,7 +1,7 @@
-"""Builds and runs test programs against a head-end of their own and counts their claims. For Tests/c/run and Tests/cpp/run; standard library only.
+"""Builds test programs, runs them against a head-end and counts their claims. For Tests/c/run and Tests/cpp/run.
 
-Each program gets an account of its own, a time limit, and prints "ok - ..." / "not ok - ..." lines. After it, the head-end must hold no session of
-that account. The last line is the sum: "N passed, N failed".
+Each program has its own account and time limit, and prints "ok - ..." / "not ok - ..." lines. When it has ended, the
+head-end must hold no session of that account. The last line is the sum: "N passed, N failed". Standard library only.
 """
 
 from __future__ import annotations

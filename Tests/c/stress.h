@@ -1,6 +1,7 @@
 /*
- * stress.h - what stress.c's threads share: dice, counters of every function by name, handles that anybody may use, free or find stale, and callbacks.
- * Counters and slots are relaxed: they order nothing, so ThreadSanitizer sees what the library orders by itself.
+ * stress.h - what stress.c's threads share: dice, a counter for each function, handles that every thread may use, free
+ * or find stale, and callbacks. Counters and slots are relaxed atomics: they order nothing, so ThreadSanitizer sees
+ * only the order that the library makes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,10 +13,11 @@
 #define THREADS 8
 #define CONTEXTS 4
 #define SLOTS 32
-/* The context on the manual clock. Its playbacks have no session: time that jumps past a reply under way loses that reply, and the token in it. */
+/* The context on the manual clock. Its playbacks have no session: if time jumps past the deadline of a request, the
+   reply is lost, and the token in it. */
 #define MANUAL 3
 
-/* ---- dice and counters --------------------------------------------------------------------------------------------------- */
+/* ---- dice and counters ------------------------------------------------------------------------------------------- */
 
 /* Every function of the headers, by name. */
 enum {
@@ -53,7 +55,7 @@ static void noted(struct dice *d, int function, int is_well) {
 #define CALL(name, arguments) noted(d, at_##name, name arguments == USHER_OK)
 #define TELLS(name, arguments) noted(d, at_##name, name arguments != NULL)
 
-/* ---- handles and questions ----------------------------------------------------------------------------------------------- */
+/* ---- handles and questions --------------------------------------------------------------------------------------- */
 
 static void *volatile contexts[CONTEXTS],
     *volatile delegates[SLOTS], *volatile players[SLOTS], *volatile playbacks[SLOTS], *volatile responses[SLOTS],
@@ -111,7 +113,7 @@ static void *user(struct place *place) {
   return place;
 }
 
-/* ---- callbacks ----------------------------------------------------------------------------------------------------------- */
+/* ---- callbacks --------------------------------------------------------------------------------------------------- */
 
 static void take_any_step(struct dice *d);
 static struct dice callback_dice(void) {

@@ -7,7 +7,7 @@
 #define USHER_TEST_STRESS_STEPS_H
 #include "stress.h"
 
-/* ---- words and contents: no handles --------------------------------------------------------------------------------------- */
+/* ---- words and contents: no handles ------------------------------------------------------------------------------ */
 
 static void say_words(struct dice *d) {
   usher_explanation words;
@@ -43,7 +43,7 @@ static void read_contents(struct dice *d) {
   CALL(usher_content_id, ((const uint8_t *)"skd://host/x", 12, (int32_t)roll(d, 8), buffer, &size));
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------------------------- */
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static void make_context(struct dice *d, uint32_t slot) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
@@ -104,7 +104,7 @@ static void move_time(struct dice *d) {
   CALL(usher_context_pending, (CONTEXT, &pending));
 }
 
-/* ---- delegates ------------------------------------------------------------------------------------------------------------ */
+/* ---- delegates --------------------------------------------------------------------------------------------------- */
 
 static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
@@ -187,7 +187,7 @@ static void use_token_map(struct dice *d) {
 }
 static void free_delegate(struct dice *d) { CALL(usher_delegate_free, (DELEGATE)); }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 static void answer_something(struct dice *d) {
   uint32_t kind, wanted = roll(d, QUESTIONS);
@@ -203,7 +203,7 @@ static void answer_something(struct dice *d) {
   put(d, responses, response);
 }
 
-/* ---- loaders -------------------------------------------------------------------------------------------------------------- */
+/* ---- loaders ----------------------------------------------------------------------------------------------------- */
 
 static void add_loader(struct dice *d) {
   static const char scheme[] = "skd\0one";
@@ -237,7 +237,7 @@ static void load_something(struct dice *d) {
   put(d, responses, response);
 }
 
-/* ---- players and playbacks ------------------------------------------------------------------------------------------------ */
+/* ---- players and playbacks --------------------------------------------------------------------------------------- */
 
 static void make_player(struct dice *d) {
   usher_player *player = NULL;
@@ -307,7 +307,7 @@ static void use_response(struct dice *d) {
   CALL(usher_response_free, (RESPONSE));
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 /* Every function that no step above calls, with plain arguments: Tests/c/runner.py writes plain_steps.h, those lines of
    functions.h. */
@@ -342,9 +342,10 @@ static void take_plain_steps(struct dice *d) {
 #undef FUNCTION
 }
 
-/* ---- which step ----------------------------------------------------------------------------------------------------------- */
+/* ---- which step -------------------------------------------------------------------------------------------------- */
 
-/* How often a step is chosen, and one in how many times it is then taken, in a storm and in a calm: sessions are to live for a while, too. */
+/* How often a step is chosen; and of how many times one is taken, in a storm and in a calm: in a calm sessions live for
+   a while. */
 static const struct step {
   void (*take)(struct dice *);
   uint32_t weight, storm, calm;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""README and docs say what is there: quotes are the files they quote, links and names exist, docs/symbols.txt has every name.
+"""README and docs agree with the repository: quotes equal the files they quote, links and names exist, docs/symbols.txt
+has every name.
 
-One line a claim, "ok - ..." or "not ok - ...". Standard library only.
+Each claim is one line, "ok - ..." or "not ok - ...". Standard library only.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 /*
- * api_input.h - what api.c's threads share: the input as programs, what they pass to the library, handles, and user_data that are watched.
+ * api_input.h - what api.c's threads share: the input as programs, arguments for the library, handles, and user_data
+ * whose callbacks are counted.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,7 +24,7 @@
 static int get(int *counter) { return __atomic_load_n(counter, __ATOMIC_SEQ_CST); }
 static void add(int *counter) { __atomic_add_fetch(counter, 1, __ATOMIC_SEQ_CST); }
 
-/* ---- every function, by name ----------------------------------------------------------------------------------------- */
+/* ---- every function, by name ------------------------------------------------------------------------------------- */
 
 enum {
 #define FUNCTION(name, ...) at_##name,
@@ -46,7 +47,7 @@ static int32_t noted(int function, int32_t status) {
 }
 #define CALL(name, arguments) noted(at_##name, name arguments)
 
-/* ---- programs: one for each thread, and one for all callbacks ------------------------------------------------------------- */
+/* ---- programs: one for each thread, and one for all callbacks ---------------------------------------------------- */
 
 struct program {
   const uint8_t *bytes;
@@ -124,7 +125,7 @@ static const void *sized(struct program *p, const void *options, size_t size, in
   return pass(p, copy, told < sizeof copy && told > sizeof told ? told : sizeof told);
 }
 
-/* ---- handles -------------------------------------------------------------------------------------------------------------- */
+/* ---- handles ----------------------------------------------------------------------------------------------------- */
 
 #define SLOTS 4
 enum kind { CONTEXTS, DELEGATES, PLAYERS, PLAYBACKS, RESPONSES, LOADERS, KINDS };
@@ -132,7 +133,8 @@ static void *volatile handles[KINDS][SLOTS];
 static void *look(enum kind kind, unsigned slot) {
   return __atomic_load_n(&handles[kind][slot % SLOTS], __ATOMIC_RELAXED);
 }
-/* What a function gave, or NULL where it answered otherwise; a response may also tell of an error. Responses belong to no context: the one before is freed. */
+/* The handle that a function returned, or NULL if it failed; a response may also carry an error. No context frees
+   responses, so the one that was in the slot is freed here. */
 static void put(struct program *p, enum kind kind, int32_t status, void *handle) {
   MUST(kind == RESPONSES ? handle || status : (handle != NULL) == (status == USHER_OK),
       "a handle %p of kind %d with status %d\n", handle, (int)kind, (int)status);
@@ -148,7 +150,7 @@ static void *pick(struct program *p, enum kind kind) {
   return look((enum kind)(choice % KINDS), choice); /* of another kind, perhaps */
 }
 
-/* ---- user_data that know what was done with them -------------------------------------------------------------------------- */
+/* ---- user_data that know what was done with them ----------------------------------------------------------------- */
 
 struct watch {
   int function, calls, destroyed, late;

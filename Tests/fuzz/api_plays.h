@@ -1,12 +1,13 @@
 /*
- * api_plays.h - steps of api.c, continued: players, playbacks, licences, loaders, contents, words. Included by api_steps.h.
+ * api_plays.h - steps of api.c, continued: players, playbacks, licences, loaders, contents, words. api_steps.h includes
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef USHER_FUZZ_PLAYS_H
 #define USHER_FUZZ_PLAYS_H
 
-/* ---- players and playbacks ------------------------------------------------------------------------------------------------ */
+/* ---- players and playbacks --------------------------------------------------------------------------------------- */
 
 static void make_player(struct program *p) {
   OUT(usher_player);
@@ -45,7 +46,7 @@ static void session_state(struct program *p) {
       (int)state);
 }
 
-/* ---- licences ------------------------------------------------------------------------------------------------------------- */
+/* ---- licences ---------------------------------------------------------------------------------------------------- */
 
 static const void *license_request(struct program *p) {
   static const char *const systems[] = {
@@ -99,7 +100,7 @@ static void get_response(struct program *p) {
 }
 static void free_response(struct program *p) { CALL(usher_response_free, (RESPONSE)); }
 
-/* ---- loaders -------------------------------------------------------------------------------------------------------------- */
+/* ---- loaders ----------------------------------------------------------------------------------------------------- */
 
 static void add_loader(struct program *p) {
   usher_loader_options options = USHER_LOADER_OPTIONS_INIT;
@@ -155,7 +156,7 @@ static void get_resource(struct program *p) {
   TAKEN(RESPONSES, CALL(usher_playback_get_resource, (PLAYBACK, url, size, some_ms(p), TO_OUT)));
 }
 
-/* ---- contents and words ---------------------------------------------------------------------------------------------------- */
+/* ---- contents and words ------------------------------------------------------------------------------------------ */
 
 static void read_contents(struct program *p) {
   size_t size, count = 0, sum = 0;
@@ -227,7 +228,7 @@ static void say_words(struct program *p) {
   take_plain_steps(p);
 }
 
-/* ---- which step ----------------------------------------------------------------------------------------------------------- */
+/* ---- which step -------------------------------------------------------------------------------------------------- */
 
 static void (*const steps[])(struct program *) = {
     make_context,

@@ -31,7 +31,7 @@ static int is_strict;
 static struct program callback_program;
 static void take_step(struct program *p);
 
-/* ---- callbacks ------------------------------------------------------------------------------------------------------------ */
+/* ---- callbacks --------------------------------------------------------------------------------------------------- */
 
 static volatile usher_completion questions[SLOTS];
 static usher_completion question(struct program *p) {
@@ -114,7 +114,7 @@ static void on_protection(const usher_protection *protection, void *user_data) {
   for (index = 0; index < protection->key_id_count * 16; index++) *(size_t *)user_data += protection->key_ids[index];
 }
 
-/* ---- contexts ------------------------------------------------------------------------------------------------------------- */
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static void make_context(struct program *p) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
@@ -183,7 +183,7 @@ static void look_at_pending(struct program *p) {
   CALL(usher_context_pending, (CONTEXT, (usher_pending *)(uintptr_t)sized(p, &pending, sizeof pending, &is_good)));
 }
 
-/* ---- delegates ------------------------------------------------------------------------------------------------------------ */
+/* ---- delegates --------------------------------------------------------------------------------------------------- */
 
 static usher_ssp_options ssp_options(struct program *p) {
   usher_ssp_options options = USHER_SSP_OPTIONS_INIT;
