@@ -24,7 +24,7 @@ PAGES = [
     *sorted((ROOT / ".github").rglob("*.md")),
 ]
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
-"""What README's blocks of that language are."""
+"""README's code block of each language, and the file that it must equal."""
 
 HEADERS = Headers()
 
@@ -68,7 +68,7 @@ def links() -> None:
         targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text_of(page))
         local = [target for target in targets if "://" not in target]
         claim(
-            f"{page.relative_to(ROOT)}: its {len(local)} links lead somewhere",
+            f"{page.relative_to(ROOT)}: the targets of its {len(local)} links exist",
             [target for target in local if not (page.parent / target).exists()],
         )
 
@@ -80,7 +80,7 @@ def anchors_of(page: Path) -> list[str]:
 
 
 def anchors() -> None:
-    """A link to a heading, `page.md#heading`, leads to one."""
+    """The target of a link to a heading, `page.md#heading`, exists."""
     found, wrong = 0, []
     for page in PAGES:
         for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text_of(page)):
@@ -88,7 +88,7 @@ def anchors() -> None:
             other = page.parent / target if target else page
             if not other.exists() or anchor not in anchors_of(other):
                 wrong.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
-    claim(f"the {found} links to headings lead to one", wrong)
+    claim(f"the targets of the {found} links to headings exist", wrong)
 
 
 def glossary() -> None:
@@ -100,19 +100,19 @@ def glossary() -> None:
 
 
 def paths() -> None:
-    """`a/b.c` in backticks is a file or folder of ours, unless it has a blank, a placeholder or is made by a build."""
+    """`a/b.c` in backticks exists, unless it has a blank or a placeholder, or a build makes it."""
     tops = {entry.name for entry in ROOT.iterdir() if not entry.name.startswith(".")} - {"build"}
     for page in PAGES:
         named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", text_of(page)))
         ours = {name for name in named if name.split("/")[0] in tops}
         claim(
-            f"{page.relative_to(ROOT)}: the {len(ours)} paths it names are there",
+            f"{page.relative_to(ROOT)}: the {len(ours)} paths it names exist",
             sorted(name for name in ours if not (ROOT / name).exists()),
         )
 
 
 def names() -> None:
-    """A usher_... or USHER_... that is not in a header, a script or the bindings was renamed, or never was."""
+    """Every usher_... and USHER_... on a page is a name in a header, a script, the sources or the bindings."""
     code = ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
     folders = [ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
@@ -125,11 +125,11 @@ def names() -> None:
         said = set(
             re.findall(r"\b(?:usher|USHER)_\w*[A-Za-z0-9]\b", re.sub(r"\b(?:usher|USHER)_\w*_\*", "", text_of(page)))
         )
-        claim(f"{page.relative_to(ROOT)}: the {len(said)} usher_ names it says exist", sorted(said - known))
+        claim(f"{page.relative_to(ROOT)}: its {len(said)} usher_ names exist", sorted(said - known))
 
 
 def ledger() -> None:
-    """docs/symbols.txt has every public name, once, and none that the headers do not have."""
+    """docs/symbols.txt has every public name once, and no other."""
     lines = (ROOT / "docs" / "symbols.txt").read_text(encoding="utf-8").splitlines()
     rows = [line.split() for line in lines if line and not line.startswith("#")]
     claim("docs/symbols.txt: each line is a name and three versions", [" ".join(row) for row in rows if len(row) != 4])
@@ -143,7 +143,7 @@ def ledger() -> None:
 
 
 def options() -> None:
-    """docs/protocol.md names every option of the SSP delegate, with the default the header says."""
+    """docs/protocol.md names every option of the SSP delegate; a default on the page equals the header's."""
     structure = HEADERS.structures["usher_ssp_options"]
     fields = [field.name for field in structure.fields]
     page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -159,13 +159,13 @@ def options() -> None:
             if bracket != default:
                 wrong.append(f"{field}: the header says {default}, the page {bracket}")
     claim(
-        f"docs/protocol.md has the header's defaults, where it says one of the {compared}",
+        f"the {compared} defaults in docs/protocol.md are the header's",
         wrong if compared else ["none was compared"],
     )
 
 
 def references() -> None:
-    """Comments cite a heading of docs, "(protocol.md: Who wins)", or a document that docs/conformance.md explains, "(loader page)"; nothing else."""
+    """Comments cite headings of docs, "(protocol.md: Who wins)", or sources of conformance.md, "(loader page)"."""
     headings = {page.name: re.findall(r"^#+ (.*)$", text_of(page), re.M) for page in PAGES}
     explained = text_of(ROOT / "docs" / "conformance.md").partition("\n## ")[0]
     folders = [ROOT / name for name in ("bindings/python", "Sources", "Tests", "include", "examples", "scripts")]
@@ -189,11 +189,11 @@ def references() -> None:
         cited |= dict.fromkeys(re.findall(r"\b[Pp]rotocol §?\d[\d.]*|\(S\d\b[^)]*\)|§ ?\d[\d.]*", text), False)
         found += len(cited)
         wrong += [f"{path.relative_to(ROOT)}: {name}" for name, leads in cited.items() if not leads]
-    claim(f"the {found} references of comments to docs lead somewhere", wrong if found else ["none was found"])
+    claim(f"the {found} headings and sources that comments cite exist", wrong if found else ["none was found"])
 
 
 def no_machine() -> None:
-    """Nothing names a folder of one machine."""
+    """No page and no script names a folder that exists on one machine only."""
     pages = [
         *PAGES,
         *(ROOT / name for name in ("Makefile", "CMakeLists.txt", "Package.swift", ".ci/run")),

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""docs/conformance.md and docs/security.md: every statement names tests, they exist, and they ran and passed.
+"""docs/conformance.md and docs/security.md: every statement names tests; these exist, and they ran and passed.
 
     Tests/docs/conformance.py               the tests they name exist
-    Tests/docs/conformance.py build/test    ... and passed in the results there: JUnit XML of Swift and Python, output of C and C++
+    Tests/docs/conformance.py build/test    ... and passed in the results there: JUnit XML, and the output of C and C++
 
-One line a claim, "ok - ..." or "not ok - ...". A kind of test without any results is told ("# ..."), and nothing is claimed of it.
+Each claim prints one line, "ok - ..." or "not ok - ...". If a kind of test has no results, a line "# ..." says so, and
+there is no claim about these tests.
 Standard library only.
 """
 
@@ -42,10 +43,10 @@ RESULTS = {
     "C++": "cpp-*.log",
     "gate": "shipped.log",
 }
-"""Kind of test to its parts' results; every one that is there must have the test."""
+"""The result files of each kind of test; each file that exists must contain the tests of that kind."""
 
 CLAIMS = ("C", "C++", "gate")
-"""Kinds whose tests are claims in a log."""
+"""Kinds of test whose results are claims in a log."""
 
 failed = 0
 
@@ -59,19 +60,19 @@ def claim(what: str, wrong: Iterable[str]) -> None:
     failed += bool(found)
 
 
-# ---- what there is ---------------------------------------------------------------------------------------------------
+# ---- the tests -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class File:
-    """A file of tests: its kind, and each test's names in the results (for C the claim itself)."""
+    """A file of tests: its kind, and for each test its names in the results (in C the claim itself)."""
 
     path: Path
     kind: str
     tests: dict[str, list[str]] = field(default_factory=dict)
 
     def ids(self, name: str) -> list[str]:
-        """A claim may be named by its beginning, since its end may be made when it is told."""
+        """The page may name a claim by its beginning, because the program may format the rest."""
         if self.kind in CLAIMS:
             return [name] if any(text.startswith(name) for text in self.tests) else []
         return self.tests.get(name, [])
@@ -94,7 +95,7 @@ def swift(path: Path) -> File:
 
 
 def python(path: Path, kind: str) -> File:
-    """test_ functions of the module; parameters are not told apart."""
+    """test_ functions of the module; all parameters of one function count as one test."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     found = File(path, kind)
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -104,7 +105,7 @@ def python(path: Path, kind: str) -> File:
 
 
 def claims(path: Path) -> File:
-    """The texts of tell(good, text, ...) and answers(wanted, found, text), in C and C++: what they say before the first thing put in."""
+    """The texts of tell(good, text, ...) and answers(wanted, found, text), up to the first format character."""
     found = File(path, "C" if path.suffix == ".c" else "C++")
     text = path.read_text(encoding="utf-8")
     for call in re.finditer(r"\b(tell|answers)\(", text):
@@ -117,7 +118,7 @@ def claims(path: Path) -> File:
 
 
 def gate(path: Path) -> File:
-    """The claims of a shell gate: what they say before the first thing put in."""
+    """The claims of a shell gate, up to the first variable."""
     found = File(path, "gate")
     for said in re.findall(r'^(?:claim|same) "([^"$]*)', path.read_text(encoding="utf-8"), re.M):
         found.tests[said.rstrip()] = [said.rstrip()]
@@ -125,7 +126,7 @@ def gate(path: Path) -> File:
 
 
 def arguments_of(text: str, start: int) -> list[str]:
-    """The arguments of a call whose parenthesis is open."""
+    """The arguments of the call whose opening parenthesis ends before `start`."""
     found, depth, at, begin = [], 1, start, start
     while at < len(text):
         if string := STRING.match(text, at):
@@ -154,12 +155,12 @@ def there() -> dict[str, list[File]]:
     return found
 
 
-# ---- what the page says ----------------------------------------------------------------------------------------------
+# ---- the pages ------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Table:
-    """One group's statements and the tests it names, as file and name."""
+    """The statements of one section, and the tests that they name, as file and name."""
 
     title: str
     statements: list[str] = field(default_factory=list)
@@ -186,11 +187,11 @@ def row(table: Table, line: str) -> None:
         table.without.append(cells[0])
 
 
-# ---- what ran --------------------------------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------------------------
 
 
 def cases(file: Path) -> Iterator[tuple[str, str]]:
-    """Each test's name as in `File.tests`, and what came of it."""
+    """Each test's name, as in `File.tests`, and its outcome."""
     if file.suffix == ".log":
         for good, text in re.findall(r"^(ok|not ok) - (.*)$", file.read_text(encoding="utf-8", errors="replace"), re.M):
             yield text, "passed" if good == "ok" else "failed"
@@ -224,7 +225,7 @@ class Ran:
 
 
 def results(folder: Path) -> dict[str, list[Ran]]:
-    """By kind; `swift test` writes one file for each testing library, of which one has our tests."""
+    """The results by kind. `swift test` writes one file for each testing library; one of them has our tests."""
     found: dict[str, list[Ran]] = {}
     for kind, pattern in RESULTS.items():
         files = sorted(folder.glob(pattern))
@@ -254,7 +255,7 @@ def passed(table: Table, files: dict[str, list[File]], ran: dict[str, list[Ran]]
 
 
 def tests_of(table: Table, files: dict[str, list[File]]) -> set[tuple[str, str, str]]:
-    """Name on the page, kind, name in the results."""
+    """For each test: its name on the page, its kind, its name in the results."""
     named = [(f"{file}::{name}", found, name) for file, name in table.named for found in files.get(file, [])]
     return {(title, found.kind, test) for title, found, name in named for test in found.ids(name)}
 
@@ -272,7 +273,7 @@ def main() -> int:
         print(f"# {page.relative_to(ROOT)}")
         check(tables(page), files, ran, unseen)
     for kind, names in sorted(unseen.items()):
-        print(f"# not looked up, since there are no results {RESULTS[kind]}: {len(names)} tests of kind {kind}")
+        print(f"# no results {RESULTS[kind]}, so {len(names)} tests of kind {kind} were not checked")
     return 1 if failed else 0
 
 
@@ -289,7 +290,9 @@ def check(
         [f"{file}::{name}" for table in page if table.title == NOT_SHOWN for file, name in table.named],
     )
     said = [statement for table in page for statement in table.statements]
-    claim(f"the {len(said)} statements are told once", sorted({text for text in said if said.count(text) > 1}))
+    claim(
+        f"each of the {len(said)} statements stands there once", sorted({text for text in said if said.count(text) > 1})
+    )
     for table in groups:
         tests = tests_of(table, files)
         claim(f"{table.title}: each of {len(table.statements)} statements names a test", table.without)
