@@ -163,12 +163,11 @@ class Headers:
             for comment, result, name, arguments in pattern.findall(text):
                 parameters = Parameter.read_list(arguments)
                 found[name] = Function(name, " ".join(result.split()), parameters, comment, header)
-            marked = len(re.findall(r"^USHER_API ", text, re.M))
-            read = sum(function.header == header for function in found.values())
-            if marked != read:
-                raise ValueError(
-                    f"{header}: {marked} functions are marked USHER_API, {read} of them have a comment before them"
-                )
+            marked = re.findall(r"^USHER_API [^(]*?\b(usher_\w+)\(", text, re.M)
+            missing = [name for name in marked if name not in found]
+            if missing or len(marked) != len(re.findall(r"^USHER_API\b", text, re.M)):
+                names = ", ".join(missing) or "a function"
+                raise ValueError(f"{header}: {names}: write its comment, /** ... */, right before its declaration")
         return found
 
     @cached_property

@@ -108,7 +108,10 @@ def check(headers: Headers) -> list[str]:
                 "that removes it in the last column; if no release had it, delete its line"
             )
         if symbol.removed != NONE and symbol.name in now:
-            wrong.append(f"{symbol.name} is removed according to {ledger}, but a header has it")
+            wrong.append(
+                f"{symbol.name} is removed according to {ledger}, but a header has it: write - in the last column, or "
+                "take it out of the header"
+            )
     return wrong
 
 
