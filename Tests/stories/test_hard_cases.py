@@ -157,7 +157,7 @@ def test_calls_thatRaceWithTheEndOfTheirContext_return(stage: Stage, lib: Any) -
     calls = [stage.call(playback.wait_closed), stage.call(stage.context.shutdown, 20_000)]
     stage.headend.wait_held()
     stage.call(lib.usher_context_free, stage.context._handle)
-    stage.context._freed = True
+    stage.context._has_handle = False
     for call in calls:
         error = call.exception(10)
         assert error is None or isinstance(error, usher.UsherError)

@@ -67,7 +67,7 @@ class Closing(usher.Context):
 
     @property
     def closed(self) -> bool:
-        was = self._freed
+        was = not self._has_handle
         if self.closes_next and not was:
             self.closes_next = False
             self.close()

@@ -90,19 +90,26 @@ if TYPE_CHECKING:
     from .context import Context as Context
     from .context import Observer as Observer
     from .context import Pending as Pending
-    from .customer import CustomerDelegate as CustomerDelegate
-    from .customer import CustomerOptions as CustomerOptions
-    from .customer import CustomerRequest as CustomerRequest
-    from .customer import LicenseResponse as LicenseResponse
-    from .customer import SessionCall as SessionCall
-    from .default import CommonDelegate as CommonDelegate
-    from .default import DefaultDelegate as DefaultDelegate
-    from .default import DefaultOptions as DefaultOptions
-    from .delegate import Delegate as Delegate
-    from .delegate import TokenRequest as TokenRequest
+    from .delegates.base import Delegate as Delegate
+    from .delegates.base import TokenRequest as TokenRequest
+    from .delegates.customer import CustomerDelegate as CustomerDelegate
+    from .delegates.customer import CustomerOptions as CustomerOptions
+    from .delegates.customer import CustomerRequest as CustomerRequest
+    from .delegates.customer import LicenseResponse as LicenseResponse
+    from .delegates.customer import SessionCall as SessionCall
+    from .delegates.default import CommonDelegate as CommonDelegate
+    from .delegates.default import DefaultDelegate as DefaultDelegate
+    from .delegates.default import DefaultOptions as DefaultOptions
+    from .delegates.hooks import HookCall as HookCall
+    from .delegates.hooks import HTTPDelegate as HTTPDelegate
+    from .delegates.multi_instance import MultiInstanceDelegate as MultiInstanceDelegate
+    from .delegates.multi_instance import MultiInstanceOptions as MultiInstanceOptions
+    from .delegates.multi_instance import TokenMap as TokenMap
+    from .delegates.ssp import SSPDelegate as SSPDelegate
+    from .delegates.ssp import SSPOptions as SSPOptions
+    from .delegates.ssp import SSPV2Delegate as SSPV2Delegate
+    from .delegates.ssp import SSPV2Options as SSPV2Options
     from .event import Event as Event
-    from .hooks import HookCall as HookCall
-    from .hooks import HTTPDelegate as HTTPDelegate
     from .license import License as License
     from .license import clear_key_request as clear_key_request
     from .loader import LoaderOptions as LoaderOptions
@@ -111,13 +118,6 @@ if TYPE_CHECKING:
     from .playback import PayloadRequest as PayloadRequest
     from .playback import Playback as Playback
     from .player import Player as Player
-    from .ssp import SSPDelegate as SSPDelegate
-    from .ssp import SSPOptions as SSPOptions
-    from .ssp import SSPV2Delegate as SSPV2Delegate
-    from .ssp import SSPV2Options as SSPV2Options
-    from .tokens import MultiInstanceDelegate as MultiInstanceDelegate
-    from .tokens import MultiInstanceOptions as MultiInstanceOptions
-    from .tokens import TokenMap as TokenMap
 
 __version__ = "0.1.0"
 
@@ -134,17 +134,17 @@ _HOME = {
     "_question": "LATER",
     "content": "Protection content_id read_dash_protection read_hls_keys read_pssh read_tenc rewrite_hls_keys",
     "context": "Context Observer Pending",
-    "customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
-    "default": "CommonDelegate DefaultDelegate DefaultOptions",
-    "delegate": "Delegate TokenRequest",
+    "delegates.customer": "CustomerDelegate CustomerOptions CustomerRequest LicenseResponse SessionCall",
+    "delegates.default": "CommonDelegate DefaultDelegate DefaultOptions",
+    "delegates.base": "Delegate TokenRequest",
     "event": "Event",
-    "hooks": "HTTPDelegate HookCall",
+    "delegates.hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
     "loader": "LoaderOptions ResourceLoader SPCRequest",
     "playback": "PayloadRequest Playback",
     "player": "Player",
-    "ssp": "SSPDelegate SSPOptions SSPV2Delegate SSPV2Options",
-    "tokens": "MultiInstanceDelegate MultiInstanceOptions TokenMap",
+    "delegates.ssp": "SSPDelegate SSPOptions SSPV2Delegate SSPV2Options",
+    "delegates.multi_instance": "MultiInstanceDelegate MultiInstanceOptions TokenMap",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

@@ -7,14 +7,17 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._c import abi, ffi, registry
 from ._c.enums import LicenseType, RenewType, Status
+from ._callbacks import report_to
 from ._errors import UsherError
 from ._question import Causes
-from .context import Context, report_to
 from .license import License
+
+if TYPE_CHECKING:
+    from .context import Context
 
 Result = TypeVar("Result")
 

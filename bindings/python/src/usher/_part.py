@@ -6,10 +6,12 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._c import ffi
-from .context import Context, end
+from ._callbacks import end
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from .context import Context
 
 
 class Part(ffi.Owner):
@@ -22,8 +24,8 @@ class Part(ffi.Owner):
         self.context = context
         self._handle = handle
         self._lock = threading.Lock()
-        self._freed = True
-        """Nothing is to be freed: it is not made yet, or gone."""
+        self._has_handle = False
+        """The library has made the object, and its handle was not given back yet."""
 
     def close(self) -> None:
         """Frees it. Again: does nothing."""
@@ -31,9 +33,9 @@ class Part(ffi.Owner):
 
     def _give_back(self) -> None:
         with self._lock:
-            if self._freed:
+            if not self._has_handle:
                 return
-            self._freed = True
+            self._has_handle = False
         end(self.context, self._free, self._handle)
 
     def __enter__(self) -> Self:
@@ -43,6 +45,6 @@ class Part(ffi.Owner):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_freed", True) and self._handle.value and not self.context.closed:
-            self._freed = True
+        if getattr(self, "_has_handle", False) and self._handle.value and not self.context.closed:
+            self._has_handle = False
             ffi.free_quietly(self._free, self._handle)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .playback import Playback
 
 Answer = TypeVar("Answer")
+Kind = TypeVar("Kind", bound="Question[Any]")
 
 
 class Later(Enum):
@@ -74,6 +75,15 @@ class Question(Generic[Answer]):
         # Weak: an exception that is kept as a cause has this object in its frames.
         self._reference = None if playback is None else weakref.ref(playback)
         self._causes = causes or (Causes() if playback is None else playback._causes)
+
+    def _copy(self, kind: type[Kind], playback: Any, tag: object) -> Kind:
+        """The same question as an object of class `kind`, with another playback object and tag. Either may be answered; the first answer counts."""
+        copy = kind.__new__(kind)
+        vars(copy).update(vars(self))
+        copy.tag = tag
+        copy._answered, copy._lock = False, threading.RLock()
+        copy._reference = None if playback is None else weakref.ref(playback)
+        return copy
 
     @property
     def playback(self) -> Playback | None:

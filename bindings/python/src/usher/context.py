@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._c import abi, ffi, registry
 from ._c.enums import Callbacks, Clock, EventType, LogLevel, Status
-from ._errors import InvalidHandleError, UsherError, WouldDeadlockError
+from ._callbacks import CallbackErrorHook, end, register, report, subject
+from ._errors import UsherError, WouldDeadlockError
 from .event import Event
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .delegate import Delegate
+    from .delegates.base import Delegate
     from .loader import ResourceLoader
     from .player import Player
 
 Log = Callable[[LogLevel, str], object]
 EventCallback = Callable[[Event], object]
-CallbackErrorHook = Callable[[str, BaseException], object]
 
 _CLOCKS = {"system": Clock.SYSTEM, "manual": Clock.MANUAL}
 _CALLBACKS = {"threaded": Callbacks.THREADED, "pumped": Callbacks.PUMPED}
@@ -115,7 +115,7 @@ class Context(ffi.Owner):
         self._loaders: dict[str, ResourceLoader] = {}
         self._lock = threading.Lock()
         self._delegate_lock = threading.RLock()
-        self._freed = True
+        self._has_handle = False
         self._handle = abi.ContextHandle()
         self._pumped = (
             _CALLBACKS[callbacks] if isinstance(callbacks, str) else Callbacks(callbacks)
@@ -142,10 +142,10 @@ class Context(ffi.Owner):
         )
         if log is not None:
             options.log = _on_log
-            options.log_user_data = registry.add(_Listener(weakref.ref(self), log))
+            options.log_user_data = register(self, "log", log)
             options.log_destroy = registry.destroy
         ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
-        self._freed = False
+        self._has_handle = True
         _live.add(self)
 
     # ---- observers and delegate --------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Context(ffi.Owner):
             InvalidHandleError, ClosedError.
         """
         number = ctypes.c_uint64()
-        entry = registry.add(_Listener(weakref.ref(self), observer))
+        entry = register(self, "observer", observer)
         ffi.lib.usher_context_add_observer(self._handle, _on_event, entry, registry.destroy, ctypes.byref(number))
         return Observer(self, number.value)
 
@@ -253,9 +253,9 @@ class Context(ffi.Owner):
             The number of playbacks that were not closed in time.
         """
         with self._lock:
-            if self._freed:
+            if not self._has_handle:
                 return 0
-            self._freed = True
+            self._has_handle = False
         _live.discard(self)
         still_open = 0
         try:
@@ -269,7 +269,7 @@ class Context(ffi.Owner):
     @property
     def closed(self) -> bool:
         """close() was called."""
-        return self._freed
+        return not self._has_handle
 
     def __enter__(self) -> Self:
         return self
@@ -278,8 +278,8 @@ class Context(ffi.Owner):
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_freed", True):
-            self._freed = True
+        if getattr(self, "_has_handle", False):
+            self._has_handle = False
             warnings.warn(f"a context was not closed: {self!r}", ResourceWarning, stacklevel=2, source=self)
             ffi.free_quietly(ffi.lib.usher_context_free, self._handle)
 
@@ -377,71 +377,28 @@ class Observer(ffi.Owner):
         self.remove()
 
 
-def end(context: Context, function: Callable[..., object], *arguments: object) -> None:
-    """Calls what closes or frees a thing of the context, unless that is gone, or goes meanwhile by another thread."""
-    if context.closed:
-        return
-    try:
-        function(*arguments)
-    except InvalidHandleError:
-        if not context.closed:
-            raise
-
-
-@dataclass(frozen=True)
-class _Listener:
-    """What C's user_data means for an observer or a log."""
-
-    context: weakref.ref[Context]
-    callback: Callable[..., object]
-
-
-def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
-    """Hands an exception of a callback to the hook; without one, or when that raises too, to ``threading.excepthook``."""
-    if hook is not None:
-        try:
-            hook(name, error)
-            return
-        except BaseException as second:
-            error = second
-    with contextlib.suppress(BaseException):
-        threading.excepthook(
-            threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread()))
-        )
-
-
-def report_to(context: Context | None, name: str, error: BaseException) -> None:
-    """As report(), for a context that may be gone."""
-    if context is None:
-        report(None, name, error)
-    else:
-        context._callback_failed(name, error)
-
-
 def _told_line(level: int, line: bytes, number: int | None) -> None:
     listener = registry.get(number)
     if listener is None:
         return
     try:
-        listener.callback(LogLevel(level), ffi.text(line))
+        listener.function(LogLevel(level), ffi.text(line))
     except BaseException as error:
-        report_to(listener.context(), "log", error)
+        listener.failed(error)
 
 
 def _told_event(pointer: Any, number: int | None) -> None:
     listener = registry.get(number)
     if listener is None:
         return
-    context = listener.context()
     try:
-        listener.callback(_event(context, pointer.contents))
+        listener.function(_event(listener.context(), pointer.contents))
     except BaseException as error:
-        report_to(context, "observer", error)
+        listener.failed(error)
 
 
 def _event(context: Context | None, raw: Any) -> Event:
-    item = registry.get(raw.tag)
-    playback = None if item is None else item.playback(raw.playback)
+    playback, tag = subject(raw.playback, raw.tag)
     error = ffi.from_detail(raw.error)
     if error is not None and playback is not None:
         playback._causes.chain(error)
@@ -452,7 +409,7 @@ def _event(context: Context | None, raw: Any) -> Event:
         time_ms=raw.time_ms,
         playback=playback,
         player=None if context is None else context._players.get(raw.player.value or 0),
-        tag=None if item is None else item.tag,
+        tag=tag,
         period_ms=raw.period_ms,
         lateness_ms=raw.lateness_ms,
         error=error,

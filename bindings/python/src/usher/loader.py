@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import os
-import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ._c import abi, ffi, registry
 from ._c.enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, URLEncode
+from ._callbacks import HostFunction, register, subject
 from ._errors import InvalidArgumentError
 from ._part import Part
 from ._question import Causes, Question, Reply, ask
-from .context import Context, report_to
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .context import Context
     from .playback import Playback
 
 
@@ -133,10 +132,10 @@ class ResourceLoader(Part):
         self.scheme = (options.get("scheme") or "skd").lower()
         structure = _structure(options)
         structure.spc = _on_spc
-        structure.user_data = registry.add(_Source(weakref.ref(context), spc))
+        structure.user_data = register(context, "spc", spc)
         structure.destroy = registry.destroy
         ffi.lib.usher_context_add_loader(context._handle, ctypes.byref(structure), ctypes.byref(self._handle))
-        self._freed = False
+        self._has_handle = True
         context._loaders[self.scheme] = self
 
     def close(self) -> None:
@@ -144,14 +143,6 @@ class ResourceLoader(Part):
         if self.context._loaders.get(self.scheme) is self:
             self.context._loaders.pop(self.scheme, None)
         super().close()
-
-
-@dataclass(frozen=True)
-class _Source:
-    """What C's user_data means for an SPC callback."""
-
-    context: weakref.ref[Context]
-    callback: SPCCallback
 
 
 def _structure(options: LoaderOptions) -> abi.LoaderOptions:
@@ -176,23 +167,22 @@ def _hosts(hosts: Iterable[str]) -> str:
 
 
 def _asked_spc(pointer: Any, number: int | None) -> None:
-    source = registry.get(number)
+    source: HostFunction | None = registry.get(number)
     if source is None:
         return
     raw = pointer.contents
-    item = registry.get(raw.tag)
-    playback = None if item is None else item.playback(raw.playback)
+    playback, tag = subject(raw.playback, raw.tag)
     url = ffi.copied(raw.url, raw.url_size) or b""
     request = SPCRequest(
         raw.completion,
         playback,
-        None if item is None else item.tag,
+        tag,
         None if playback is None else playback._load_causes.get(url),
         certificate=ffi.copied(raw.certificate, raw.certificate_size),
         content_id=ffi.copied(raw.content_id, raw.content_id_size) or b"",
         url=url.decode("utf-8", "surrogateescape"),
     )
-    ask(request, source.callback, lambda error: report_to(source.context(), "spc", error))
+    ask(request, source.function, source.failed)
 
 
 _on_spc = abi.SpcFn(_asked_spc)

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 from ._answers import Inquiry, as_data, as_license, on_response, read, take
 from ._c import abi, ffi, registry
 from ._c.enums import CloseMode, KeySystem, LicenseType, SessionState, Status
+from ._callbacks import end, report_to
 from ._errors import InvalidArgumentError, InvalidHandleError, UsherError
 from ._loads import Loads
 from ._part import Part
 from ._question import Causes, Question, Reply, ask
-from .context import Context, end, report_to
 from .license import License
 
 if TYPE_CHECKING:
-    from .delegate import Delegate
+    from .context import Context
+    from .delegates.base import Delegate
     from .player import Player
 
 
@@ -59,7 +60,7 @@ class Playback(Loads, Part):
         self.player = player
         self.tag = tag
         self._causes = Causes()
-        self._freed = False
+        self._has_handle = True
 
     # ---- session -----------------------------------------------------------------------------------------------------
 
@@ -248,12 +249,12 @@ class Playback(Loads, Part):
         Raises:
             InvalidArgumentError for a mode that is none.
         """
-        if self._freed:
+        if not self._has_handle:
             return
         try:
             end(self.context, ffi.lib.usher_playback_close, self._handle, mode)
         except InvalidHandleError:
-            if not self._freed:  # by another thread meanwhile, and so closed
+            if self._has_handle:  # by another thread meanwhile, and so closed
                 raise
 
     def free(self) -> None:

@@ -10,11 +10,11 @@ from ._c import abi, ffi, registry
 from ._c.enums import CloseMode
 from ._errors import InvalidHandleError
 from ._part import Part
-from .context import Context
 from .playback import Item, PayloadCallback, Playback, RenewedCallback, on_payload, on_renewed
 
 if TYPE_CHECKING:
-    from .delegate import Delegate
+    from .context import Context
+    from .delegates.base import Delegate
 
 
 class Player(Part):
@@ -27,7 +27,7 @@ class Player(Part):
         super().__init__(context, abi.PlayerHandle())
         self._playback: Playback | None = None
         ffi.lib.usher_player_new(context._handle, ctypes.byref(self._handle))
-        self._freed = False
+        self._has_handle = True
         context._players[self._handle.value or 0] = self
 
     def play(
@@ -89,14 +89,14 @@ class Player(Part):
         # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
         # was given up lives on in the context only, which then chooses.
         chosen = self.context._delegate if delegate is None else delegate
-        named = chosen is not None and (delegate is not None or not chosen._freed)
+        named = chosen is not None and (delegate is not None or chosen._has_handle)
         wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()
         item.delegates.append(chosen)
         wanted.tag = wanted.user_data = registry.add(item)
         try:
             ffi.lib.usher_player_play(self._handle, ctypes.byref(wanted), ctypes.byref(out))
         except InvalidHandleError:
-            if delegate is None and named and chosen is not None and chosen._freed:
+            if delegate is None and named and chosen is not None and not chosen._has_handle:
                 return False
             raise
         item.delegates.append(self.context._delegate if delegate is None else delegate)

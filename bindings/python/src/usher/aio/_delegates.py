@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .. import customer as _customer
-from .. import default as _default
-from .. import delegate as _delegate
-from .. import hooks as _hooks
-from .. import ssp as _ssp
-from .. import tokens as _tokens
 from .._c.enums import Status
 from .._errors import InvalidArgumentError
 from .._question import Answer, Question, Reply
+from ..delegates import base as _delegate
+from ..delegates import customer as _customer
+from ..delegates import default as _default
+from ..delegates import hooks as _hooks
+from ..delegates import multi_instance as _tokens
+from ..delegates import ssp as _ssp
 from ._play import TEARDOWN_MS
 from ._requests import (
     CustomerCallback,
@@ -22,9 +22,8 @@ from ._requests import (
     SessionCall,
     SessionCallback,
     TokenCallback,
-    customer_question,
-    hook_call,
-    token_request,
+    TokenRequest,
+    question_here,
 )
 
 if TYPE_CHECKING:
@@ -113,13 +112,15 @@ class HTTPDelegate(Delegate):
             self.blocking.set_token_callback(None)
             return
         told, context = callback, self.context
-        self.blocking.set_token_callback(lambda request: context._ask("token", told, token_request(request)))
+        self.blocking.set_token_callback(
+            lambda request: context._ask("token", told, question_here(TokenRequest, request))
+        )
 
     def _hooked(self) -> _hooks.Hooked:
         context = self.context
 
         def run(name: str, call: _hooks.HookCall[Any], method: Callable[..., Any]) -> Any:
-            return context._ask(name, method, hook_call(call))
+            return context._ask(name, method, question_here(HookCall, call))
 
         return _hooks.Hooked(context.blocking, self, HTTPDelegate, run)
 
@@ -239,8 +240,10 @@ class CustomerDelegate(Delegate):
         super().__init__(context)
         self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
 
+        kinds: dict[str, Any] = {"license": CustomerRequest, "heartbeat": SessionCall, "teardown": SessionCall}
+
         def run(name: str, question: Question[Any], function: Callable[..., Any]) -> Any:
-            return context._ask(name, function, customer_question(question))
+            return context._ask(name, function, question_here(kinds[name], question))
 
         given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}
         blocking = _bare(_customer.CustomerDelegate)

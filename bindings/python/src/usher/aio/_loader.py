@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING
 
 from .. import loader as _loader
 from .._question import Reply
-from ._requests import subject
+from ._requests import Here, question_here
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._context import Context
-    from ._playback import Playback
 
 
-class SPCRequest(_loader.SPCRequest):
-    """As ``usher.SPCRequest``; `playback` is one of this module. Threads: any."""
-
-    @property
-    def playback(self) -> Playback | None:  # type: ignore[override]
-        """The playback it is for; None when the object is gone."""
-        return super().playback  # type: ignore[return-value]
+class SPCRequest(Here, _loader.SPCRequest):  # type: ignore[misc]
+    """As ``usher.SPCRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes] | Awaitable[bytes | None]]
@@ -41,7 +35,7 @@ class ResourceLoader:
         """Makes a loader and registers it. Arguments and errors as ``usher.ResourceLoader``; `spc` runs on the loop's thread."""
         self.context = context
         self.blocking = _loader.ResourceLoader(
-            context.blocking, lambda request: context._ask("spc", spc, _request(request)), **options
+            context.blocking, lambda request: context._ask("spc", spc, question_here(SPCRequest, request)), **options
         )
 
     def close(self) -> None:
@@ -53,14 +47,3 @@ class ResourceLoader:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _request(asked: _loader.SPCRequest) -> SPCRequest:
-    return SPCRequest(
-        asked._completion,
-        *subject(asked),
-        asked._causes,
-        certificate=asked.certificate,
-        content_id=asked.content_id,
-        url=asked.url,
-    )

@@ -11,7 +11,7 @@ from ..license import License
 from ._context import Context
 from ._play import Play
 from ._playback import Playback
-from ._requests import PayloadCallback, PayloadRequest, RenewedCallback
+from ._requests import PayloadCallback, PayloadRequest, RenewedCallback, question_here
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,8 +49,7 @@ class Player:
         used = play.delegate = context._delegate if delegate is None else delegate
 
         def ask(request: _playback.PayloadRequest) -> Any:
-            ours = PayloadRequest(request._completion, play.playback(), tag, request.key_system, request._causes)  # type: ignore[arg-type]
-            return None if payload is None else context._ask("payload", payload, ours)
+            return None if payload is None else context._ask("payload", payload, question_here(PayloadRequest, request))
 
         def tell(told: _playback.Playback, license: License) -> None:
             playback = play.playback()

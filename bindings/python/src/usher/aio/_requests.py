@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .. import customer as _customer
-from .. import delegate as _delegate
 from .. import event as _event
-from .. import hooks as _hooks
 from .. import playback as _playback
 from .._c.enums import Hook, Status
 from .._question import Answer, Question, Reply
+from ..delegates import base as _delegate
+from ..delegates import customer as _customer
+from ..delegates import hooks as _hooks
 from ..license import License
 from ._play import Play
 
 if TYPE_CHECKING:
     from ._playback import Playback
     from ._player import Player
+
+
+Kind = TypeVar("Kind", bound=Question[Any])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,49 +33,33 @@ class Event(_event.Event):
     player: Player | None  # type: ignore[assignment]
 
 
-class TokenRequest(_delegate.TokenRequest):
-    """As ``usher.TokenRequest``; `playback` is one of this module. Threads: any."""
+class Here:
+    """Comes first among the bases of a question of this package: its playback is one of this package."""
 
     @property
-    def playback(self) -> Playback | None:  # type: ignore[override]
-        """The playback it is for; None when the object is gone."""
-        return super().playback  # type: ignore[return-value]
+    def playback(self) -> Playback | None:
+        """The playback that the question is about; None when the object is gone."""
+        return super().playback  # type: ignore[misc,no-any-return]
 
 
-class PayloadRequest(_playback.PayloadRequest):
-    """As ``usher.PayloadRequest``; `playback` is one of this module. Threads: any."""
-
-    @property
-    def playback(self) -> Playback | None:  # type: ignore[override]
-        """The playback it is for; None when the object is gone."""
-        return super().playback  # type: ignore[return-value]
+class TokenRequest(Here, _delegate.TokenRequest):  # type: ignore[misc]
+    """As ``usher.TokenRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
-class CustomerRequest(_customer.CustomerRequest):
-    """As ``usher.CustomerRequest``; `playback` is one of this module. Threads: any."""
-
-    @property
-    def playback(self) -> Playback | None:  # type: ignore[override]
-        """The playback it is for; None when the object is gone."""
-        return super().playback  # type: ignore[return-value]
+class PayloadRequest(Here, _playback.PayloadRequest):  # type: ignore[misc]
+    """As ``usher.PayloadRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
-class SessionCall(_customer.SessionCall):
-    """As ``usher.SessionCall``; `playback` is one of this module. Threads: any."""
-
-    @property
-    def playback(self) -> Playback | None:  # type: ignore[override]
-        """The playback it is for; None when the object is gone."""
-        return super().playback  # type: ignore[return-value]
+class CustomerRequest(Here, _customer.CustomerRequest):  # type: ignore[misc]
+    """As ``usher.CustomerRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
-class HookCall(_hooks.HookCall[Answer], Generic[Answer]):
-    """As ``usher.HookCall``; `playback` is one of this module, and builtin() is awaited. Threads: any, but for builtin()."""
+class SessionCall(Here, _customer.SessionCall):  # type: ignore[misc]
+    """As ``usher.SessionCall``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
-    @property
-    def playback(self) -> Playback | None:  # type: ignore[override]
-        """The playback it is for; None when the object is gone."""
-        return super().playback  # type: ignore[return-value]
+
+class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[misc]
+    """As ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is awaited. Threads: any, but for builtin()."""
 
     async def builtin(self) -> Answer:  # type: ignore[override]  # awaited here
         """What the built-in behaviour makes of it; the question stays open. A certificate is waited for on a thread of the loop's executor.
@@ -85,46 +72,11 @@ class HookCall(_hooks.HookCall[Answer], Generic[Answer]):
         return super().builtin()
 
 
-def token_request(asked: _delegate.TokenRequest) -> TokenRequest:
-    """`asked`, for hosts of this package."""
-    return TokenRequest(asked._completion, *subject(asked), asked._causes)
-
-
-def hook_call(asked: _hooks.HookCall[Any]) -> HookCall[Any]:
-    """`asked`, for hosts of this package."""
-    return HookCall(
-        asked._completion,
-        *subject(asked),
-        asked._causes,
-        hook=asked.hook,
-        type=asked.type,
-        key_system=asked.key_system,
-        asset_id=asked.asset_id,
-        data=asked.data,
-        http_status=asked.http_status,
-    )
-
-
-def customer_question(asked: Question[Any]) -> Question[Any]:
-    """`asked`, for hosts of this package."""
-    if isinstance(asked, _customer.SessionCall):
-        return SessionCall(asked._completion, *subject(asked), asked._causes, operation=asked.operation)
-    assert isinstance(asked, _customer.CustomerRequest)
-    return CustomerRequest(
-        asked._completion,
-        *subject(asked),
-        asked._causes,
-        key_system=asked.key_system,
-        payload=asked.payload,
-        type=asked.type,
-        asset_id=asked.asset_id,
-    )
-
-
-def subject(request: Question[Any]) -> tuple[Any, object]:
-    """The playback of this package that is asked for, and its tag."""
-    play = request.tag
-    return (play.playback(), play.tag) if isinstance(play, Play) else (None, None)
+def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
+    """The same question as `kind`, the class of this package for it; its playback and tag are those of this package."""
+    play = asked.tag
+    found: Kind = asked._copy(kind, *((play.playback(), play.tag) if isinstance(play, Play) else (None, None)))
+    return found
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str] | Awaitable[str | None]]

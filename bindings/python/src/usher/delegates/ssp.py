@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ._c import abi, ffi
-from ._c.enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, Suspend, WireFormat
-from .context import Context
-from .delegate import TokenCallback
+from .._c import abi, ffi
+from .._c.enums import AppendVersion, HeartbeatMissing, HeartbeatStart, KeepAlive, Resetup, Suspend, WireFormat
+from .base import TokenCallback
 from .hooks import Hooked, HTTPDelegate, hooks_of
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
+
+    from ..context import Context
 
 
 class SSPOptions(TypedDict, total=False):
@@ -86,7 +87,7 @@ class _SSPDelegate(HTTPDelegate):
     def _open(self, context: Context, options: Any, hooks: Hooked | None, token_callback: TokenCallback | None) -> None:
         super().__init__(context)
         self._make(options)
-        self._freed = False
+        self._has_handle = True
         self._set_hooks(hooks)
         if token_callback is not None:
             self.set_token_callback(token_callback)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ._c import abi, ffi, registry
-from ._c.enums import Status
-from ._part import Part
-from ._question import Question, Reply, ask
-from .context import Context, report_to
+from .._c import abi, ffi, registry
+from .._c.enums import Status
+from .._callbacks import HostFunction, register, subject
+from .._part import Part
+from .._question import Question, Reply, ask
+
+if TYPE_CHECKING:
+    from ..context import Context
 
 
 class Delegate(Part):
@@ -50,32 +52,19 @@ TokenCallback = Callable[[TokenRequest], Reply[str]]
 """``lambda request: "token"``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
 
 
-@dataclass(frozen=True)
-class _TokenSource:
-    """What C's user_data means for a token callback."""
-
-    context: weakref.ref[Context]
-    callback: TokenCallback
-
-
 def set_token_callback(delegate: Delegate, callback: TokenCallback | None) -> None:
     """usher_delegate_set_token_callback()."""
     if callback is None:
         ffi.lib.usher_delegate_set_token_callback(delegate._handle, abi.TokenFn(), None, abi.DestroyFn())
         return
-    entry = registry.add(_TokenSource(weakref.ref(delegate.context), callback))
+    entry = register(delegate.context, "token", callback)
     ffi.lib.usher_delegate_set_token_callback(delegate._handle, _on_token, entry, registry.destroy)
 
 
 def _asked_token(completion: int, handle: abi.PlaybackHandle, tag: int, number: int | None) -> None:
-    source = registry.get(number)
-    if source is None:
-        return
-    item = registry.get(tag)
-    request = TokenRequest(
-        completion, None if item is None else item.playback(handle), None if item is None else item.tag
-    )
-    ask(request, source.callback, lambda error: report_to(source.context(), "token", error))
+    source: HostFunction | None = registry.get(number)
+    if source is not None:
+        ask(TokenRequest(completion, *subject(handle, tag)), source.function, source.failed)
 
 
 _on_token = abi.TokenFn(_asked_token)

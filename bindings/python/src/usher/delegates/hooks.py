@@ -5,16 +5,19 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
-from ._answers import take
-from ._c import abi, ffi, registry
-from ._c.enums import Hook, LicenseType, Status
-from ._errors import InvalidArgumentError
-from ._question import Answer, Question, Reply, ask
-from .context import Context, report_to
-from .delegate import Delegate, TokenCallback, set_token_callback
-from .playback import Playback
+from .._answers import take
+from .._c import abi, ffi, registry
+from .._c.enums import Hook, LicenseType, Status
+from .._callbacks import report_to, subject
+from .._errors import InvalidArgumentError
+from .._question import Answer, Question, Reply, ask
+from .base import Delegate, TokenCallback, set_token_callback
+
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..playback import Playback
 
 METHODS = {
     Hook.CONTENT_ID: "content_identifier",
@@ -260,12 +263,10 @@ def _asked_hook(pointer: Any, number: int | None) -> None:
     if hooks is None:
         return
     raw = pointer.contents
-    item = registry.get(raw.tag)
     hook = Hook(raw.hook)
     call: HookCall[Any] = HookCall(
         raw.completion,
-        None if item is None else item.playback(raw.playback),
-        None if item is None else item.tag,
+        *subject(raw.playback, raw.tag),
         hook=hook,
         type=LicenseType(raw.type),
         key_system=ffi.text(raw.key_system),

@@ -9,16 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ._c import abi, ffi, registry
-from ._c.enums import LicenseType, Operation, RenewType, Status, Suspend
-from ._errors import InvalidCompletionError, LimitError, RefusedError, SessionError
-from ._question import Question, Reply, ask
-from .context import Context, report_to
-from .delegate import Delegate
-from .playback import Item, Playback
+from .._c import abi, ffi, registry
+from .._c.enums import LicenseType, Operation, RenewType, Status, Suspend
+from .._callbacks import report_to, subject
+from .._errors import InvalidCompletionError, LimitError, RefusedError, SessionError
+from .._question import Question, Reply, ask
+from .base import Delegate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from ..context import Context
+    from ..playback import Playback
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class CustomerDelegate(Delegate):
         given.user_data = registry.add(callbacks)
         given.destroy = registry.destroy
         ffi.lib.usher_customer_delegate_new(context._handle, ctypes.byref(given), self._result)
-        self._freed = False
+        self._has_handle = True
 
     def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
         """To override: gets a licence from the host's servers, setting its session up before the first. Now or later, within `license_timeout_ms`."""
@@ -265,11 +267,6 @@ class Callbacks:
         return function(question) if self._run is None else self._run(name, question, function)
 
 
-def _subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, object]:
-    item: Item | None = registry.get(tag)
-    return (None, None) if item is None else (item.playback(handle), item.tag)
-
-
 def _asked_license(pointer: Any, number: int | None) -> None:
     callbacks = registry.get(number)
     if callbacks is None:
@@ -277,7 +274,7 @@ def _asked_license(pointer: Any, number: int | None) -> None:
     raw = pointer.contents
     request = CustomerRequest(
         raw.completion,
-        *_subject(raw.playback, raw.tag),
+        *subject(raw.playback, raw.tag),
         key_system=ffi.text(raw.key_system),
         payload=ffi.copied(raw.payload, raw.payload_size) or b"",
         type=LicenseType(raw.type),
@@ -289,13 +286,13 @@ def _asked_license(pointer: Any, number: int | None) -> None:
 def _asked_heartbeat(completion: int, handle: abi.PlaybackHandle, tag: int, number: int | None) -> None:
     callbacks = registry.get(number)
     if callbacks is not None:
-        callbacks.ask("heartbeat", SessionCall(completion, *_subject(handle, tag), operation=Operation.HEARTBEAT))
+        callbacks.ask("heartbeat", SessionCall(completion, *subject(handle, tag), operation=Operation.HEARTBEAT))
 
 
 def _asked_teardown(completion: int, handle: abi.PlaybackHandle, tag: int, number: int | None) -> None:
     callbacks = registry.get(number)
     if callbacks is not None:
-        callbacks.ask("teardown", SessionCall(completion, *_subject(handle, tag), operation=Operation.TEARDOWN))
+        callbacks.ask("teardown", SessionCall(completion, *subject(handle, tag), operation=Operation.TEARDOWN))
 
 
 _on_license = abi.CustomerLicenseFn(_asked_license)

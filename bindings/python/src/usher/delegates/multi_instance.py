@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ._answers import take
-from ._c import abi, ffi
-from ._errors import NoTokenError
-from .context import Context
-from .delegate import TokenCallback
+from .._answers import take
+from .._c import abi, ffi
+from .._errors import NoTokenError
+from .base import TokenCallback
 from .hooks import hooks_of
 from .ssp import SSPOptions, _SSPDelegate
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from ..context import Context
 
 Default = TypeVar("Default")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ._c import abi, ffi, registry
-from ._c.enums import WireFormat
-from .context import Context
+from .._c import abi, ffi, registry
+from .._c.enums import WireFormat
 from .hooks import Hooked, HTTPDelegate, hooks_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from ..context import Context
 
 
 class DefaultOptions(TypedDict, total=False):
@@ -50,7 +51,7 @@ class CommonDelegate(HTTPDelegate):
         ffi.lib.usher_common_delegate_new(
             context._handle, ctypes.byref(given), ctypes.byref(hooks.structure), entry, registry.destroy, self._result
         )
-        self._freed = False
+        self._has_handle = True
 
 
 class DefaultDelegate(HTTPDelegate):
@@ -67,5 +68,5 @@ class DefaultDelegate(HTTPDelegate):
         super().__init__(context)
         given = ffi.filled(abi.DefaultOptions, options)
         ffi.lib.usher_default_delegate_new(context._handle, ctypes.byref(given), self._result)
-        self._freed = False
+        self._has_handle = True
         self._set_hooks(hooks)
