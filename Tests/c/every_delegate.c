@@ -142,6 +142,7 @@ static void v2_story(void) {
   options.ssp = &ssp;
   answers(USHER_OK, usher_ssp_v2_delegate_new(context, &options, &delegate), "usher_ssp_v2_delegate_new");
   playback = start(context, delegate, content_token());
+  // shows: v2-play-sends-nothing
   tell(held() == 0, "no session before the first licence");
   licence_of(playback, USHER_KEY_SYSTEM_WIDEVINE);
   tell(held() == 1 && reaches(&events[USHER_EVENT_SESSION_STARTED], 1, 5000), "the licence opened one");

@@ -248,6 +248,7 @@ void ssp_v2() {
   const int setups = requests("setup");
   {
     auto playback = player.play(item_of(delegate));
+    // shows: v2-play-sends-nothing
     tell(playback.state() == usher::session_state::pending && held() == 0,
         "SSP V2: no session before the first licence");
     tell(playback.get_license(widevine).info().period == 1s && held() == 1, "the licence opens it");

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """docs/conformance.md and docs/security.md: every statement names tests; these exist, and they ran and passed.
 
+A row names a test as `file::test`, or as `#tag`: all tests that carry the tag. A test in Python carries a tag by
+`@pytest.mark.shows("tag")`; in Swift, C and C++ by a comment above it, `// shows: tag`. A renamed test keeps its tag.
+
     Tests/docs/conformance.py               the tests they name exist
     Tests/docs/conformance.py build/test    ... and passed in the results there: JUnit XML, and the output of C and C++
 
@@ -18,6 +21,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -70,6 +74,8 @@ class File:
     path: Path
     kind: str
     tests: dict[str, list[str]] = field(default_factory=dict)
+    tags: list[tuple[str, str]] = field(default_factory=list)
+    """Tags, each with a test that carries it."""
 
     def ids(self, name: str) -> list[str]:
         """The page may name a claim by its beginning, because the program may format the rest."""
@@ -81,8 +87,9 @@ class File:
 def swift(path: Path) -> File:
     """@Test functions, by the module and the type that contain them."""
     module = path.relative_to(ROOT / "Tests").parts[0]
-    found, suite, pending = File(path, "Swift"), "", False
+    found, suite, pending, tags = File(path, "Swift"), "", False, list[str]()
     for line in path.read_text(encoding="utf-8").splitlines():
+        tags += tags_in(line)
         if line.lstrip().startswith("//"):
             continue
         if outer := re.match(r"(?:@\w+(?:\([^)]*\))? )*(?:final )?(?:struct|class|actor|enum|extension) (\w+)", line):
@@ -90,7 +97,8 @@ def swift(path: Path) -> File:
         pending = pending or "@Test" in line
         if pending and (function := re.search(r"\bfunc `?(\w+)", line)):
             found.tests.setdefault(function[1], []).append(f"{module}.{suite}.{function[1]}")
-            pending = False
+            found.tags += [(tag, function[1]) for tag in tags]
+            pending, tags = False, []
     return found
 
 
@@ -101,19 +109,31 @@ def python(path: Path, kind: str) -> File:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_"):
             found.tests[node.name] = [f"{module}.{node.name}"]
+            marks = [mark for mark in node.decorator_list if ast.unparse(mark).startswith("pytest.mark.shows(")]
+            texts = [text for mark in marks if isinstance(mark, ast.Call) for text in mark.args]
+            found.tags += [(str(ast.literal_eval(text)), node.name) for text in texts]
     return found
+
+
+def tags_in(comments: str) -> list[str]:
+    """The tags of `// shows: tag, other-tag` comments."""
+    lists = re.findall(r"^ *// shows: ([\w-]+(?:, [\w-]+)*)$", comments, re.M)
+    return [tag for tags in lists for tag in tags.split(", ")]
 
 
 def claims(path: Path) -> File:
     """The texts of tell(good, text, ...) and answers(wanted, found, text), up to the first format character."""
     found = File(path, "C" if path.suffix == ".c" else "C++")
     text = path.read_text(encoding="utf-8")
+    before = 0
     for call in re.finditer(r"\b(tell|answers)\(", text):
+        tags, before = tags_in(text[before : call.start()]), call.end()
         arguments = arguments_of(text, call.end())
         place = 1 if call[1] == "tell" else 2
         for said in STRING.findall(arguments[place]) if place < len(arguments) else []:
             if beginning := re.split(r"%(?!%)", said.replace('\\"', '"'))[0].rstrip():
                 found.tests[beginning] = [beginning]
+                found.tags += [(tag, beginning) for tag in tags]
     return found
 
 
@@ -142,7 +162,9 @@ def arguments_of(text: str, start: int) -> list[str]:
     return found
 
 
+@cache
 def there() -> dict[str, list[File]]:
+    """The files of tests, by name."""
     files = [
         *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/**/*.swift")),
         *(python(path, kind) for kind, folder in PYTHON.items() for path in folder.glob("test_*.py")),
@@ -152,6 +174,16 @@ def there() -> dict[str, list[File]]:
     found: dict[str, list[File]] = {}
     for file in files:
         found.setdefault(file.path.name, []).append(file)
+    return found
+
+
+@cache
+def carriers() -> dict[str, list[tuple[str, str]]]:
+    """Tags, and the tests that carry each of them as file and name."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for file in (file for files in there().values() for file in files):
+        for tag, test in file.tags:
+            found.setdefault(tag, []).append((file.path.name, test))
     return found
 
 
@@ -166,6 +198,7 @@ class Table:
     statements: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
     named: list[tuple[str, str]] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
 
 
 def tables(page: Path) -> list[Table]:
@@ -182,8 +215,10 @@ def row(table: Table, line: str) -> None:
     cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
     table.statements.append(cells[0])
     names = re.findall(r"`([\w.]+)::([^`]+)`", cells[-1])
-    table.named += names
-    if not names:
+    tags = re.findall(r"`#([\w-]+)`", cells[-1])
+    table.named += names + [test for tag in tags for test in carriers().get(tag, [])]
+    table.tags += tags
+    if not names + tags:
         table.without.append(cells[0])
 
 
@@ -238,6 +273,9 @@ def results(folder: Path) -> dict[str, list[Ran]]:
 
 
 def exist(table: Table, files: dict[str, list[File]]) -> Iterator[str]:
+    for tag in table.tags:
+        if tag not in carriers():
+            yield f"no test carries the tag #{tag}"
     for file, name in table.named:
         found = files.get(file, [])
         if len(found) != 1:
@@ -272,6 +310,11 @@ def main() -> int:
     for page in PAGES:
         print(f"# {page.relative_to(ROOT)}")
         check(tables(page), files, ran, unseen)
+    named = {tag for page in PAGES for table in tables(page) for tag in table.tags}
+    claim(
+        f"a row names each of the {len(carriers())} tags of tests",
+        [f"#{tag}" for tag in carriers() if tag not in named],
+    )
     for kind, names in sorted(unseen.items()):
         print(f"# no results {RESULTS[kind]}, so {len(names)} tests of kind {kind} were not checked")
     return 1 if failed else 0

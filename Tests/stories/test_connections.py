@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
@@ -79,3 +83,29 @@ def read_request(incoming: BinaryIO) -> None:
         if name.lower() == b"content-length":
             length = int(value)
     incoming.read(length)
+
+
+PROXIED = """
+import sys, usher
+with usher.Context(clock="manual") as context:
+    delegate = usher.SSPDelegate(context, license_url=sys.argv[1], ssm_url=sys.argv[1])
+    playback = usher.Player(context).play("SECRET-CONTENT-TOKEN", delegate=delegate)
+    context.settle()
+"""
+
+
+def test_loopback_inPlainHttp_bypassesTheEnvironmentsProxy(lib: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy, socket.create_server(("127.0.0.1", 0)) as closed:
+        proxy.settimeout(0.2)
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/x"
+        closed.close()
+        package = str(Path(usher.__file__).parents[1])
+        environment = {
+            **os.environ,
+            "http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
+            "no_proxy": "",
+            "PYTHONPATH": package,
+        }
+        subprocess.run([sys.executable, "-c", PROXIED, url], env=environment, timeout=30, check=True)
+        with pytest.raises(TimeoutError):
+            proxy.accept()

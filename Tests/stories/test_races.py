@@ -523,6 +523,7 @@ def test_play_withSync_returnsWithTheSession(stage: Stage) -> None:
     assert not stage.headend.sessions.active()
 
 
+@pytest.mark.shows("v1-sync-teardown-limit")
 def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     playback = stage.play(sync_setup_teardown=True)
     stage.headend.faults.add("teardown", Fault.stall())

@@ -155,6 +155,7 @@ def test_beat_withoutSessionTokenInTheReply_keepsTheOldOne(stage_factory: StageF
     assert stage.events.types() == ["SESSION_STARTED", "KEPT_ALIVE", "KEPT_ALIVE"]
 
 
+@pytest.mark.shows("v1-teardown-success")
 @pytest.mark.parametrize("reply", ["json", "no-content", "text"])
 def test_teardown_answeredAnyWay_isASuccess(stage_factory: StageFactory, reply: str) -> None:
     stage = stage_factory(headend={"teardown_reply": reply})
@@ -306,3 +307,12 @@ def test_session_overTls_worksWithTheAuthorityAndNotWithout(stage_factory: Stage
     stranger.play()
     stranger.settle()
     assert isinstance(stranger.events.error(E.SETUP_ERROR), usher.TLSError)
+
+
+def test_renewals_missed_areAskedForEveryPeriod(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 50.0})
+    playback = stage.play()
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.advance(300_000)
+    assert [e.time_ms for e in stage.events.all(E.RENEWAL_DUE)] == [60_000, 120_000, 180_000, 240_000, 300_000]

@@ -18,6 +18,7 @@ RENEWING: tuple[KeySystem, ...] = ("clearkey", "fairplay", "playready")
 # ---- the licence request sets the session up -------------------------------------------------------------------------
 
 
+@pytest.mark.shows("v2-play-sends-nothing")
 def test_play_asksNothingOfAnyServer(stage: Stage) -> None:
     playback = play(stage)
     stage.advance(600_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import usher
-from stage import KEY, KID, Stage, StageFactory
+from stage import CHALLENGE, KEY, KID, Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -367,3 +367,18 @@ def test_playbackOfAnotherPlayer_isNotDisturbedByAZap(stage: Stage) -> None:
         stage.settle()
     assert stage.clear_keys(main) == {KID: KEY}
     assert len([entry for entry in stage.headend.journal if entry.account == "main"]) == 2
+
+
+def test_zap_whileASessionIsReplaced_startsTheNextItem(stage: Stage) -> None:
+    first = stage.play(token_callback=lambda request: stage.headend.content_token(), tag="first")
+    stage.settle()
+    stage.clear_keys(first)
+    stage.headend.faults.add("teardown", Fault.stall("after"))
+    first.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    stage.headend.wait_held()
+    stage.advance(3_500)
+    stage.play(tag="second")
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert "SESSION_STARTED" in stage.events.types("second")

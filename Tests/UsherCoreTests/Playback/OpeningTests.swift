@@ -15,6 +15,7 @@ import Testing
     return driver
   }
 
+  // shows: v2-play-sends-nothing
   @Test func start_asksForNothing() {
     var p = v2()
     #expect(p.take() == [])

@@ -4,6 +4,7 @@ import Testing
 
 /// The table of docs/protocol.md, "Who wins", row by row.
 @Suite struct SSMSessionCloseTests {
+  // shows: teardown-frees-slot
   @Test func close_active_tearsDownOnce() {
     var s = SessionDriver.active()
     s.close()

@@ -136,6 +136,7 @@ def test_heartbeat_withoutToken_is1003(client: Client) -> None:
     assert client.heartbeat("").code == 1003
 
 
+@pytest.mark.shows("teardown-frees-slot")
 def test_teardown_freesTheSlot_andAgainIs1006(headend: HeadEnd, client: Client) -> None:
     token = client.setup(headend.content_token(max_sessions=1)).token
     gone = client.teardown(token)

@@ -20,7 +20,7 @@ def playing(stage: Stage, *tags: str) -> None:
     stage.settle()
 
 
-def test_heartbeat_behindOneThatHangs_goesWithoutAPlaceAndSaysHowLate(stage_factory: StageFactory) -> None:
+def test_heartbeat_behindOneThatHangs_isSentWithoutAFreeConnectionAndSaysHowLate(stage_factory: StageFactory) -> None:
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     playing(stage, "hangs", "waits", "waits too")
     stage.headend.faults.add("heartbeat", Fault.stall("before"))
@@ -36,7 +36,7 @@ def test_heartbeat_behindOneThatHangs_goesWithoutAPlaceAndSaysHowLate(stage_fact
     assert stage.events.only(E.KEPT_ALIVE, tag="hangs").lateness_ms == 0
 
 
-def test_heartbeats_dueAtOnceWithOnePlace_goOneAfterAnother(stage_factory: StageFactory) -> None:
+def test_heartbeats_dueAtOnceWithOneConnection_goOneAfterAnother(stage_factory: StageFactory) -> None:
     stage = stage_factory(headend={"limit": 99}, requests_per_origin_max=1)
     tags = [f"screen {number}" for number in range(20)]
     playing(stage, *tags)
@@ -91,7 +91,7 @@ def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: Sta
     stage.settle()
 
 
-def test_close_whileItsLicenceWaitsForAPlace_sendsNothingMore(stage_factory: StageFactory) -> None:
+def test_close_whileItsLicenceWaitsForAConnection_sendsNothingMore(stage_factory: StageFactory) -> None:
     """The place that a key request gives up at the end is for others, not for what the closed playback still had waiting."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     ready(stage)

@@ -1,4 +1,4 @@
-"""What keeps what alive in Python, and what happens when threads free at the same moment."""
+"""Which Python object keeps which alive, what the garbage collector frees, and threads that free at the same moment."""
 
 from __future__ import annotations
 

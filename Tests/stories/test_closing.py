@@ -1,4 +1,4 @@
-"""How playbacks and contexts end: what is told, in which order, and what is waited for."""
+"""Closing: which events playbacks and contexts report, in which order, and what the calls wait for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import usher
-from stage import CHALLENGE, REAL_TIMEOUT_S, Stage
+from stage import CHALLENGE, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import Fault
 
 E = usher.EventType
@@ -140,3 +140,122 @@ def test_waitClosed_whileTheOnlyCallbackThreadIsBusyWithAnother_returns(stage: S
         waiting.result(REAL_TIMEOUT_S)
         gate.set()
     assert not stage.headend.sessions.active()
+
+
+def test_teardown_triedAgain_carriesTheTokenThatCameMeanwhile(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.stall("after"))
+    stage.headend.faults.add("teardown", Fault.status(503))
+    playback = stage.play()
+    stage.advance(60_000)
+    playback.close()
+    stage.advance(3_000)
+    stage.headend.release()
+    stage.settle()
+    assert [seq for route, seq in stage.seqs() if route == "teardown"] == [1, 2]
+
+
+def test_close_afterALicenseRotatedTheToken_isNotStoppedByTheStaleBeat(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    playback = stage.play()
+    stage.advance(59_000)
+    stage.headend.faults.add("license", Fault.stall("after"))
+    stage.headend.faults.add("heartbeat", Fault.stall("after"))
+    request = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    stage.headend.wait_held()
+    stage.advance(1_000)
+    stage.headend.wait_held(2)
+    stage.headend.release("license")
+    stage.settle()
+    assert request.result(5).data
+    playback.close()
+    stage.headend.release()
+    stage.advance(4_000)
+    assert stage.sent("teardown")[-1].status == 200
+
+
+def test_close_whileATokenIsAsked_isNoError(stage: Stage) -> None:
+    asked = threading.Event()
+
+    def later(request: usher.TokenRequest) -> object:
+        asked.set()
+        return usher.LATER
+
+    playback = stage.player.play(None, delegate=stage.delegate(token_callback=later), tag="a")
+    assert asked.wait(5)
+    playback.close()
+    stage.settle()
+    assert stage.events.types("a") == ["PLAYBACK_CLOSED"]
+
+
+def test_close_whileAPayloadIsAsked_isNoError(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    playback = stage.play(payload=lambda request: usher.LATER, tag="a")
+    stage.settle()
+    stage.clear_keys(playback)
+    stage.advance(60_000)
+    playback.close()
+    stage.settle()
+    assert "HEARTBEAT_ERROR" not in stage.events.types("a")
+
+
+def test_context_closedWhileALateTeardownIsUnderWay_waitsForIt(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    playback = stage.play()
+    stage.headend.wait_held()
+    playback.close()
+    stage.advance(3_000)
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    stage.headend.release()
+    stage.headend.wait_held()
+    closing = stage.call(stage.context.shutdown)
+    assert stage.still_waiting(closing)
+    stage.headend.release()
+    assert closing.result(5) == 0
+
+
+def test_playback_closedWhileItsObserverIsBusy_isWaitedForUntilTold(stage: Stage) -> None:
+    gate, seen = threading.Event(), []
+
+    def slow(event: usher.Event) -> None:
+        if event.type is E.SESSION_ENDED:
+            gate.wait(10)
+        seen.append(event.type)
+
+    stage.context.add_observer(slow)
+    playback = stage.play()
+    stage.settle()
+    stage.held_callbacks = 9
+    playback.close()
+    waiting = stage.call(playback.wait_closed)
+    assert stage.still_waiting(waiting)
+    gate.set()
+    waiting.result(5)
+    assert E.PLAYBACK_CLOSED in seen
+    stage.held_callbacks = 0
+
+
+def test_certificate_whoseServerHangs_endsWithThePlayback(stage: Stage) -> None:
+    stage.headend.faults.add("certificate", Fault.stall("before"))
+    playback = stage.play(
+        delegate=stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay"))
+    )
+    stage.settle()
+    waiting = stage.call(playback.get_certificate)
+    stage.headend.wait_held()
+    playback.close()
+    with pytest.raises(usher.ClosedError):
+        waiting.result(5)
+
+
+@pytest.mark.leaves_session
+def test_calls_thatRaceWithTheEndOfTheirContext_return(stage: Stage, lib: Any) -> None:
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    playback = stage.play()
+    stage.settle()
+    calls = [stage.call(playback.wait_closed), stage.call(stage.context.shutdown, 20_000)]
+    stage.headend.wait_held()
+    stage.call(lib.usher_context_free, stage.context._handle)
+    stage.context._has_handle = False
+    for call in calls:
+        error = call.exception(10)
+        assert error is None or isinstance(error, usher.UsherError)

@@ -1,4 +1,4 @@
-"""What happens to a host while it plays: background, suspension with the clock jumping, a network that goes and comes back."""
+"""The host suspends while it plays: background, a clock that jumps; and its network goes away and comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers and connections that went wrong once: each story failed before its mend."""
+"""Replies and connections that servers and networks should not produce. Each story failed before its fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import usher
 from stage import Stage, StageFactory
 from usher.testing.doors import Proxy
-from usher.testing.headend import Fault
+from usher.testing.headend import Fault, HeadEnd
 
 E = usher.EventType
 
@@ -134,3 +134,89 @@ def test_certificate_ofASilentServer_isTheServersFault(stage: Stage) -> None:
     error = asked.exception(5)
     assert isinstance(error, usher.UsherTimeoutError)
     assert error.origin is usher.Origin.CERTIFICATE
+
+
+def test_setup_refusedJustBeforeOurOwnTeardownEnded_isTriedOnceMore(stage_factory: StageFactory) -> None:
+    stage = stage_factory(headend={"limit": 1})
+    first = stage.play(player=usher.Player(stage.context))
+    stage.settle()
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    first.close()
+    stage.headend.wait_held()
+    stage.play(tag="second")
+    stage.headend.wait_held(2)
+    stage.headend.release("teardown")
+    stage.settle()
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.types("second") == ["SESSION_STARTED"]
+
+
+def test_setup_refusedWhileAnotherHeadEndHangs_waitsForItsOwnOnly(
+    stage_factory: StageFactory, headend_factory: Any
+) -> None:
+    stage = stage_factory(headend={"limit": 1})
+    other: HeadEnd = headend_factory(period_s=60)
+    elsewhere = stage.delegate(license_url=other.license_url("clearkey"), ssm_url=other.ssm_url)
+    foreign = stage.play(other.content_token(), delegate=elsewhere, player=usher.Player(stage.context))
+    first = stage.play(player=usher.Player(stage.context))
+    stage.settle()
+    other.faults.add("teardown", Fault.stall("before"))
+    foreign.close()
+    other.wait_held()
+    stage.headend.faults.add("teardown", Fault.stall("before"))
+    first.close()
+    stage.headend.wait_held()
+    stage.play(tag="second")
+    stage.headend.journal.wait_for(2, answered=True)
+    stage.headend.release()
+    stage.events.wait(E.SESSION_STARTED, "second")
+    other.release()
+
+
+@pytest.mark.leaves_session
+def test_heartbeat_refusedInA200_isRefused(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.reply(200, body={"errorCode": 1006, "message": "gone"}))
+    stage.play()
+    stage.advance(60_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.http_status, error.service_code) == (200, 1006)
+
+
+def test_setup_refusedInA200_isTheLimit(stage: Stage) -> None:
+    stage.headend.faults.add("setup", Fault.reply(200, body={"errorCode": 1007, "message": "too many"}))
+    stage.play()
+    stage.settle()
+    assert isinstance(stage.events.error(E.SETUP_ERROR), usher.LimitError)
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeat_redirectedOnce_isTriedAgain(stage: Stage) -> None:
+    stage.headend.faults.add("heartbeat", Fault.redirect("http://127.0.0.1/login"))
+    stage.play()
+    stage.advance(62_000)
+    assert stage.events.types() == ["SESSION_STARTED", "KEPT_ALIVE"]
+
+
+@pytest.mark.leaves_session
+def test_teardown_toldToWaitADay_doesNot(stage: Stage) -> None:
+    stage.headend.faults.add("teardown", Fault.status(503, retry_after=86_400))
+    playback = stage.play()
+    stage.settle()
+    playback.close()
+    stage.settle()
+    assert stage.events.types() == ["SESSION_STARTED", "TEARDOWN_ERROR", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+
+
+@pytest.mark.leaves_session
+def test_tokens_ofAnyShape_areKeptOutOfWhatTheServerSays(stage: Stage) -> None:
+    opaque = "6f1c2f0e-6f5b-4a53"
+    stage.headend.faults.add("setup", Fault.fields(sessionToken=opaque))
+    stage.headend.faults.add(
+        "heartbeat", Fault.reply(400, body={"errorCode": 1006, "message": f"session {opaque} unknown"})
+    )
+    stage.play()
+    stage.advance(60_000)
+    assert str(stage.events.error(E.HEARTBEAT_ERROR)).count("[redacted]") == 1
+    assert not any(opaque in line for line in stage.logs)
