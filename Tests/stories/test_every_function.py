@@ -13,6 +13,11 @@ import pytest
 from usher._c import abi
 
 
+def test_tableOfFunctions_isAlwaysTheSame(lib: Any) -> None:
+    """``usher_get_api()``, which no other story needs; ``test_abi.py`` of the Python package compares its contents."""
+    assert lib.usher_get_api(abi.VERSION[0]) == lib.usher_get_api(abi.VERSION[0]) != 0
+
+
 @pytest.mark.parametrize("name", sorted(abi.PROTOTYPES))
 def test_function_ofTheHeader_isCalledByATest(calls: Any, name: str) -> None:
     if not calls.is_whole_suite:
