@@ -6,6 +6,7 @@ import UsherCore
 
 // usher-model: every order of events, to a depth.
 //   usher-model table DEPTH              transition tables and diagrams in Markdown, for docs/model.md
+//   usher-model phases DEPTH             compares the comments of the phases in Sources/UsherCore with what follows what
 //   usher-model search SECONDS           as deep as the time allows, over all kinds of delegates
 @main struct Main {
   static func main() {
@@ -13,13 +14,14 @@ import UsherCore
     guard arguments.count == 3, let number = Int(arguments[2]), number > 0 else { return usage() }
     switch arguments[1] {
     case "table": table(depth: number)
+    case "phases": phases(depth: number)
     case "search": search(seconds: number)
     default: usage()
     }
   }
 
   private static func usage() {
-    print("usage: usher-model table DEPTH | search SECONDS")
+    print("usage: usher-model table DEPTH | phases DEPTH | search SECONDS")
     exit(2)
   }
 
@@ -32,24 +34,44 @@ import UsherCore
   private static func table(depth: Int) {
     print(Page.head(depth: depth))
     for setting in Setting.all {
-      var search = Search()
+      var search = Search(TransitionLog())
       _ = search.run(setting, depth: depth)
       tell(setting, search)
       print(Page.section(setting, search))
     }
   }
 
+  /// Each comment lists every phase that follows, and no other.
+  private static func phases(depth: Int) {
+    let log = TransitionLog()
+    for setting in Setting.all {
+      var search = Search(log)
+      _ = search.run(setting, depth: depth)
+      tell(setting, search)
+    }
+    check(log, isWhole: true)
+    for transition in log.transitions.map({ "\($0.machine): \($0.from) → \($0.to)" }).sorted() { print(transition) }
+  }
+
+  private static func check(_ log: TransitionLog, isWhole: Bool) {
+    let differences = PhaseComments().differences(log.transitions, isWhole: isWhole)
+    guard !differences.isEmpty else { return }
+    for line in differences { print(line) }
+    exit(1)
+  }
+
   /// Deeper and deeper, each kind of delegate in turn, until the time is up.
   private static func search(seconds: Int) {
     let end = time(nil) + seconds
+    let log = TransitionLog()
     var states = 0
     for (index, setting) in Setting.all.enumerated() {
       let share = time(nil) + max(1, (end - time(nil)) / (Setting.all.count - index))
       var depth = 1
       var reached = 0
-      var last = Search()
+      var last = Search(log)
       while depth < 64 {
-        var search = Search(deadline: { time(nil) >= share })
+        var search = Search(log, deadline: { time(nil) >= share })
         let isWhole = search.run(setting, depth: depth)
         tell(setting, search)
         states += search.states
@@ -61,6 +83,7 @@ import UsherCore
         "\(setting.name): all orders of \(reached) events, \(last.states) states, \(last.rows.count) transitions; no violation, no dead state"
       )
     }
+    check(log, isWhole: false)
     print("\(states) states looked at in all, each led to its end")
   }
 }

@@ -12,14 +12,19 @@ struct Search {
   private(set) var rows: [Row: Int] = [:]
   private(set) var violation: (story: [String], text: String)?
   private let deadline: () -> Bool
+  /// The transitions seen so far, of all searches that share it.
+  private let log: TransitionLog
 
   /// - Parameter deadline: true when time is up.
-  init(deadline: @escaping () -> Bool = { false }) { self.deadline = deadline }
+  init(_ log: TransitionLog, deadline: @escaping () -> Bool = { false }) {
+    self.log = log
+    self.deadline = deadline
+  }
 
   /// False: time ran out first, or a promise was broken.
   mutating func run(_ setting: Setting, depth: Int) -> Bool {
     var story: [Step] = []
-    return visit(World(setting), depth, &story)
+    return visit(World(setting, log), depth, &story)
   }
 
   private mutating func visit(_ world: World, _ depth: Int, _ story: inout [Step]) -> Bool {

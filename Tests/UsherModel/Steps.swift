@@ -11,6 +11,8 @@ enum Step: Hashable {
   case token, noToken, tokenWaitEnds
   case payload, noPayload
   case kill, suspend, resume, network, othersTornDown
+  case tooMany(Int, SSMSession.OwnTeardowns)
+  case start
 
   var name: String {
     switch self {
@@ -33,6 +35,9 @@ enum Step: Hashable {
     case .resume: return "resume"
     case .network: return "network back"
     case .othersTornDown: return "others torn down"
+    case .tooMany(_, let others):
+      return others == .underWay ? "too many, teardown under way" : "too many, teardown ended"
+    case .start: return "start"
     }
   }
 }
@@ -45,6 +50,9 @@ extension World {
       if request.outcome == nil { all.append(.handle(index)) } else { all.append(.deliver(index)) }
       if budget.faults > 0 { all.append(.lose(index)) }
       if budget.faults > 0, request.outcome == nil { all.append(.refuse(index)) }
+      if budget.limits > 0, request.outcome == nil, request.isSetup || request.mayOpen {
+        all += [.tooMany(index, .underWay), .tooMany(index, .ended)]
+      }
     }
     if timer != nil { all.append(.timer) }
     if isAskingToken { all += [.token, .noToken] }
@@ -53,6 +61,8 @@ extension World {
     if machine.session.waitsForOwnTeardowns { all.append(.othersTornDown) }
     if isSuspended { all.append(.resume) }
     guard !isClosed else { return all }
+    if !isStarted { all.append(.start) }
+    if budget.tokens > 0, !isAskingToken, !isAwaitingToken { all.append(.token) }
     if budget.licenses > 0 { all.append(.license) }
     if budget.renewals > 0 { all.append(.renewal) }
     if budget.abandons > 0, nextLicense > 1 { all.append(.abandon) }
@@ -123,6 +133,11 @@ extension World {
       budget.networks -= 1
       perform(machine.networkChanged(now: now))
     case .othersTornDown: perform(machine.ownTeardownsEnded(now: now))
+    case .tooMany(let index, let others):
+      budget.limits -= 1
+      let failure = WireFailure(.refused, httpStatus: 400, serviceCode: SSMCode.tooManySessions)
+      answer(requests.remove(at: index), .failure(failure), ownTeardowns: others)
+    case .start: start()
     }
   }
 
@@ -134,7 +149,10 @@ extension World {
   private mutating func request(isRenewal: Bool) {
     let id = nextLicense
     nextLicense += 1
-    perform(machine.requestLicense(id, keySystem: setting.keySystem, isRenewal: isRenewal, now: now))
+    let token = setting.hasTokenMap ? Secret(Array("c0".utf8)) : nil
+    perform(
+      machine.requestLicense(
+        id, keySystem: setting.keySystem, isRenewal: isRenewal, token: token, isForPlayingItem: token == nil, now: now))
   }
 
   private mutating func token() {
@@ -144,6 +162,7 @@ extension World {
       isAskingToken = false
       perform(machine.tokenAnswered(token, now: now))
     } else {
+      if !isAwaitingToken { budget.tokens -= 1 }
       isAwaitingToken = false
       perform(machine.tokenGiven(token, now: now) ?? [])
     }
@@ -164,6 +183,7 @@ extension World {
         guard setting.policy.opensByLicense else {
           return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4001))
         }
+        if setting.isFree { return .fields(SessionFields()) }
         var fields = open(fields: true)
         fields.enforced = setting.isEnforced
         return .fields(fields)
@@ -202,7 +222,9 @@ extension World {
 
   private func unknown() -> Outcome { .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 1006)) }
 
-  private mutating func answer(_ request: Request, _ outcome: Outcome) {
+  private mutating func answer(
+    _ request: Request, _ outcome: Outcome, ownTeardowns: SSMSession.OwnTeardowns = .none
+  ) {
     if case .fields(let fields) = outcome, let token = fields.token,
       let (session, generation) = World.parse(text(token))
     {
@@ -210,12 +232,12 @@ extension World {
     }
     switch (request.kind, outcome) {
     case (.ssm(let call), .fields(let fields)):
-      perform(machine.ssmReplied(request.id, call, .success(fields), ownTeardowns: .none, now: now))
+      perform(machine.ssmReplied(request.id, call, .success(fields), ownTeardowns: ownTeardowns, now: now))
     case (.ssm(let call), .failure(let failure)):
-      perform(machine.ssmReplied(request.id, call, .failure(failure), ownTeardowns: .none, now: now))
+      perform(machine.ssmReplied(request.id, call, .failure(failure), ownTeardowns: ownTeardowns, now: now))
     case (.license, .fields(let fields)): perform(machine.licenseReplied(request.id, .success(fields), now: now))
     case (.license, .failure(let failure)):
-      perform(machine.licenseReplied(request.id, .failure(failure, .license), now: now))
+      perform(machine.licenseReplied(request.id, .failure(failure, .license), ownTeardowns: ownTeardowns, now: now))
     }
   }
 }

@@ -18,6 +18,12 @@ struct World {
       return false
     }
 
+    /// A licence request without session token.
+    var mayOpen: Bool {
+      if case .license = kind { return token.isEmpty }
+      return false
+    }
+
     /// Its reply, which is on its way, has that token.
     func brings(_ session: Int, _ generation: Int, _ world: World) -> Bool {
       guard case .fields(let fields) = outcome, let token = fields.token, let parsed = World.parse(world.text(token))
@@ -54,6 +60,10 @@ struct World {
     var networks: Int
     var abandons: Int
     var closes = 1
+    /// Set-ups refused because the account has too many sessions.
+    var limits = 0
+    /// Content tokens that the host gives before anybody asked.
+    var tokens = 0
   }
 
   let setting: Setting
@@ -67,6 +77,7 @@ struct World {
   var isAwaitingToken = false
   var isAskingPayload = false
   var isSuspended = false
+  var isStarted = false
   var nextLicense: LicenseID = 1
   var contentTokens = 1
   var told: [LicenseID: Int] = [:]
@@ -81,15 +92,21 @@ struct World {
   /// What went wrong in it: a promise that was broken.
   var violation: String?
 
-  init(_ setting: Setting) {
+  init(_ setting: Setting, _ log: TransitionLog) {
     self.setting = setting
     budget = setting.budget
     machine = PlaybackMachine(
       policy: Shared(setting.policy), contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil,
       hasTokenCallback: setting.hasCallback, seed: 1)
-    perform(machine.start(now: 0))
+    machine.record(in: log)
+    if !setting.startsLate { start() }
     for step in setting.before { take(step) }
     budget = setting.budget
+  }
+
+  mutating func start() {
+    isStarted = true
+    perform(machine.start(now: now))
   }
 
   mutating func blame(_ text: String) { if violation == nil { violation = text } }
@@ -180,6 +197,12 @@ struct Setting {
   var keySystem = KeySystem.fairPlay
   /// Licence replies carry a session token: renewals keep the session alive.
   var isEnforced = false
+  /// Licence replies open no session, where they would.
+  var isFree = false
+  /// Another item plays on the player at first.
+  var startsLate = false
+  /// The token map has the content token of each licence request.
+  var hasTokenMap = false
   /// What happened before the search begins.
   var before: [Step] = []
   var budget = World.Budget(licenses: 2, renewals: 1, faults: 2, kills: 1, suspends: 1, networks: 1, abandons: 1)
@@ -210,8 +233,24 @@ struct Setting {
       if kind.policy.hasSSM, !kind.policy.opensByLicense { steps = [.handle(0), .deliver(0)] + steps }
       if !kind.hasToken, kind.policy.needsToken { steps = [.token] + steps }
       return [kind, kind.playing(steps)]
-    }
+    } + special
   }
+
+  private static func budget(limits: Int = 0, tokens: Int = 0) -> World.Budget {
+    World.Budget(
+      licenses: 2, renewals: 0, faults: 1, kills: 0, suspends: 0, networks: 0, abandons: 0, limits: limits,
+      tokens: tokens)
+  }
+
+  /// What the kinds above leave out.
+  private static let special: [Setting] = [
+    Setting(name: "SSP V1, too many sessions", policy: policy(), budget: budget(limits: 2)),
+    Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),
+    Setting(name: "SSP V1, another item plays", policy: policy(), startsLate: true, budget: budget()),
+    Setting(
+      name: "SSP V2, content without session", policy: policy { $0.opening = .license }, hasToken: false, isFree: true,
+      hasTokenMap: true, budget: budget(tokens: 1))
+  ]
 
   private static let kinds: [Setting] = [
     Setting(name: "SSP V1, heartbeats", policy: policy()),

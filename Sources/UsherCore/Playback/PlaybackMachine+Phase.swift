@@ -8,7 +8,7 @@ extension PlaybackMachine {
     /// → replacing, sessionless, closing
     case playing
     /// The session is closing; a new one starts when it is finished.
-    /// → playing, closing
+    /// → playing, sessionless, closing
     case replacing
     /// The licence reply that should have opened the session brought none: playback goes on without.
     /// → closing

@@ -27,7 +27,7 @@ extension SSMSession {
     /// → tearingDown, retryingTeardown, ended
     case tearingDown(RequestID, Teardown)
     /// A teardown request failed in transport; the next one goes out at `at`.
-    /// → tearingDown, ended
+    /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
     /// The owner knows that the session ended. A late reply may still bring a token, which is then given back.
     /// → tearingDown

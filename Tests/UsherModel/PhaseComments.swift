@@ -1,0 +1,86 @@
+import UsherCore
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// The comments above the phases of the machines, each with a line that lists the phases that may follow, like
+/// `/// → settingUp, failed, ended` or `/// → nothing`. Compared with the transitions that the search has seen.
+struct PhaseComments {
+  /// Where each machine has its `enum Phase`, from the root of the repository.
+  private static let sources = [
+    ("SSMSession", "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
+    ("PlaybackMachine", "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift")
+  ]
+
+  private struct Comment {
+    let machine: String
+    let phase: String
+    let successors: Set<String>
+    /// File and line.
+    let place: String
+  }
+
+  private var comments: [Comment] = []
+  /// What is wrong with the comments alone.
+  private var errors: [String] = []
+
+  init() {
+    for (machine, path) in Self.sources { read(machine, path) }
+    for comment in comments {
+      let phases = Set(comments.filter { $0.machine == comment.machine }.map { $0.phase })
+      for unknown in comment.successors.subtracting(phases).sorted() {
+        errors.append("\(comment.place): \(comment.machine) has no phase \(unknown)")
+      }
+    }
+  }
+
+  /// How the comments and the transitions differ, a line each.
+  /// - Parameter isWhole: the search was deep enough to see every transition.
+  func differences(_ seen: Set<TransitionLog.Transition>, isWhole: Bool) -> [String] {
+    var lines = isWhole ? errors : []
+    for comment in comments {
+      let successors = Set(seen.filter { $0.machine == comment.machine && $0.from == comment.phase }.map { $0.to })
+      let phase = "\(comment.place): \(comment.machine).\(comment.phase)"
+      for missing in successors.subtracting(comment.successors).sorted() {
+        lines.append("\(phase): \(missing) followed, and the comment does not list it")
+      }
+      guard isWhole else { continue }
+      for extra in comment.successors.subtracting(successors).sorted() {
+        lines.append("\(phase): the comment lists \(extra), which never followed")
+      }
+    }
+    return lines
+  }
+
+  private mutating func read(_ machine: String, _ path: String) {
+    guard let text = Self.contents(path) else { return errors.append("\(path): cannot be read") }
+    let count = comments.count
+    var isInside = false
+    var successors: Set<String>?
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      let words = line.split(whereSeparator: { " ,({".contains($0) }).map(String.init)
+      if words.starts(with: ["enum", "Phase"]) { isInside = true }
+      guard isInside else { continue }
+      if line == "  }" { break }
+      if words.starts(with: ["///", "→"]) { successors = Set(words.dropFirst(2)).subtracting(["nothing"]) }
+      guard words.count > 1, words[0] == "case" else { continue }
+      let place = "\(path):\(index + 1)"
+      if let successors {
+        comments.append(Comment(machine: machine, phase: words[1], successors: successors, place: place))
+      } else {
+        errors.append("\(place): no line `/// → …` above \(machine).\(words[1])")
+      }
+      successors = nil
+    }
+    if comments.count == count { errors.append("\(path): no phases found") }
+  }
+
+  private static func contents(_ path: String) -> String? {
+    guard let file = fopen(path, "r") else { return nil }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    while case let byte = getc(file), byte != EOF { bytes.append(UInt8(truncatingIfNeeded: byte)) }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
