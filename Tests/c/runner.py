@@ -37,30 +37,30 @@ KEY = "ffeeddccbbaa99887766554433221100"
 
 @dataclass
 class Program:
-    """One program: how it is built and run."""
+    """One program, how to build it and how to run it."""
 
     source: Path
-    """C or, by its suffix, C++."""
+    """C, or C++ by its suffix."""
     arguments: list[str] = field(default_factory=list)
-    """`{name}` stands for a place of the head-end: license_url, clearkey_url, ssm_url, token, kid."""
+    """`{name}` is replaced by a fact of the head-end: license_url, clearkey_url, ssm_url, token, kid."""
     libraries: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    """More for the compiler."""
+    """More flags for the compiler."""
     more: list[Path] = field(default_factory=list)
-    """Further sources."""
+    """More sources."""
     needs: str = ""
-    """A pkg-config name; without it the program is skipped."""
+    """A pkg-config name; if it is not installed, the program is skipped."""
     linked: bool = True
-    """False: it is linked with nothing of ours."""
+    """False: not linked with libusher."""
     expires: bool = False
-    """Its sessions may end by expiry: it dies on purpose."""
+    """Its sessions may end by expiry: the program ends without teardown on purpose."""
     own_allocator: bool = False
-    """It replaces what sanitizers and valgrind replace: skipped under them."""
+    """It replaces malloc, as sanitizers and valgrind do: skipped with them."""
     suppressed: str = ""
-    """valgrind's suppressions: Tests/sanitizers/valgrind-NAME.supp says what and why."""
+    """NAME of Tests/sanitizers/valgrind-NAME.supp, which says what valgrind suppresses, and why."""
     timeout_s: float = 60
     says: str = ""
-    """For examples, which tell no claims: what its output must contain."""
+    """For examples, which print no claims: a pattern that the output must contain."""
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Program:
 
 
 class HeadEnd:
-    """The reference head-end in a process of its own."""
+    """The reference head-end as a separate process."""
 
     def __init__(self, python: str, folder: Path) -> None:
         ready = folder / "headend.json"
@@ -131,7 +131,7 @@ def arguments_of(description: str) -> argparse.Namespace:
     parser.add_argument("--skip", action="append", default=[], metavar="NAME", help="all but these programs")
     parser.add_argument("--seconds", type=float, default=5, help="how long the stress test runs (5)")
     parser.add_argument(
-        "--seed", type=int, default=None, help="what the stress test begins with (the time, told in its output)"
+        "--seed", type=int, default=None, help="random seed of the stress test (default: the time, which it prints)"
     )
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="C compiler")
     parser.add_argument("--cxx", default=os.environ.get("CXX", "c++"), help="C++ compiler")
@@ -139,7 +139,7 @@ def arguments_of(description: str) -> argparse.Namespace:
     parser.add_argument(
         "--under", default="", help="a program to run them under, e.g. 'valgrind -q --error-exitcode=9'"
     )
-    parser.add_argument("--patience", type=int, default=1, help="how many times longer everything may take")
+    parser.add_argument("--patience", type=int, default=1, help="multiplies every time limit")
     parser.add_argument("--show", action="store_true", help="print every claim")
     arguments = parser.parse_args()
     venv = ROOT / ".venv" / "bin" / "python"
@@ -149,7 +149,7 @@ def arguments_of(description: str) -> argparse.Namespace:
 
 
 class Runner:
-    """Runs programs, tells of each in a line, counts."""
+    """Runs programs, prints a line for each, counts."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
@@ -160,9 +160,9 @@ class Runner:
         (self.folder / "plain_steps.h").write_text(c_files.plain_steps(HEADERS, words(*STRESS)))
 
     def build(self, program: Program) -> Path | str:
-        """The program, or why there is none."""
+        """Builds the program; returns its path, or why there is no program."""
         if program.own_allocator and (self.arguments.under or "-fsanitize" in self.arguments.flags):
-            return "skipped: its allocator is its own"
+            return "skipped: it has its own allocator"
         cxx = program.source.suffix == ".cpp"
         command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
         command += [
@@ -237,7 +237,7 @@ class Runner:
                     failures.append(f"ended by signal {-code}" if code < 0 else f"exit code {code}")
             except subprocess.TimeoutExpired:
                 failures.append(
-                    f"not ended within {program.timeout_s * self.arguments.patience:.0f} s{self.stacks(child.pid)}"
+                    f"still running after {program.timeout_s * self.arguments.patience:.0f} s{self.stacks(child.pid)}"
                 )
                 os.killpg(child.pid, 9)
                 child.wait()
@@ -262,7 +262,7 @@ class Runner:
         while (active := headend.active(program.name)) and time.monotonic() < end:
             time.sleep(0.1)
         if active:
-            failures.insert(0, f"{active} sessions are held at the head-end afterwards")
+            failures.insert(0, f"{active} sessions are still held at the head-end")
         else:
             passed += 1
         headend.ask("release", {})
@@ -272,7 +272,7 @@ class Runner:
         self.end_of(program, passed, failures, time.monotonic() - started)
 
     def under(self, program: Program) -> list[str]:
-        """The program to run it under; valgrind also with the suppressions for this one."""
+        """The command to run it under; valgrind gets the suppressions of this program."""
         under = shlex.split(self.arguments.under)
         if program.suppressed and under and Path(under[0]).name == "valgrind":
             under.append(f"--suppressions={ROOT / 'Tests' / 'sanitizers' / f'valgrind-{program.suppressed}.supp'}")
@@ -323,7 +323,7 @@ def functions() -> list[str]:
 
 
 def words(*files: Path) -> set[str]:
-    """Every usher_ function called in them: comments do not count."""
+    """Every usher_ function called in these files; comments do not count."""
     text = "\n".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S) for file in files)
     return set(re.findall(r"\b(usher_\w+)\b", text))
 

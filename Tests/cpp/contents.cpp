@@ -1,5 +1,5 @@
 /*
- * contents.cpp - usher.hpp: the resource loader, and what is read out of contents.
+ * contents.cpp - usher.hpp: the resource loader, and the readers of contents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,8 @@ const uint8_t pssh[] = {0, 0, 0, 52, 'p', 's', 's', 'h', 1, 0, 0, 0, 0x10, 0x77,
 const uint8_t tenc[] = {0, 0, 0, 32, 't', 'e', 'n', 'c', 1, 0, 0, 0, 0, 0x19, 1, 8, 0, 0x11, 0x22, 0x33, 0x44, 0x55,
     0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
 const char playlist[] =
-    "#EXTM3U\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\",KEYFORMATVERSIONS=\"1\"\n";
+    "#EXTM3U\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://one\",KEYFORMAT=\"com.apple.streamingkeydelivery\","
+    "KEYFORMATVERSIONS=\"1\"\n";
 const char manifest[] = "<MPD><ContentProtection schemeIdUri=\"urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b\"/></MPD>";
 
 void readers() {
@@ -33,15 +34,15 @@ void readers() {
       "a key line");
   const auto elements = usher::read_dash_protection(manifest);
   tell(elements.size() == 1 && elements[0].key_system == usher::key_system::clearkey, "a ContentProtection element");
-  tell(usher::read_pssh("").empty(), "nothing in no bytes");
+  tell(usher::read_pssh("").empty(), "no boxes in an empty text");
   const auto id = usher::content_id("skd://host/path", usher::content_id_rule::host);
-  tell(usher::bytes_view(id).text() == "host", "the content identifier by a rule");
+  tell(usher::bytes_view(id).text() == "host", "a content identifier by rule");
   throws(
-      usher::status::invalid_argument, [] { return usher::content_id(""); }, "of no URL");
+      usher::status::invalid_argument, [] { return usher::content_id(""); }, "a content identifier of an empty URL");
   tell(usher::rewrite_hls_keys(playlist, "http://127.0.0.1/key/").find("URI=\"http://127.0.0.1/key/0\"") !=
            std::string::npos,
       "a playlist with other URIs");
-  tell(usher::rewrite_hls_keys(playlist, "x", "abc") == playlist, "another scheme: as it was");
+  tell(usher::rewrite_hls_keys(playlist, "x", "abc") == playlist, "a playlist with another scheme stays unchanged");
   throws(
       usher::status::invalid_argument, [] { return usher::rewrite_hls_keys(playlist, std::string_view("a\0b", 3)); },
       "a prefix with a NUL");
@@ -73,24 +74,26 @@ void loading() {
     auto player = context.new_player();
     usher::playback_options item;
     item.tag = 7;
-    auto playback = player.play(item); // without a delegate: there is a loader
+    auto playback = player.play(item); // without a delegate: the loader is enough
     tell(playback.get_resource("skd://one").data().text().substr(0, 4) == "CKC1", "loader: from a URL to a CKC");
     throws(
-        usher::status::callback, [&] { return playback.get_resource("skd://none"); }, "an SPC request let go of");
+        usher::status::callback, [&] { return playback.get_resource("skd://none"); },
+        "an SPC request destroyed without an answer");
     throws(
-        usher::status::declined, [&] { return playback.get_resource("abc://one"); }, "a scheme that is nobody's");
+        usher::status::declined, [&] { return playback.get_resource("abc://one"); }, "a scheme that no loader has");
     const auto id = playback.load_resource(
         "skd://later", [&, w](usher::playback_ref of, const usher::response_info &info, uint64_t tag) {
           told += of == playback && info.error.status == usher::status::closed && tag == 7;
         });
-    tell(until([&] { return asked == 3; }), "asked each time, with certificate and content identifier");
+    tell(until([&] { return asked == 3; }),
+        "the SPC callback runs for each load, with certificate and content identifier");
     playback.cancel_load(id);
-    tell(until([&] { return told == 1; }), "cancelled: told so");
+    tell(until([&] { return told == 1; }), "a cancelled load reports that it was cancelled");
     throws(
         usher::status::state, [&] { playback.cancel_load(id); }, "cancelled twice");
     {
       std::lock_guard<std::mutex> hold(lock);
-      tell(kept && !kept->answer("SPC"), "its SPC is too late");
+      tell(kept && !kept->answer("SPC"), "the SPC for it is too late");
       kept.reset();
     }
     throws(

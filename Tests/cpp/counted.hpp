@@ -30,8 +30,8 @@ struct counted<Function> {
 inline struct counted_report {
   ~counted_report() {
 #define FUNCTION(name, ...) \
-  std::printf("%sok - usher.hpp calls " #name "(), and it answers well: %d times\n", \
-      counted<name>::good ? "" : "not ", counted<name>::good.load());
+  std::printf("%sok - usher.hpp calls " #name "(), and it succeeds: %d times\n", counted<name>::good ? "" : "not ", \
+      counted<name>::good.load());
 #include "functions.h"
 #undef FUNCTION
     std::fflush(stdout);

@@ -1,5 +1,5 @@
 /*
- * customer.cpp - usher.hpp's customer SSM: licences, heartbeats and teardown by the host, at once and later.
+ * customer.cpp - usher.hpp: customer SSM. The host answers licences, heartbeats and teardown, at once and later.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -67,7 +67,7 @@ void kept_alive_by_heartbeats() {
         usher::status::state, [&] { delegate.set_hooks(usher::delegate_hooks()); }, "hooks of a customer delegate");
     playback.close();
     playback.wait_closed(5s);
-    tell(teardowns == 1, "and torn down once");
+    tell(teardowns == 1, "the library asks for one teardown");
   }
   for (auto &thread : threads) thread.join();
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
@@ -133,7 +133,7 @@ void refusals() {
             what == 0 ? "refuses" : "throws", usher::status_name(got.status()));
       else
         tell(got.status() == usher::status::limit && got.error().service_code == 1007 && got.error().http_status == 403,
-            "one that is refused for the limit, in full");
+            "a refusal for the limit, with the full error");
     }
     tell(context.take_exception() != nullptr, "the exception is kept");
     throws(

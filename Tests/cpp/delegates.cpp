@@ -1,5 +1,6 @@
 /*
- * delegates.cpp - usher.hpp's delegates: default, common (functions and a class), SSP V2, multi-instance; and what happens to a playback of theirs.
+ * delegates.cpp - usher.hpp: default, common (functions and a class), SSP V2 and multi-instance delegates, and the
+ * functions of their playbacks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +35,7 @@ void default_delegate() {
       usher::status::invalid_argument, [&] { delegate.set_http_header("X-Story", std::string_view("a\0b", 3)); },
       "a header with a NUL");
   throws(
-      usher::status::invalid_argument, [&] { delegate.set_http_header("X Story", "a"); }, "a header name that is none");
+      usher::status::invalid_argument, [&] { delegate.set_http_header("X Story", "a"); }, "an invalid header name");
   throws(
       usher::status::invalid_argument, [&] { return context.new_default_delegate({}); },
       "a default delegate without a URL");
@@ -75,11 +76,11 @@ void hooks_as_functions() {
       asked += request.which() == usher::hook::license_url && request.key_system() == usher::key_system::fairplay &&
                request.asset_id().text() == "skd://one";
       throws(
-          usher::status::invalid_argument, [&] { return request.answer("no URL"); }, "a URL that is none");
+          usher::status::invalid_argument, [&] { return request.answer("no URL"); }, "an invalid URL");
       throws(
           usher::status::state, [&] { return request.builtin(); }, "the built-in URL of a delegate without one");
       tell(static_cast<bool>(request) && request.answer(enforced_url()) && !request,
-          "the question stayed open, and is answered");
+          "the question is still open, and takes an answer");
       tell(!request.answer(enforced_url()), "a second answer is too late");
     };
     hooks.license_body = [&, w](usher::hook_request request) {
@@ -103,16 +104,17 @@ void hooks_as_functions() {
     tell(playback.get_license(fairplay).data().text() == "CKC1 mine", "the licence that the last hook made");
     tell(sent("license", "\"X-Story\", \"functions\"") == 1 && sent("license", "YW5vdGhlciBTUEM=") == 1,
         "the head-end saw headers and body of the hooks");
-    tell(asked == 6, "all six were asked, with what belongs to it: %d", asked.load());
+    tell(asked == 6, "the library called all six hooks with the right arguments: %d", asked.load());
     std::atomic<int> told{0};
     playback.request_content_id(
         "skd://one", [&, w](usher::playback_ref, const usher::response_info &info, uint64_t tag) {
           told += info.data.text() == "id of one" && tag == 7;
         });
-    tell(until([&] { return told == 1; }), "asked for with a function: the content identifier comes");
+    tell(until([&] { return told == 1; }), "a request with a completion: the content identifier arrives");
     delegate.clear_hooks();
     throws(
-        usher::status::state, [&] { return playback.get_license(fairplay); }, "cleared: no URL is left");
+        usher::status::state, [&] { return playback.get_license(fairplay); },
+        "after the hooks are cleared, the delegate has no URL");
     throws(
         usher::status::invalid_argument,
         [&] {
@@ -128,12 +130,12 @@ void hooks_as_functions() {
           bad.scheme = "no scheme", bad.license = [w](usher::hook_request) {};
           delegate.set_hooks(bad);
         },
-        "a scheme that is none");
+        "an invalid scheme");
   }
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
 }
 
-/* A class of the host, as it would have derived from the SDK's common delegate. */
+/* A class of the host, like one derived from the SDK's common delegate. */
 class my_delegate : public usher::common_delegate {
 public:
   ~my_delegate() override {
@@ -148,7 +150,7 @@ public:
   }
   void license(usher::hook_request request) override {
     if (request.http_status() == 200) licences++;
-    common_delegate::license(std::move(request)); // as the superclass
+    common_delegate::license(std::move(request)); // calls the superclass
   }
   std::atomic<int> licences{0};
 
@@ -168,22 +170,22 @@ void hooks_as_a_class() {
     item.delegate = &delegate;
     auto playback = player.play(item);
     tell(playback.get_license(fairplay).data().size() == 36,
-        "a class: its headers, from another thread; the rest is built in");
+        "a class: its headers, answered on another thread; everything else is built in");
     tell(mine->licences == 1 && sent("license", "\"X-Story\", \"class\"") == 1, "the head-end saw its header");
     tell(playback.get_certificate().data().size() > 100, "the built-in certificate");
-    tell(playback.get_content_id("abc://one").data().text() == "one", "its scheme is stripped");
+    tell(playback.get_content_id("abc://one").data().text() == "one", "the content identifier is without its scheme");
     throws(
         usher::status::invalid_argument,
         [&] { return context.new_common_delegate({}, std::shared_ptr<usher::common_delegate>()); },
-        "a class that is none");
+        "a NULL object as the class");
     throws(
         usher::status::invalid_argument, [&] { delegate.set_hooks(std::shared_ptr<usher::common_delegate>()); },
-        "set_hooks with none");
+        "set_hooks with a NULL object");
     auto ssp = context.new_ssp_delegate(server());
     ssp.set_hooks(mine);
     tell(alive == 1, "one object for both delegates");
   }
-  tell(alive == 0, "destroyed with them");
+  tell(alive == 0, "the object is destroyed with them");
 }
 
 void hooks_that_fail() {
@@ -200,7 +202,7 @@ void hooks_that_fail() {
   hooks.http_headers = [](usher::headers_request) { throw std::runtime_error("hook"); };
   delegate.set_hooks(hooks);
   throws(
-      usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws");
+      usher::status::declined, [&] { return playback.get_license(fairplay); }, "a headers hook that throws");
   tell(context.take_exception() != nullptr, "its exception is kept");
   struct slow {
     ~slow() { std::this_thread::sleep_for(50ms); }
@@ -212,8 +214,9 @@ void hooks_that_fail() {
   };
   delegate.set_hooks(hooks);
   throws(
-      usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that throws, and is slow to leave");
-  tell(context.take_exception() != nullptr, "its exception is kept before anybody is told");
+      usher::status::declined, [&] { return playback.get_license(fairplay); },
+      "a headers hook that throws, and is slow to return");
+  tell(context.take_exception() != nullptr, "its exception is kept before the request completes");
   hooks.http_headers = [&](usher::headers_request request) {
     try {
       thrower(std::move(request));
@@ -221,18 +224,20 @@ void hooks_that_fail() {
   };
   delegate.set_hooks(hooks);
   throws(
-      usher::status::declined, [&] { return playback.get_license(fairplay); }, "one that catches what it throws");
-  tell(context.take_exception() == nullptr, "has none to keep");
+      usher::status::declined, [&] { return playback.get_license(fairplay); },
+      "a headers hook that catches its own exception");
+  tell(context.take_exception() == nullptr, "no exception is kept");
   hooks.http_headers = nullptr;
   hooks.license_body = [](usher::hook_request) {};
   delegate.set_hooks(hooks);
   throws(
-      usher::status::callback, [&] { return playback.get_license(fairplay); }, "a body hook that lets its question go");
-  tell(requests("license") == before, "nothing of it was sent");
+      usher::status::callback, [&] { return playback.get_license(fairplay); },
+      "a body hook that destroys its question without an answer");
+  tell(requests("license") == before, "no request was sent");
 }
 
 void ssp_v2() {
-  std::atomic<int> started{0}, without{0}; /* told of until the context is gone */
+  std::atomic<int> started{0}, without{0}; /* counted until the context is freed */
   usher::context context;
   context.add_observer([&](const usher::event &event) {
     started += event.type == usher::event_type::session_started;
@@ -260,7 +265,7 @@ void ssp_v2() {
   }
   auto playback = player.play(item_of(delegate, 0, free_token()));
   tell(playback.get_license(widevine).data().size() > 0 && until([&] { return without == 1; }),
-      "a content that needs none: NO_SESSION");
+      "a content that needs no session: NO_SESSION");
   throws(
       usher::status::invalid_argument,
       [&] {
@@ -299,10 +304,11 @@ void multi_instance() {
   preview.wait_session();
   tell(held() == 2, "two streams at once, each with its session");
   throws(
-      usher::status::full, [&] { tokens.set("three", content_token()); }, "a third token, where both are held");
+      usher::status::full, [&] { tokens.set("three", content_token()); }, "a third token, while playbacks hold both");
   tell(tokens.remove("one") && !tokens.remove("one"), "removed, once");
   tokens.clear();
-  tell(tokens.size() == 0 && preview.get_license(widevine).data().size() == 36, "cleared: who plays goes on");
+  tell(tokens.size() == 0 && preview.get_license(widevine).data().size() == 36,
+      "cleared: a playback that runs keeps its token");
   auto other = context.new_ssp_delegate(server());
   throws(
       usher::status::state, [&] { return other.tokens().size(); }, "the map of a delegate without one");
@@ -346,7 +352,7 @@ void of_a_playback() {
   const auto codes = usher::legacy_codes(limit);
   tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 &&
            usher::explain(limit).source[0],
-      "codes of other players, and the source");
+      "codes of other players, and the table of the code");
 }
 
 } // namespace

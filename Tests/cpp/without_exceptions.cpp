@@ -1,5 +1,5 @@
 /*
- * without_exceptions.cpp - usher.hpp with USHER_NO_EXCEPTIONS: everything answers a result<T>.
+ * without_exceptions.cpp - usher.hpp with USHER_NO_EXCEPTIONS: every function returns a result<T>.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ namespace {
 class host_delegate : public usher::common_delegate {
   void license_url(usher::hook_request request) override {
     const auto none = request.builtin();
-    tell(none.status() == usher::status::state, "no URL is built in: %s", none.error().message.c_str());
+    tell(none.status() == usher::status::state, "the delegate has no built-in URL: %s", none.error().message.c_str());
     const auto refused = request.answer("no URL");
     const auto taken = request.answer(enforced_url());
     tell(refused.status() == usher::status::invalid_argument && taken.ok() && taken.value(),
@@ -32,7 +32,7 @@ void other_delegates(const usher::context &context, const usher::player &player)
   tell(licence.ok() && licence.value().data().size() == 36, "a licence by a common delegate");
   const auto size = common.value().tokens().size();
   tell(!size && size.status() == usher::status::state, "a common delegate has no token map");
-  tell(common.value().tokens().contains("one").status() == usher::status::state, "as its other functions say");
+  tell(common.value().tokens().contains("one").status() == usher::status::state, "its other functions say so, too");
   tell(!context.new_customer_delegate({}).ok(), "a customer delegate without callbacks");
   tell(
       !context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
@@ -55,7 +55,7 @@ int main() {
   tell(delegate.ok() && context.set_delegate(delegate.value()).ok(), "a delegate");
   auto player = context.new_player();
   tell(context.add_observer([](const usher::event &) { throw std::runtime_error("kept"); }).ok(),
-      "an observer that throws all the same");
+      "an observer that throws nevertheless");
   usher::playback_options item;
   item.content_token = content_token();
   auto playback = player.value().play(item);

@@ -1,6 +1,6 @@
 /*
- * wrapper.cpp - usher.hpp: ownership, exceptions, callbacks and their captures, answering later, pumped mode, virtual time. The delegates: delegates.cpp and
- * customer.cpp; resource loaders and what is read out of contents: contents.cpp.
+ * wrapper.cpp - usher.hpp: ownership, exceptions, callbacks and their captures, late answers, pumping, virtual time.
+ * delegates.cpp and customer.cpp test the delegates; contents.cpp tests resource loaders and readers of contents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ void texts() {
       "bytes_view");
   tell(usher::detail::ms32(-5ms) == 1 && usher::detail::ms32(24h * 365) == USHER_OFF - 1 &&
            usher::detail::ms32(usher::off) == USHER_OFF,
-      "times are cut");
+      "times beyond the C types are limited");
 }
 
 void story() {
@@ -62,17 +62,17 @@ void story() {
         "how the session is kept alive");
     auto moved = std::move(licence);
     tell(!licence.handle() && licence.data().empty() && moved.data().size() == 36,
-        "a response moves"); // NOLINT: looked at after the move on purpose
+        "a response can be moved"); // NOLINT: used after the move on purpose
     tell(playback.get_certificate(5s).data().size() > 100, "a certificate");
     playback.request_license(widevine, [&, w](usher::playback_ref of, const usher::response_info &got, uint64_t tag) {
       licences += of == playback && got.data.size() == 36 && tag == 7;
     });
     playback.request_certificate(
         [&, w](usher::playback_ref, const usher::response_info &got, uint64_t) { certificates += !got.data.empty(); });
-    tell(until([&] { return licences == 1 && certificates == 1; }), "asked for with functions: both come");
+    tell(until([&] { return licences == 1 && certificates == 1; }), "requests with completions: both arrive");
     context.settle(5s);
     const auto pending = context.pending();
-    tell(pending.transfers == 0 && pending.next_timer && *pending.next_timer <= 1s, "pending: the next beat");
+    tell(pending.transfers == 0 && pending.next_timer && *pending.next_timer <= 1s, "pending: the next heartbeat");
     throws(
         usher::status::state, [&] { context.advance(1ms); }, "advance on the system clock");
     throws(
@@ -83,7 +83,7 @@ void story() {
         usher::status::state, [&] { return context.pump_fd(); }, "pump_fd in threaded mode");
     playback.close();
     playback.wait_closed(5s);
-    tell(held() == 0, "closed: none is held");
+    tell(held() == 0, "closed: no session is held");
     player.stop();
     context.clear_delegate();
     throws(
@@ -91,7 +91,7 @@ void story() {
     context.remove_observer(id);
     throws(
         usher::status::invalid_argument, [&] { context.remove_observer(id); }, "an observer removed twice");
-    tell(context.close() == 0, "closed: nothing stays open");
+    tell(context.close() == 0, "closed: no playback stays open");
     throws(
         usher::status::closed, [&] { return context.new_player(); }, "a player of a closed context");
   }
@@ -107,9 +107,9 @@ void ownership() {
   usher::delegate delegate;
   {
     usher::context first, context = std::move(first);
-    tell(!first && context, "a context moves"); // NOLINT
+    tell(!first && context, "a context can be moved"); // NOLINT
     throws(
-        usher::status::invalid_handle, [&] { return first.new_player(); }, "a moved-from context is none");
+        usher::status::invalid_handle, [&] { return first.new_player(); }, "a moved-from context has no handle");
     delegate = context.new_ssp_delegate(server());
     player = context.new_player();
     auto item = item_of(delegate);
@@ -119,7 +119,7 @@ void ownership() {
     playback = std::move(other);
     playback.wait_session();
     tell(held() == 1, "after a zap one session is held");
-  } // the context goes first
+  } // the context is destroyed first
   throws(
       usher::status::invalid_handle, [&] { playback.close(); }, "a playback of a freed context");
   throws(
@@ -127,7 +127,7 @@ void ownership() {
   throws(
       usher::status::invalid_handle, [&] { delegate.set_token_callback([w](usher::token_request) {}); },
       "a delegate of a freed context");
-  tell(alive == 1, "what failing calls were given is gone too: %d left", alive.load() - 1);
+  tell(alive == 1, "the captures of failed calls are destroyed, too: %d left", alive.load() - 1);
   throws(
       usher::status::invalid_handle,
       [w] {
@@ -141,7 +141,7 @@ void ownership() {
         usher::context c;
         return c.add_observer(nullptr);
       },
-      "an observer that is none");
+      "an empty function as observer");
   throws(
       usher::status::invalid_argument,
       [] {
@@ -168,9 +168,9 @@ void ownership() {
     throws(
         usher::status::invalid_argument, [&] { return p.play(item); }, "in a token");
     usher_player *raw = p.release();
-    tell(!p && usher_player_free(raw) == USHER_OK, "a released handle is its new owner's");
+    tell(!p && usher_player_free(raw) == USHER_OK, "a released handle belongs to its new owner");
     usher::context adopted = usher::context::adopt(c.release());
-    tell(adopted && adopted.close() == 0, "a C handle is taken over");
+    tell(adopted && adopted.close() == 0, "a C handle can be adopted");
   }
   tell(alive == 1, "%d captured objects left", alive.load() - 1);
   nothing_held("ownership");
@@ -193,10 +193,10 @@ void errors() {
     tell(e.code() == usher::status::http && e.status() == usher::status::http && std::string(e.what()) == d.message,
         "and as a std::system_error");
     usher::error copy = e;
-    tell(copy.detail().http_status == 503, "which can be copied");
+    tell(copy.detail().http_status == 503, "the exception can be copied");
   }
   auto result = usher::attempt([&] { return playback.get_license(widevine); });
-  tell(result.ok() && result.value().data().size() == 36, "the next one comes, as a result");
+  tell(result.ok() && result.value().data().size() == 36, "the next licence arrives, as a result");
 }
 
 void answer_later() {
@@ -225,11 +225,11 @@ void answer_later() {
     item.payload = [&, w](usher::payload_request request) {
       std::lock_guard<std::mutex> hold(lock);
       threads.emplace_back([question = std::move(request)]() mutable {
-        if (question.key_system() != usher::key_system::fairplay) tell(false, "the key system is told");
+        if (question.key_system() != usher::key_system::fairplay) tell(false, "the question has the key system");
         auto empty = usher::attempt([&] { return question.answer(usher::bytes_view()); });
         if (empty.status() != usher::status::invalid_argument || !question)
           tell(false, "a payload of no bytes leaves the question open");
-        if (!question.answer("fresh")) tell(false, "the payload is taken");
+        if (!question.answer("fresh")) tell(false, "the library takes the payload");
       });
     };
     item.renewed = [&, w](usher::playback_ref, const usher::response_info &info, uint64_t) {
@@ -250,9 +250,9 @@ void answer_later() {
       tell(!kept->answer(content_token()), "a second answer is too late");
     }
     playback.get_license({usher::key_system::fairplay, "SPC"});
-    tell(until([&] { return renewed == 1; }, 8000), "the payload, from a thread of its own: renewed");
+    tell(until([&] { return renewed == 1; }, 8000), "the payload, answered on another thread: renewed");
     kept.reset();
-    auto second = context.new_player().play(item); // the player is gone at once
+    auto second = context.new_player().play(item); // destroys the player at once
     throws(
         usher::status::closed, [&] { second.wait_session(5s); }, "a player freed at once stops its playback");
     second.wait_closed(5s);
@@ -263,7 +263,8 @@ void answer_later() {
     until(asked);
     drop();
     throws(
-        usher::status::no_token, [&] { third.wait_session(5s); }, "a question destroyed unanswered says: none");
+        usher::status::no_token, [&] { third.wait_session(5s); },
+        "a question destroyed without an answer means: no token");
     auto fourth = screen.play(item);
     until(asked);
     usher_completion id = kept->release();
@@ -287,10 +288,10 @@ void exceptions_in_callbacks() {
     auto player = context.new_player();
     auto playback = player.play(item);
     throws(
-        usher::status::no_token, [&] { playback.wait_session(5s); }, "a token callback that throws answers: none");
+        usher::status::no_token, [&] { playback.wait_session(5s); }, "a token callback that throws means: no token");
     until([&] { return context.pending().callbacks == 0; });
     tell(context.take_exception() != nullptr && context.take_exception() == nullptr,
-        "the first exception is kept, and handed out once");
+        "the first exception is kept, and can be taken once");
     playback = player.play(item_of(delegate));
     playback.request_license(widevine,
         [w](usher::playback_ref, const usher::response_info &, uint64_t) { throw std::logic_error("licence"); });
@@ -307,7 +308,7 @@ void pumped() {
     usher::context_options options;
     options.callbacks = usher::callback_mode::pumped;
     usher::context context(options);
-    tell(context.pump_fd() >= 0 && context.pump() == 0, "nothing is due");
+    tell(context.pump_fd() >= 0 && context.pump() == 0, "no callback is due");
     context.add_observer([&, w](const usher::event &event) {
       events++;
       if (event.type == usher::event_type::session_started) throw std::runtime_error("thrown in a pump");
@@ -331,7 +332,7 @@ void pumped() {
     options.callbacks = usher::callback_mode::pumped;
     return options;
   }());
-  own->add_observer([&, w](const usher::event &) { own.reset(); }); // destroys its own context, in the pump
+  own->add_observer([&, w](const usher::event &) { own.reset(); }); // destroys its own context inside the pump
   auto delegate = own->new_ssp_delegate(server());
   auto player = own->new_player();
   auto playback = player.play(item_of(delegate));
@@ -346,7 +347,7 @@ void virtual_time() {
   usher::context context(options);
   context.advance(1min, 1s);
   context.jump(1h);
-  tell(context.pending().now == 61min && !context.pending().next_timer, "time is moved by hand: %lld min",
+  tell(context.pending().now == 61min && !context.pending().next_timer, "the host moves time: %lld min",
       static_cast<long long>(context.pending().now / 1min));
 }
 

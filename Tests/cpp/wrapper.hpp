@@ -1,5 +1,5 @@
 /*
- * wrapper.hpp - what the tests of usher.hpp share.
+ * wrapper.hpp - shared by the tests of usher.hpp.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,12 +16,12 @@
 
 using namespace std::chrono_literals;
 
-/* Stories of other files: how many claims failed. */
+/* Tests in the other files. @return how many claims failed. */
 int delegates();
 int customer();
 int contents();
 
-/* Told how often a captured object was made and destroyed. */
+/* A captured object; `alive` counts the copies that exist. */
 inline std::atomic<int> alive{0}, ever{0};
 struct witness {
   witness() { alive++, ever++; }

@@ -1,4 +1,4 @@
-// What players read out of contents: asset ids, boxes, playlists, manifests.
+// Fuzz targets for the readers of contents: asset ids, boxes, playlists, manifests.
 @testable import UsherCore
 @testable import UsherEngine
 

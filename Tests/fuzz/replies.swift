@@ -1,4 +1,5 @@
-// What servers answer: session manager, licence, certificate, key and entitlement servers. The first byte of an input chooses status, call and key system.
+// Fuzz targets for the replies of session manager, licence, certificate, key and entitlement servers. The first byte of
+// an input selects status, call and key system.
 @testable import UsherCore
 @testable import UsherEngine
 
@@ -20,7 +21,7 @@ func readSSMReply(_ bytes: Bytes) {
   case .success(let fields):
     check(fields, response)
     must(call != .teardown || fields.token == nil, "a teardown brings no token")
-    must(call != .heartbeat || !fields.isTokenUnusable, "a heartbeat whose token is no use is no success")
+    must(call != .heartbeat || !fields.isTokenUnusable, "a heartbeat with an unusable token is no success")
     readAgain(fields)
   }
 }
@@ -36,7 +37,7 @@ func readLicence(_ bytes: Bytes) {
   case .success(let reply):
     must(reply.data.count > 0 && reply.data.count <= body.count, "a licence is not empty, and no longer than its reply")
     if keySystem == .playReady || keySystem == .clearKey || (keySystem == .widevine && isRaw) {
-      must(reply.data.isEqual(to: response.body), "what goes to the CDM as it is, does")
+      must(reply.data.isEqual(to: response.body), "a licence that goes to the CDM unchanged is unchanged")
     }
     check(reply.fields, response)
     guard keySystem == .fairPlay || keySystem == .widevine else { return }
@@ -56,21 +57,22 @@ func readLicence(_ bytes: Bytes) {
 private func check(_ fields: SessionFields, _ response: HTTPResponse) {
   must(response.status >= 200 && response.status < 300, "only 2xx is a success")
   guard let token = fields.token else { return }
-  must(token.withBytes(isHeaderSafe) && token.count <= response.body.count, "a session token may stand in a header")
+  must(token.withBytes(isHeaderSafe) && token.count <= response.body.count, "a session token is valid in a header")
 }
 
 private func check(_ failure: WireFailure, _ response: HTTPResponse) {
   shown(failure.message)
-  must(failure.httpStatus == response.status, "the HTTP status is told")
+  must(failure.httpStatus == response.status, "the error has the HTTP status")
   must(failure.status != .refused || failure.serviceCode != 0, "a refusal has a code")
   switch response.status {
-  case 200..<300: must(failure.status == .refused || failure.status == .protocolError, "a 2xx fails for what it says")
+  case 200..<300:
+    must(failure.status == .refused || failure.status == .protocolError, "a 2xx fails because of its body")
   case 300..<400: must(failure.status == .redirect, "a redirect is its own failure")
   default: must(failure.status == .refused || failure.status == .http, "another status is a refusal")
   }
 }
 
-/// JSON is at most 32 deep, or a hostile one would take the stack.
+/// The reader accepts JSON at most 32 levels deep, since deeper input could exhaust the stack.
 private func look(atDepthOf text: Bytes) {
   var (depth, deepest, isInString, isEscaped) = (0, 0, false, false)
   for byte in text {
@@ -140,18 +142,18 @@ func readCertificate(_ bytes: Bytes) {
   must(
     certificate.count > 0 && certificate.count <= body.count, "a certificate is not empty, and no longer than its reply"
   )
-  must(body.first != 0x30 || certificate.isEqual(to: response.body), "DER is taken as it is")
+  must(body.first != 0x30 || certificate.isEqual(to: response.body), "a DER certificate is used unchanged")
 }
 
 func readEntitlement(_ bytes: Bytes) {
   guard let id = UUIDBytes(text: Array("00112233-4455-4677-8899-aabbccddeeff".utf8)),
     let asked = try? SEESRequest(messageID: id, kind: .timeBased, contentID: [0x6D])
-  else { return must(false, "the request is one") }
+  else { return must(false, "the request can be built") }
   do {
     let url = try asked.tokenURL(in: bytes, hiding: [sent])
     must(
       url.count > 0 && url.count <= TokenURL.mostBytes && url.withBytes { $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } },
-      "a token URL can be one")
+      "a token URL has no invalid byte and is not too long")
   } catch {
     if case .denied(_, let message) = error { shown(message) }
   }

@@ -1,4 +1,4 @@
-// Which reader a process feeds: FUZZ_TARGET, by name. Run by Tests/fuzz/run.
+// The environment variable FUZZ_TARGET names the reader that a process fuzzes. Tests/fuzz/run runs this.
 import Glibc
 
 typealias Bytes = UnsafeBufferPointer<UInt8>
@@ -22,7 +22,7 @@ private let chosen: (Bytes) -> Void = {
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func readOneInput(_ pointer: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-  // A copy of just that size, so that the sanitizer sees a read beyond its end.
+  // A copy of exactly this size, so that the sanitizer notices a read beyond its end.
   let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
   if let pointer { copy.initialize(from: pointer, count: count) }
   defer { copy.deallocate() }
@@ -30,12 +30,12 @@ public func readOneInput(_ pointer: UnsafePointer<UInt8>?, _ count: Int) -> CInt
   return 0
 }
 
-/// What must hold whatever is read.
+/// Ends the process unless the property holds.
 func must(_ claim: Bool, _ what: StaticString) {
   if !claim { fatalError("\(what)") }
 }
 
-/// The first byte, which makes choices, and the rest.
+/// Splits the input into the first byte, which makes choices, and the rest.
 func choices(_ bytes: Bytes) -> (Int, Bytes)? { bytes.first.map { (Int($0), Bytes(rebasing: bytes[1...])) } }
 
 func reading<R>(_ bytes: [UInt8], _ body: (Bytes) -> R) -> R { bytes.withUnsafeBufferPointer { body($0) } }

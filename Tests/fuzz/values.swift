@@ -1,10 +1,10 @@
-// URLs, headers, messages, requests to key servers, the token map.
+// Fuzz targets for URLs, headers, messages, requests to key servers and the token map.
 import Glibc
 
 @testable import UsherCore
 @testable import UsherEngine
 
-/// What the allow-list reads as a URL's host must be where libcurl will connect to.
+/// The allow-list and libcurl must read the same host in a URL: libcurl connects to it.
 func readURL(_ bytes: Bytes) {
   var list = AllowList()
   _ = list.add(Bytes(rebasing: bytes.prefix(24)))
@@ -28,11 +28,11 @@ func readURL(_ bytes: Bytes) {
   guard let url = URLText(Array(bytes)), Endpoint.checked(url, insecure: true) != nil else { return }
   must(url.bytes.count <= bytes.count, "a URL does not grow")
   for rule in [URLText.VersionRule.auto, .always, .never] {
-    must(URLText(url.versioned(Array("v1".utf8), rule).bytes) != nil, "what is made of a URL is one")
+    must(URLText(url.versioned(Array("v1".utf8), rule).bytes) != nil, "a URL made from a URL is valid")
   }
   let once = url.versioned(Array("v1".utf8), .auto)
   must(once.versioned(Array("v1".utf8), .auto) == once, "a version is added once")
-  must(url.joining("x").adding("a=b").bytes.count <= bytes.count + 6, "nothing but the path and the pair is added")
+  must(url.joining("x").adding("a=b").bytes.count <= bytes.count + 6, "only the path and the query pair are added")
 }
 
 private func agree(_ url: Bytes) {
@@ -50,7 +50,7 @@ private func agree(_ url: Bytes) {
     "the allow-list and libcurl read the same host")
 }
 
-/// Of an IPv6 literal, which libcurl writes in its own way.
+/// The address of an IPv6 literal, since libcurl writes literals differently.
 private func address(_ host: [UInt8]) -> [UInt8]? {
   guard host.first == 0x5B, host.last == 0x5D else { return nil }
   var address = [UInt8](repeating: 0, count: 16)
@@ -58,15 +58,16 @@ private func address(_ host: [UInt8]) -> [UInt8]? {
   return inet_pton(AF_INET6, text, &address) == 1 ? address : nil
 }
 
-/// What may stand in a header, and what of a server's message may be shown. The first byte says how much of the rest is the token that was sent.
+/// Text that is valid in a header, and the part of a server's message that a host may see. The first byte says how much
+/// of the rest is the token that was sent.
 func readText(_ bytes: Bytes) {
   must(
     isHeaderSafe(bytes) == (!bytes.isEmpty && bytes.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }),
-    "no line ends inside a header")
+    "a header has no line break")
   let coded = PercentCoding.decode(bytes)
   must(coded.count <= bytes.count, "a decoded text does not grow")
   if let decoded = Base64.decode(bytes) {
-    must(decoded.count <= bytes.count * 3 / 4, "what was base64 shrinks")
+    must(decoded.count <= bytes.count * 3 / 4, "decoding base64 makes it shorter")
     let text = TextSink.secret { sink in decoded.withBytes { sink.addBase64($0) } }
     must(text.withBytes { Base64.decode($0) }?.isEqual(to: decoded) ?? false, "base64 that is written is read again")
   }
@@ -77,10 +78,10 @@ func readText(_ bytes: Bytes) {
   let isToken =
     secret.count > 8 && secret.allSatisfy { isDigit($0) || (lowercased($0) >= 0x61 && lowercased($0) <= 0x7A) }
   let found = Array(message.utf8).withUnsafeBufferPointer { firstIndex(of: secret, in: $0) }
-  must(!isToken || found == nil, "the token that was sent is not shown")
+  must(!isToken || found == nil, "a message does not show the token that was sent")
 }
 
-/// Of every server's message that reaches a host.
+/// Properties of every server message that reaches a host.
 func shown(_ message: String) {
   let bytes = Array(message.utf8)
   must(bytes.count <= 512, "a message has at most 512 bytes")
@@ -91,7 +92,7 @@ func shown(_ message: String) {
       isDigit(byte) || (lowercased(byte) >= 0x61 && lowercased(byte) <= 0x7A)
       || [0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F].contains(byte)
     run = isLetter ? run + 1 : 0
-    must(run <= 40, "nothing that looks like a token is shown")
+    must(run <= 40, "a message shows no text that looks like a token")
   }
 }
 
@@ -122,7 +123,7 @@ func writeRequests(_ bytes: Bytes) {
   must(content == Array(rest), "an entitlement request is JSON, and has the content id")
 }
 
-/// Three bytes and a key make a step.
+/// A step is three bytes and a key.
 func useTokenMap(_ bytes: Bytes) {
   let map = TokenMap(bound: 5, timeToLive: 9, seed: 4)
   var pins: [TokenMap.Pin] = []
@@ -134,17 +135,17 @@ func useTokenMap(_ bytes: Bytes) {
     case 0, 1:
       let result = map.set(key, Secret(key), now: now)
       if result == .added || result == .replaced || result == .addedByPruning {
-        must(map.get(key, now: now)?.isEqual(to: Secret(key)) ?? false, "what was set is found")
+        must(map.get(key, now: now)?.isEqual(to: Secret(key)) ?? false, "get finds a token that was set")
       }
     case 2: _ = map.get(key, now: now)
     case 3:
       _ = map.remove(key, now: now)
-      must(map.get(key, now: now) == nil, "what was removed is not found")
+      must(map.get(key, now: now) == nil, "get does not find a token that was removed")
     case 4: map.pin(key, now: now).map { pins.append($0) }
     case 5: pins.popLast().map { map.unpin($0) }
     default: if bytes[at] == 6 { map.clear() }
     }
-    must(map.count(now: now) <= 5, "the bound holds")
+    must(map.count(now: now) <= 5, "the map has at most its limit of entries")
     at += 3
   }
 }

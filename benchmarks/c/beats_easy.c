@@ -1,5 +1,6 @@
 /*
- * beats_easy.c - heartbeats as a plain C program sends them: libcurl's easy interface, one after another over one kept connection, json-c for the reply.
+ * beats_easy.c - heartbeats of a plain C program: libcurl's easy interface, one after another over one connection that
+ * stays open; json-c reads the reply.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
@@ -7,7 +8,7 @@
 
 int main(int argc, char **argv) {
   const bench_options options = bench_read(argc, argv);
-  if (options.in_flight > 1) bench_fail("--in-flight", "this one sends one after another");
+  if (options.in_flight > 1) bench_fail("--in-flight", "this program sends one request after another");
   bench_body body = {NULL, 0, 0};
   curl_global_init(CURL_GLOBAL_DEFAULT);
   CURL *easy = request_handle(&options, &body);

@@ -1,6 +1,6 @@
 /*
- * beats_multi.c - heartbeats by a bare event loop: libcurl's multi interface with its socket functions over epoll, json-c for the reply. At most
- * `--in-flight` at once (default: all sessions), each on an easy handle that is used again.
+ * beats_multi.c - heartbeats of a plain event loop: libcurl's multi interface with its socket functions over epoll;
+ * json-c reads the reply. At most `--in-flight` at once (default: all sessions), on easy handles that it reuses.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
@@ -19,7 +19,7 @@ typedef struct slot {
 typedef struct loop {
   CURLM *multi;
   int epoll;
-  int64_t due_ms; /* when libcurl wants to be called; -1: no wish */
+  int64_t due_ms; /* when libcurl wants the next call; -1: not set */
   char **tokens;
   int next, ended, sessions;
 } loop;

@@ -1,6 +1,6 @@
 /*
- * beats_usher.c - heartbeats by libusher: as many playbacks as sessions, all due at once, on the manual clock.
- * Variant 0: nobody observes. 1: an observer on callback threads, told each KEPT_ALIVE. 2: the same, pumped.
+ * beats_usher.c - heartbeats of libusher: one playback per session, all due at once, on the manual clock.
+ * Variant 0: no observer. 1: an observer on callback threads receives each KEPT_ALIVE. 2: the same, pumped.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
@@ -13,7 +13,7 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->type == USHER_EVENT_KEPT_ALIVE) atomic_fetch_add(&told, 1);
 }
 
-/** One period: every session beats once. */
+/** One period: each session sends one heartbeat. */
 static void one_round(const host *me, int variant, uint64_t period) {
   if (variant != 2) {
     host_check(usher_context_advance(me->context, period, 60000), "usher_context_advance");
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     if (round >= 0) bench_add(&spent, start);
   }
   const long beats = (long)options.rounds * options.sessions;
-  if (options.variant && atomic_load(&told) < beats) bench_fail("the observer", "not told of every beat");
+  if (options.variant && atomic_load(&told) < beats) bench_fail("the observer", "did not receive every KEPT_ALIVE");
   if (host_active(&me) != options.sessions) bench_fail("the sessions", "not all active at the end");
   bench_print(spent, beats);
   host_close(&me);

@@ -34,7 +34,8 @@ bench_options bench_read(int argc, char **argv) {
   }
   if (!options.base || options.sessions < 1 || options.rounds < 1 || options.in_flight < 0) {
     fprintf(stderr,
-        "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N] [--spread N] [--pace N] [--variant N]\n",
+        "usage: %s --base URL [--sessions N] [--in-flight N] [--rounds N] [--warm-up N] [--ca FILE] [--seconds N]\n"
+        "       [--spread N] [--pace N] [--variant N]\n",
         argv[0]);
     exit(2);
   }

@@ -1,5 +1,5 @@
 /*
- * bench.h - what the benchmark programs in C share: their command line, clocks, the reply's JSON, the line they print.
+ * bench.h - shared by the benchmark programs in C: command line, clocks, bodies of replies, the line they print.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef BENCH_H
@@ -8,45 +8,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What a program is to do. Each understands all of it, or ends with a message. */
+/** The command line. Each program handles every option, or ends with a message. */
 typedef struct bench_options {
-  const char *base; /* URL up to and with "/v1" */
+  const char *base; /* URL including "/v1" */
   const char *ca; /* PEM file of the authority to trust, or NULL */
-  int sessions; /* how many are kept alive; all due at once, round after round */
-  int in_flight; /* most requests under way at once; 0: as many as there are sessions (ours: the library's default) */
-  int rounds; /* measured */
-  int warm_up; /* rounds before */
-  int variant; /* of the program's own */
-  int seconds; /* measured, where a program runs on the real clock */
-  int pace; /* most beats per second, evenly; 0: as fast as it goes */
-  int spread; /* seconds over which set-ups are spread there */
+  int sessions; /* how many sessions; all are due at once, in each round */
+  int in_flight; /* most concurrent requests; 0: one per session (libusher: its default) */
+  int rounds; /* rounds measured */
+  int warm_up; /* rounds before the measurement */
+  int variant; /* each program documents its variants */
+  int seconds; /* duration, for programs on the real clock */
+  int pace; /* heartbeats per second, evenly; 0: as fast as possible */
+  int spread; /* seconds over which it spreads the set-ups, on the real clock */
 } bench_options;
 
-/** Reads `--base URL --sessions N ...`; ends the program with 2 on a mistake. */
+/** Reads `--base URL --sessions N ...`; ends the program with 2 after a mistake. */
 bench_options bench_read(int argc, char **argv);
 
-/** The start of what is measured. */
+/** Times at the start of the measurement. */
 typedef struct bench_clock {
   int64_t cpu_ns;
   int64_t wall_ns;
 } bench_clock;
 
-/** Sleeps until that monotonic time. */
+/** Sleeps until a monotonic time. */
 void bench_sleep_until(int64_t wall_ns);
 
-/** CPU time of this process, all its threads, and monotonic time. */
+/** CPU time of this process with all its threads, and monotonic time. */
 bench_clock bench_now(void);
 
-/** Adds what was spent since `start` to `sum`. */
+/** Adds the time since `start` to `sum`. */
 void bench_add(bench_clock *sum, bench_clock start);
 
-/** Prints the one line of the result: JSON. */
+/** Prints the result as one line of JSON. */
 void bench_print(bench_clock spent, int64_t operations);
 
-/** One failure ends a benchmark: a figure of a run with errors is none. */
+/** Ends the program with a message: a run with an error has no valid figures. */
 void bench_fail(const char *what, const char *why) __attribute__((noreturn));
 
-/** A growing body. */
+/** The body of a reply; grows as needed. */
 typedef struct bench_body {
   char *bytes;
   size_t count, room;

@@ -1,5 +1,5 @@
 /*
- * calls_usher.c - what crossing the interface costs: calls that do next to nothing, and callbacks, pumped so that nothing else is in the figure.
+ * calls_usher.c - the cost of calls into the library that do almost nothing, and of callbacks, pumped on this thread.
  * Prints nanoseconds by name as JSON.
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     bench_add(&callback, start);
     all += ran;
   }
-  if (told < 5 * (options.sessions - 1)) bench_fail("the observer", "not told of every beat");
+  if (told < 5 * (options.sessions - 1)) bench_fail("the observer", "did not receive every KEPT_ALIVE");
   printf("{");
   print("version", version, calls, ", ");
   print("state", state, calls, ", ");

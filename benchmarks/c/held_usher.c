@@ -1,7 +1,8 @@
 /*
- * held_usher.c - many playbacks held by one process on the real clock: their memory, and how late their heartbeats are sent.
- * Set-ups are spread over `--spread` seconds, then it runs for `--seconds`. Prints one line of JSON; the lateness as a histogram of milliseconds.
- * Variant 1: nobody observes; beats are then not counted but taken for one of each session and second.
+ * held_usher.c - many playbacks in one process on the real clock: their memory, and how late their heartbeats are. It
+ * spreads the set-ups over `--spread` seconds, then runs for `--seconds`. Prints one line of JSON, with the lateness as
+ * a histogram of milliseconds. Variant 1: no observer; then it does not count heartbeats, but assumes one per session
+ * and second.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
@@ -13,7 +14,7 @@
 #include <time.h>
 
 enum { most_late_ms = 20000 };
-static atomic_long late[most_late_ms + 1]; /* how many beats were so many milliseconds late */
+static atomic_long late[most_late_ms + 1]; /* number of heartbeats by lateness in milliseconds */
 static atomic_long beats, errors;
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -44,13 +45,13 @@ static long resident_kb(void) {
   return found;
 }
 
-/** Bytes malloc has given out, in all its arenas and by mmap. */
+/** Bytes that malloc has given out, in all its arenas and by mmap. */
 static int64_t allocated(void) {
   const struct mallinfo2 info = mallinfo2();
   return (int64_t)info.uordblks + (int64_t)info.hblkhd;
 }
 
-/** Starts the playbacks, evenly over the time given; each set-up request is let go of when the next is due. */
+/** Starts the playbacks evenly over `--spread` seconds; frees each set-up request when the next is due. */
 static void play_spread(host *me, int sessions, int64_t spread_ns) {
   const int64_t start = bench_now().wall_ns;
   for (int i = 0; i < sessions; i++) {
@@ -68,7 +69,7 @@ int main(int argc, char **argv) {
   host_open(&me, &options, context, ssp);
   if (options.variant == 0)
     host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
-  host_start(&me); /* the first brings what is there once */
+  host_start(&me); /* the first allocates what all playbacks share */
   host_check(usher_context_settle(me.context, 0, 0, 10000), "usher_context_settle");
   const int64_t allocated_before = allocated();
   const long resident_before = resident_kb();
@@ -81,7 +82,7 @@ int main(int argc, char **argv) {
   bench_clock spent = {0, 0};
   bench_add(&spent, start);
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until); /* what the server's log has later is of closing */
+  clock_gettime(CLOCK_REALTIME, &until); /* later lines of the server's log belong to closing */
   const int active = host_active(&me);
   const int64_t operations =
       options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;

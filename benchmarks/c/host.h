@@ -1,5 +1,5 @@
 /*
- * host.h - a host of libusher with many playbacks, each with a session of its own.
+ * host.h - a host of libusher with many playbacks, each with its own session.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef HOST_H
@@ -17,22 +17,25 @@ typedef struct host {
   int is_pumped;
 } host;
 
-/** Ends the program unless it is USHER_OK. */
+/** Ends the program unless the status is USHER_OK. */
 void host_check(int32_t status, const char *what);
 
-/** A context of that clock, an SSP delegate without jitter; `context` and `ssp` are changed only where the options ask for it. */
+/**
+ * Makes a context and an SSP delegate without jitter. `context` and `ssp` are the options of both; the command line's
+ * options change them if given.
+ */
 void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp);
 
-/** Starts the next playback, on a player of its own; does not wait. */
+/** Starts the next playback on a new player; does not wait. */
 void host_start(host *me);
 
-/** Starts playbacks of that many players and waits until all their sessions are set up. */
+/** Starts one playback on each of `count` players and waits until all sessions are set up. */
 void host_play(host *me, int count);
 
 /** How many sessions are active. */
 int host_active(const host *me);
 
-/** Ends all of it; leaves the sessions at the server. */
+/** Frees everything; leaves the sessions at the server. */
 void host_close(host *me);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * load_time.c - how long dlopen() of the last library named takes, the others being loaded already:
+ * load_time.c - loads the libraries in order and measures the time that dlopen() takes for the last one:
  *   load_time libcurl.so.4 libjson-c.so.5 /path/to/libusher.so
  * SPDX-License-Identifier: Apache-2.0
  */

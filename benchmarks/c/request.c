@@ -42,7 +42,7 @@ char *request_token(const bench_body *body) {
   struct json_object *reply = json_tokener_parse_ex(tokener, body->bytes, (int)body->count), *token = NULL;
   if (!reply || !json_object_object_get_ex(reply, "sessionToken", &token) ||
       !json_object_is_type(token, json_type_string)) {
-    bench_fail("the reply", "no sessionToken in it");
+    bench_fail("the reply", "has no sessionToken");
   }
   char *copy = strdup(json_object_get_string(token));
   json_object_put(reply);
@@ -54,7 +54,7 @@ void request_answered(CURL *easy, CURLcode code, bench_body *body, char **token)
   long status = 0;
   if (code != CURLE_OK) bench_fail("a request", curl_easy_strerror(code));
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) bench_fail("a request", "not answered with 200");
+  if (status != 200) bench_fail("a request", "the status is not 200");
   free(*token);
   *token = request_token(body);
   body->count = 0;

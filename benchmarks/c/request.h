@@ -1,5 +1,5 @@
 /*
- * request.h - an SSM request as plain libcurl programs make it: the same for the easy and the multi interface.
+ * request.h - SSM requests of plain libcurl programs, with the easy or the multi interface.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef REQUEST_H
@@ -8,22 +8,22 @@
 #include "bench.h"
 #include <curl/curl.h>
 
-/** An easy handle with what never changes; its replies go to `body`. */
+/** Makes an easy handle with the options that never change; its replies go to `body`. */
 CURL *request_handle(const bench_options *options, bench_body *body);
 
-/** The headers of one request; the tokens' one is new each time. Free with curl_slist_free_all() when it ended. */
+/** Makes the headers of one request, with its tokens. Free with curl_slist_free_all() after the request. */
 struct curl_slist *request_headers(const char *token);
 
 /** Points the handle at a route ("setup", "heartbeat"). */
 void request_route(CURL *easy, const bench_options *options, const char *route);
 
-/** The "sessionToken" of a reply, parsed with json-c; to be freed. Ends the program where there is none. */
+/** Parses a reply with json-c. @return its "sessionToken", to be freed. Ends the program if it has none. */
 char *request_token(const bench_body *body);
 
-/** Takes the new token out of an answered request, in place of `*token`; ends the program unless it was answered with 200. */
+/** Replaces `*token` by the token in the reply; ends the program unless the status is 200. */
 void request_answered(CURL *easy, CURLcode code, bench_body *body, char **token);
 
-/** Sets a session up with a blocking call; answers its token. */
+/** Sets a session up with a blocking call; returns its token. */
 char *request_setup(CURL *easy, const bench_options *options, bench_body *body);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * setup_easy.c - set-up, licence and teardown as a plain C program does them: one round trip after another over one kept connection.
- * Variant 0: set-up and licence, 1: a zap (teardown, set-up, licence), 2: teardown, 3: set-up and licence over a new connection.
+ * setup_easy.c - set-up, licence and teardown of a plain C program: one round trip after another over one connection
+ * that stays open. Variant 0: set-up and licence; 1: a zap (teardown, set-up, licence); 2: teardown; 3: set-up and
+ * licence over a new connection.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"
@@ -11,7 +12,7 @@
 
 static const char challenge[] = "{\"kids\":[\"ABEiM0RVZneImaq7zN3u_w\"],\"type\":\"temporary\"}";
 
-/** A POST that must be answered with 200; the reply stays in `body`. */
+/** A POST; the reply stays in `body`. Ends the program unless the status is 200. */
 static void post(CURL *easy, const char *url, const char *tokens, const char *sent, bench_body *body) {
   struct curl_slist *headers = request_headers(tokens);
   long status = 0;
@@ -23,7 +24,7 @@ static void post(CURL *easy, const char *url, const char *tokens, const char *se
   const CURLcode code = curl_easy_perform(easy);
   if (code != CURLE_OK) bench_fail(url, curl_easy_strerror(code));
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) bench_fail(url, "not answered with 200");
+  if (status != 200) bench_fail(url, "the status is not 200");
   curl_slist_free_all(headers);
 }
 
@@ -37,7 +38,7 @@ static char *set_up_and_license(CURL *easy, const bench_options *options, bench_
   post(easy, url, tokens, challenge, body);
   bench_append("", 1, 1, body);
   struct json_object *licence = json_tokener_parse(body->bytes), *keys;
-  if (!licence || !json_object_object_get_ex(licence, "keys", &keys)) bench_fail("the licence", "no keys in it");
+  if (!licence || !json_object_object_get_ex(licence, "keys", &keys)) bench_fail("the licence", "has no keys");
   json_object_put(licence);
   return token;
 }

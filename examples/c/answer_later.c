@@ -1,11 +1,12 @@
 /*
- * answer_later.c - plays an encrypted clip under a session; what the library asks for is answered later, by another thread.
+ * answer_later.c - plays an encrypted clip under a session; another thread answers the library's questions later.
  *
- *   cc -pthread answer_later.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o answer_later
+ *   cc -pthread answer_later.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) \
+ *      -o answer_later
  *   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <pthread.h>
 #include <unistd.h>
 #include <usher/usher.h>
@@ -14,11 +15,11 @@ struct question {
   usher_completion id;
   const char *token, *payload;
 };
-static int questions[2]; /* a pipe: how they get to the other thread */
+static int questions[2]; /* a pipe to the answering thread */
 
 static void *answer(void *unused) {
   for (struct question q; read(questions[0], &q, sizeof q) == sizeof q;) {
-    /* Here: ask the operator's back end, or the CDM. An answer that comes too late, or after the close, gets
+    /* Your app: ask the operator's back end, or the CDM. An answer after the deadline or after close gets
      * USHER_E_INVALID_COMPLETION and does nothing. */
     av_usleep(50000);
     int32_t status = q.token ? usher_complete_token(q.id, q.token)
@@ -30,7 +31,7 @@ static void *answer(void *unused) {
 static void on_token(usher_completion id, usher_playback *playback, uint64_t tag, void *token) {
   (void)playback, (void)tag;
   if (write(questions[1], &(struct question){id, token, NULL}, sizeof(struct question)) < 0)
-    usher_complete_token(id, NULL); /* there is none */
+    usher_complete_token(id, NULL); /* no token */
 }
 static void on_payload(
     usher_completion id, usher_playback *playback, const char *key_system, uint64_t tag, void *challenge) {
@@ -69,6 +70,6 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* with all that is in it, once the session is torn down */
+  usher_context_free(context); /* tears the session down, frees everything in the context */
   return close(questions[1]), pthread_join(other, NULL), failed != 0;
 }

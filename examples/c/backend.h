@@ -1,6 +1,7 @@
 /*
- * backend.h - what an operator's app has already: how it talks to the operator's own servers. For portal.c, which is about libusher alone.
- * A POST to BACKEND/WHAT/SESSION is answered with JSON: the session, its period in seconds, whether renewals keep it alive, the licence; or a code and words.
+ * backend.h - requests to the operator's own servers, which an operator's app has already. Used by portal.c.
+ * The reply to a POST to BACKEND/WHAT/SESSION is JSON: the session, its period in seconds, whether renewals keep it
+ * alive, and the licence; or an error code and a message.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <curl/curl.h>
@@ -15,12 +16,12 @@ struct backend_reply {
 };
 
 static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
-  const size_t have = strlen(text), room = 65535 - have; /* more is cut, and then no JSON */
+  const size_t have = strlen(text), room = 65535 - have; /* a longer reply is cut, and is then no JSON */
   strncat(text, bytes, one * size < room ? one * size : room);
   return one * size;
 }
 
-/* Asks and waits. `status` 0: nobody answered. */
+/* Sends a request and waits for the reply. `status` 0: no reply. */
 static struct backend_reply backend_ask(
     const char *backend, const char *what, const char *session, const void *body, size_t size) {
   char url[1024];

@@ -1,5 +1,5 @@
 /*
- * clip.h - what your player has already: it decodes an encrypted clip. Here libavformat decrypts, and a hash stands for the screen.
+ * clip.h - decodes an encrypted clip, which your player does already. libavformat decrypts; a hash replaces the screen.
  * For the examples that play, which are about libusher alone. SPDX-License-Identifier: Apache-2.0
  */
 #include <json-c/json.h>
@@ -19,7 +19,7 @@ extern "C" {
 }
 #endif
 
-/* The first key of a Clear Key licence in hexadecimal, as libavformat takes it; 0: it has none. */
+/* The first key of a Clear Key licence in hexadecimal, as libavformat wants it. @return 0: the licence has no key. */
 static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
   json_tokener *parser = json_tokener_new();
   json_object *root = json_tokener_parse_ex(parser, (const char *)licence, (int)size), *key = NULL;
@@ -35,7 +35,7 @@ static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
   return decoded == sizeof bytes;
 }
 
-/* Opens the clip and a decoder for its pictures; their stream, or NULL. */
+/* Opens the clip and a decoder for its pictures. @return their stream, or NULL. */
 static inline AVStream *clip_open(const char *file, const char *key, AVFormatContext **clip, AVCodecContext **decoder) {
   AVDictionary *options = NULL;
   const AVCodec *codec = NULL;
@@ -50,7 +50,7 @@ static inline AVStream *clip_open(const char *file, const char *key, AVFormatCon
   return (*clip)->streams[number];
 }
 
-/* Looks at a picture when its time has come. */
+/* Waits until a picture is due, then hashes it. */
 static inline void clip_show(const AVFrame *frame, const AVStream *stream, int64_t start, struct AVSHA *seen) {
   const enum AVPixelFormat format = (enum AVPixelFormat)frame->format;
   const int size = av_image_get_buffer_size(format, frame->width, frame->height, 1);
@@ -64,7 +64,7 @@ static inline void clip_show(const AVFrame *frame, const AVStream *stream, int64
   av_free(pixels);
 }
 
-/* Plays the clip at its own pace, with the key of the licence, as long as its session holds; tells what was seen. 0: to its end. */
+/* Plays the clip at its own pace with the licence's key while its session lasts. @return 0: played to the end. */
 static inline int clip_play(const char *file, const uint8_t *licence, size_t size, usher_playback *playback) {
   AVFormatContext *clip = NULL;
   AVCodecContext *decoder = NULL;

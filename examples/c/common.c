@@ -1,11 +1,11 @@
 /*
- * common.c - plays an encrypted clip with a common delegate: its headers and the licence URL are made by hooks, as a subclass would make them.
+ * common.c - plays an encrypted clip with a common delegate: hooks make its headers and the licence URL.
  *
  *   cc common.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o common
- *   ./common CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE      (key id in base64url; DEVICE: what your servers know this screen by)
+ *   ./common CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE      (key id in base64url; DEVICE: your name for this screen)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <usher/usher.h>
 
 struct mine {
@@ -19,15 +19,15 @@ static void on_headers(const usher_hook_call *call, void *user_data) { /* genera
   usher_complete_headers(call->completion, lines);
 }
 static void on_license_url(
-    const usher_hook_call *call, void *user_data) { /* getLicenseRequestUrl(), with what the superclass says */
+    const usher_hook_call *call, void *user_data) { /* getLicenseRequestUrl(), which calls the superclass */
   const struct mine *mine = user_data;
   usher_response *builtin = NULL;
   usher_response_info url = USHER_RESPONSE_INFO_INIT;
   char text[4096] = "";
   if (!usher_hook_builtin(call->completion, &builtin) && !usher_response_get(builtin, &url))
     snprintf(text, sizeof text, "%.*s?device=%s", (int)url.data_size, (const char *)url.data, mine->device);
-  usher_complete_hook(call->completion, text[0] ? (const uint8_t *)text : NULL,
-      strlen(text)); /* NULL: there is none, and the request fails */
+  usher_complete_hook(
+      call->completion, text[0] ? (const uint8_t *)text : NULL, strlen(text)); /* NULL: no URL, so the request fails */
   usher_response_free(builtin);
 }
 
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
   usher_default_options options = {.struct_size = sizeof options, .license_url = argv[2]};
   usher_delegate_hooks hooks = {.struct_size = sizeof hooks,
       .http_headers = on_headers,
-      .license_url = on_license_url}; /* the others: built in */
+      .license_url = on_license_url}; /* the other hooks: built-in behaviour */
   usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
   usher_license_request request = {.struct_size = sizeof request,
       .key_system = USHER_KEY_SYSTEM_CLEARKEY,
@@ -60,6 +60,6 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* with all that is in it; then nothing asks `mine` any more */
+  usher_context_free(context); /* frees everything in it; no hook uses `mine` afterwards */
   return failed != 0;
 }

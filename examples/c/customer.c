@@ -1,15 +1,15 @@
 /*
- * customer.c - plays an encrypted clip under the operator's own session management, which is a plug-in: portal.c has the callbacks.
+ * customer.c - plays an encrypted clip under the operator's own session management: portal.c, a plug-in.
  *
  *   cc -pthread customer.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -ldl -o customer
  *   ./customer PLUG_IN CLIP BACKEND_URL KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <dlfcn.h>
 
 static void on_payload(usher_completion id, usher_playback *p, const char *key_system, uint64_t tag,
-    void *challenge) { /* what the CDM says to renew */
+    void *challenge) { /* the CDM's payload for a renewal */
   (void)p, (void)key_system, (void)tag, usher_complete_payload(id, challenge, strlen(challenge));
 }
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[2], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* once the teardown callback has answered; nothing of the plug-in is called any more */
+  usher_context_free(context); /* waits for the teardown callback; then no plug-in code runs */
   dlclose(plug_in);
   return failed != 0;
 }

@@ -1,11 +1,11 @@
 /*
- * default.c - plays an encrypted clip with a default delegate: a licence URL, and a header of yours with the token. There is no session.
+ * default.c - plays an encrypted clip with a default delegate: a licence URL and a header with the token. No session.
  *
  *   cc default.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o default
  *   ./default CLIP LICENSE_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <usher/usher.h>
 
 int main(int argc, char **argv) {
@@ -28,8 +28,7 @@ int main(int argc, char **argv) {
   int32_t status = usher_context_new(NULL, &context);
   if (!status) status = usher_default_delegate_new(context, &options, &delegate);
   if (!status)
-    status =
-        usher_delegate_set_http_header(delegate, "nv-authorizations", argv[3]); /* of all licence requests to come */
+    status = usher_delegate_set_http_header(delegate, "nv-authorizations", argv[3]); /* for every licence request */
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
   if (!status) status = usher_player_play(player, &item, &playback);
@@ -37,6 +36,6 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* with all that is in it */
+  usher_context_free(context); /* frees everything in it */
   return failed != 0;
 }

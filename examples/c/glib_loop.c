@@ -1,5 +1,5 @@
 /*
- * glib_loop.c - under a GLib main loop (GTK, GStreamer, WPE ...): the context's descriptor is a source, callbacks run where the loop runs.
+ * glib_loop.c - a GLib main loop (GTK, GStreamer, WPE ...) has the context's descriptor as a source and runs callbacks.
  *
  *   cc glib_loop.c $(pkg-config --cflags --libs usher glib-2.0) -o glib_loop
  *   ./glib_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
@@ -53,9 +53,9 @@ int main(int argc, char **argv) {
       usher_playback_request_license(playback, &request, on_license, NULL, NULL))
     return fprintf(stderr, "libusher refused an argument\n"), 1;
   guint source = g_unix_fd_add(fd, G_IO_IN, pump, context);
-  g_timeout_add(1500, stop, playback); /* the viewer has seen enough */
+  g_timeout_add(1500, stop, playback); /* the viewer stops */
   g_main_loop_run(loop);
-  g_source_remove(source); /* before the descriptor goes */
+  g_source_remove(source); /* before the context closes its descriptor */
   usher_context_free(context);
   return g_main_loop_unref(loop), g_free(challenge), failed != 0;
 }

@@ -1,5 +1,5 @@
 /*
- * minimal.c - one playback under a concurrent-stream session: set up, licence, kept alive, torn down.
+ * minimal.c - one playback under a concurrent-stream session: session set-up, licence, heartbeats, teardown.
  *
  *   cc minimal.c $(pkg-config --cflags --libs usher) -o minimal
  *   ./minimal LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url, as W3C Clear Key writes it)
@@ -49,12 +49,12 @@ int main(int argc, char **argv) {
     usher_response_info licence = USHER_RESPONSE_INFO_INIT;
     usher_response_get(response, &licence);
     printf("key id %s: a licence of %zu bytes\n", argv[4], licence.data_size);
-    /* ... give it to your CDM and decode; heartbeats go out by themselves; stop when an event says `must_stop` ... */
+    /* ... pass it to your CDM and decode; the library sends heartbeats; stop when an event has `must_stop` ... */
   } else {
     printf("%s: %s\n", usher_status_name(status), usher_status_message(status));
   }
   usher_response_free(response);
   usher_context_close(context, 0, NULL); /* closes the playback and waits until its session is torn down */
-  usher_context_free(context); /* and frees what belongs to it */
+  usher_context_free(context); /* frees everything in the context */
   return status != USHER_OK;
 }

@@ -1,11 +1,13 @@
 /*
- * multi_instance.c - plays two encrypted streams at once, a main picture and a preview: a content token, a key and an SSM session for each.
+ * multi_instance.c - plays two encrypted streams at once, each with its own content token, key and SSM session.
  *
- *   cc -pthread multi_instance.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o multi_instance
- *   ./multi_instance LICENSE_URL SSM_URL  CLIP CONTENT_ID CONTENT_TOKEN KEY_ID  PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (key ids in base64url)
+ *   cc -pthread multi_instance.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) \
+ *      -o multi_instance
+ *   ./multi_instance LICENSE_URL SSM_URL CLIP CONTENT_ID CONTENT_TOKEN KEY_ID \
+ *      PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID      (key ids in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <pthread.h>
 #include <usher/usher.h>
 
@@ -31,7 +33,7 @@ static void *play(void *user_data) {
       .payload = (const uint8_t *)challenge,
       .payload_size = strlen(challenge)};
   int32_t status =
-      usher_player_play(stream->player, &item, &playback); /* its token: the delegate's, by the content id */
+      usher_player_play(stream->player, &item, &playback); /* the delegate has the token for this content id */
   if (!status) status = usher_playback_get_license(playback, &request, &response);
   if (!status) status = usher_response_get(response, &licence);
   stream->failed = status ? fprintf(stderr, "%s: %s\n", content_id, usher_status_message(status))

@@ -1,5 +1,5 @@
 /*
- * poll_loop.c - a player with a main loop of its own: every callback runs on this thread, between poll() and the next frame.
+ * poll_loop.c - a player with its own main loop: every callback runs on its thread, between poll() and the next frame.
  *
  *   cc poll_loop.c $(pkg-config --cflags --libs usher) -o poll_loop
  *   ./poll_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
@@ -53,9 +53,9 @@ int main(int argc, char **argv) {
   if (!status) status = usher_player_play(player, &item, &playback);
   if (!status) status = usher_playback_request_license(playback, &request, on_license, NULL, NULL);
   while (!status && !closed) {
-    if (poll(&due, 1, 40) == 1) usher_context_pump(context, NULL); /* callbacks */
+    if (poll(&due, 1, 40) == 1) usher_context_pump(context, NULL); /* runs the callbacks */
     else if (--frames_left == 0 || must_stop)
-      usher_playback_close(playback, USHER_CLOSE_DEFAULT); /* else: 40 ms are over, show a frame */
+      usher_playback_close(playback, USHER_CLOSE_DEFAULT); /* otherwise 40 ms have passed: show a frame */
   }
   usher_context_free(context);
   return status || failed;

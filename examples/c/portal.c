@@ -1,15 +1,16 @@
 /*
- * portal.c - an operator's own session management, as a plug-in that players load: licences, heartbeats and teardown are native callbacks.
+ * portal.c - an operator's own session management, as a plug-in for players: native callbacks for licences, heartbeats
+ * and teardown.
  *
- *   cc -shared -fPIC portal.c $(pkg-config --cflags --libs usher json-c libcurl) -o portal.so      (customer.c loads it)
+ *   cc -shared -fPIC portal.c $(pkg-config --cflags --libs usher json-c libcurl) -o portal.so   (customer.c loads it)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "backend.h" /* talks to the operator's servers: your app */
+#include "backend.h" /* requests to the operator's servers; in your app, your HTTP client */
 #include <usher/usher.h>
 
 struct portal {
   char backend[512], session[64];
-}; /* the session: of one playback at a time */
+}; /* the session; one playback at a time */
 
 static void on_license(const usher_customer_request *request, void *user_data) { /* OTVCustomerSSMCallback.license */
   struct portal *mine = user_data;
@@ -25,14 +26,14 @@ static void on_license(const usher_customer_request *request, void *user_data) {
       .http_status = reply.status,
       .service_code = (int64_t)backend_number(&reply, "code"),
       .message = backend_text(&reply, "message")};
-  usher_complete_license(request->completion, &answer); /* now; later, from any thread, would do as well */
+  usher_complete_license(request->completion, &answer); /* now; may also be later, from any thread */
   json_object_put(reply.json);
 }
 static void call(usher_completion completion, const char *what, struct portal *mine) {
   struct backend_reply reply = backend_ask(mine->backend, what, mine->session, NULL, 0);
   usher_complete_call(completion, reply.status == 200   ? USHER_OK
                                   : reply.status == 403 ? USHER_E_SESSION
-                                                        : USHER_E_TRANSPORT); /* 403: it was ended */
+                                                        : USHER_E_TRANSPORT); /* 403: the operator ended the session */
   json_object_put(reply.json);
 }
 static void on_heartbeat(usher_completion id, usher_playback *p, uint64_t tag, void *mine) {
@@ -42,7 +43,7 @@ static void on_teardown(usher_completion id, usher_playback *p, uint64_t tag, vo
   (void)p, (void)tag, call(id, "stop", mine);
 }
 
-/* The plug-in's one function. The delegate's callbacks use `mine` until the last call, which is free(). */
+/* The plug-in's only function. The callbacks use `mine` until the library destroys it with free(). */
 int32_t portal_delegate_new(usher_context *context, const char *backend, usher_delegate **out) {
   struct portal *mine = calloc(1, sizeof *mine);
   if (!mine) return USHER_E_SYSTEM;
@@ -53,5 +54,5 @@ int32_t portal_delegate_new(usher_context *context, const char *backend, usher_d
       .teardown = on_teardown,
       .user_data = mine,
       .destroy = free};
-  return usher_customer_delegate_new(context, &options, out); /* where that fails it calls free() as well */
+  return usher_customer_delegate_new(context, &options, out); /* also calls free() if it fails */
 }

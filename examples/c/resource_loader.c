@@ -1,30 +1,32 @@
 /*
- * resource_loader.c - plays HLS whose keys are `skd:` URLs: a FairPlay resource loader gets each key from a key server when the playlist turns to it.
+ * resource_loader.c - plays HLS with `skd:` key URLs: a FairPlay resource loader gets each key from a key server.
  *
- *   cc resource_loader.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil libcrypto json-c) -o resource_loader
+ *   cc resource_loader.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil libcrypto json-c) \
+ *      -o resource_loader
  *   ./resource_loader PLAYLIST KEY_SERVER_URL CERTIFICATE_URL      (a media playlist of fragmented MP4, in a file)
  *
- * make_spc() and open_ckc() stand for the CDM: fixtures that the reference head-end understands. SPDX-License-Identifier: Apache-2.0
+ * make_spc() and open_ckc() replace the CDM with fixtures that the reference head-end understands.
+ * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <libavutil/avstring.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 #include <usher/usher.h>
 
-/* ---- the CDM -------------------------------------------------------------------------------------------------------- */
+/* ---- the CDM ----------------------------------------------------------------------------------------------------- */
 
 typedef struct cdm {
   uint8_t spc[72 + 1024];
   size_t spc_size;
-  char key[33]; /* of the newest CKC, in hexadecimal, as libavformat takes it */
+  char key[33]; /* of the newest CKC, in hexadecimal, as libavformat wants it */
 } cdm;
 
 static void make_spc(const usher_spc_request *request, void *user_data) {
   cdm *c = user_data;
   c->spc_size = 72 + request->content_id_size;
   if (c->spc_size > sizeof c->spc || RAND_bytes(c->spc + 40, 16) != 1) {
-    usher_complete_payload(request->completion, NULL, 0); /* there is none */
+    usher_complete_payload(request->completion, NULL, 0); /* no SPC */
     return;
   }
   memcpy(c->spc, "\0\0\0\1USPC", 8);
@@ -41,7 +43,7 @@ static int open_ckc(cdm *c, const uint8_t *ckc, size_t size) {
   return 1;
 }
 
-/* ---- the player ----------------------------------------------------------------------------------------------------- */
+/* ---- the player -------------------------------------------------------------------------------------------------- */
 
 typedef struct screen {
   const char *folder;
@@ -53,20 +55,20 @@ typedef struct screen {
   int32_t status;
 } screen;
 
-/* An EXT-X-KEY: its CKC is loaded through the loader; told by usher_read_hls_keys(). */
+/* An EXT-X-KEY: loads its CKC with the resource loader. usher_read_hls_keys() calls this for each. */
 static void load_key(const usher_protection *protection, void *user_data) {
   screen *s = user_data;
   usher_response *response = NULL;
   usher_response_info ckc = USHER_RESPONSE_INFO_INIT;
   s->status = usher_playback_get_resource(s->playback, protection->uri, protection->uri_size, 0, &response);
-  usher_response_get(response, &ckc); /* of an error it has the servers' words */
+  usher_response_get(response, &ckc); /* after an error, it has the server's message */
   if (!s->status && !open_ckc(&s->cdm, ckc.data, ckc.data_size)) s->status = USHER_E_PROTOCOL;
   const char *words = ckc.error.status ? ckc.error.message : usher_status_message(s->status);
   if (s->status) fprintf(stderr, "%.*s: %s\n", (int)protection->uri_size, (const char *)protection->uri, words);
   usher_response_free(response);
 }
 
-/* One segment behind its initialisation; 0: it cannot be played with this key. */
+/* Plays one segment, after its initialisation segment. @return 0: this key does not fit. */
 static int show_segment(screen *s, const char *name) {
   AVFormatContext *clip = NULL;
   AVCodecContext *decoder = NULL;
@@ -78,7 +80,7 @@ static int show_segment(screen *s, const char *name) {
     more = av_read_frame(clip, packet) == 0;
     avcodec_send_packet(decoder, more ? packet : NULL);
     for (; avcodec_receive_frame(decoder, frame) == 0; s->frames++)
-      clip_show(frame, stream, 0, s->seen); /* its time has come: at once */
+      clip_show(frame, stream, 0, s->seen); /* due at once */
   }
   av_frame_free(&frame);
   av_packet_free(&packet);
@@ -88,7 +90,7 @@ static int show_segment(screen *s, const char *name) {
   return stream != NULL;
 }
 
-/* Plays a media playlist; 0: to its end. */
+/* Plays a media playlist. @return 0: played to the end. */
 static int play(screen *s, const char *file) {
   char line[4096], folder[512] = ".";
   FILE *playlist = fopen(file, "r");
@@ -131,7 +133,7 @@ int main(int argc, char **argv) {
   if (!status) status = usher_context_add_loader(context, &options, &loader);
   if (!status) status = usher_player_new(context, &player);
   if (!status)
-    status = usher_player_play(player, &item, &s.playback); /* no delegate: no session; the loader has the keys */
+    status = usher_player_play(player, &item, &s.playback); /* no delegate, so no session; the loader gets the keys */
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status)) : play(&s, argv[1]);
   usher_context_close(context, 0, NULL);
   usher_context_free(context);

@@ -1,11 +1,11 @@
 /*
- * ssp.c - plays an encrypted clip with an SSP delegate and SSM v1: set-up, licence, heartbeats while it plays, teardown.
+ * ssp.c - plays an encrypted clip with an SSP delegate and SSM v1: set-up, licence, heartbeats, teardown.
  *
  *   cc ssp.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o ssp
  *   ./ssp CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <usher/usher.h>
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -36,9 +36,10 @@ int main(int argc, char **argv) {
   if (!status) status = usher_ssp_delegate_new(context, &ssp, &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
-  if (!status) status = usher_player_play(player, &item, &playback); /* the session is set up in the background */
+  if (!status) status = usher_player_play(player, &item, &playback); /* sets the session up in the background */
   if (!status)
-    status = usher_playback_get_license(playback, &request, &response); /* waits for it, then for the licence */
+    status =
+        usher_playback_get_license(playback, &request, &response); /* waits for the session, then for the licence */
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);

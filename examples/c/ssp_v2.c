@@ -1,11 +1,11 @@
 /*
- * ssp_v2.c - plays an encrypted clip with an SSP V2 delegate: the licence request sets the session up; heartbeats while it plays; teardown.
+ * ssp_v2.c - plays an encrypted clip with an SSP V2 delegate: the licence request also opens the session.
  *
  *   cc ssp_v2.c $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o ssp_v2
  *   ./ssp_v2 CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "clip.h" /* decodes: your player */
+#include "clip.h" /* decodes; in your app, the player does */
 #include <usher/usher.h>
 
 static void on_event(const usher_event *event, void *user_data) {
@@ -37,13 +37,13 @@ int main(int argc, char **argv) {
   if (!status) status = usher_ssp_v2_delegate_new(context, &v2, &delegate);
   if (!status) status = usher_context_set_delegate(context, delegate);
   if (!status) status = usher_player_new(context, &player);
-  if (!status) status = usher_player_play(player, &item, &playback); /* asks for nothing yet */
-  if (!status) status = usher_playback_get_license(playback, &request, &response); /* takes the slot */
+  if (!status) status = usher_player_play(player, &item, &playback); /* sends no request yet */
+  if (!status) status = usher_playback_get_license(playback, &request, &response); /* opens the session */
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
   usher_playback_close(playback, USHER_CLOSE_TEARDOWN); /* without this, V2 leaves the session to expire */
-  usher_context_close(context, 0, NULL); /* waits until that is done */
+  usher_context_close(context, 0, NULL); /* waits until the session is torn down */
   usher_context_free(context);
   return failed != 0;
 }

@@ -1,10 +1,11 @@
-// answer_later.cpp - plays an encrypted clip under a session; what the library asks for is answered later, by other threads: questions are objects that move.
+// answer_later.cpp - plays an encrypted clip under a session; other threads answer the library's questions later.
 //
-//   c++ -std=c++17 -pthread answer_later.cpp $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o answer_later
+//   c++ -std=c++17 -pthread answer_later.cpp \
+//       $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o answer_later
 //   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID       (key id in base64url)
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "../c/clip.h" // decodes: your player
+#include "../c/clip.h" // decodes; in your app, the player does
 #include <chrono>
 #include <future>
 #include <iostream>
@@ -15,11 +16,11 @@
 int main(int argc, char **argv) try {
   if (argc != 6) return std::cerr << "usage: " << argv[0] << " CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID\n", 2;
   const std::string token = argv[4], challenge = R"({"kids":[")" + std::string(argv[5]) + R"("],"type":"temporary"})";
-  std::list<std::future<void>> answers; // one playback asks one thing after the other: no lock is needed
+  std::list<std::future<void>> answers; // one playback asks one question at a time: no lock needed
   const auto later = [&answers](auto request, const char *what, const std::string &answer) {
     answers.push_back(std::async(std::launch::async, [question = std::move(request), what, &answer]() mutable {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50)); // here: ask the operator's back end, or the CDM
-      const bool taken = question.answer(answer); // not when it is too late, or closed meanwhile
+      std::this_thread::sleep_for(std::chrono::milliseconds(50)); // your app: ask the back end, or the CDM
+      const bool taken = question.answer(answer); // false: after the deadline or after close
       std::cout << what << ": answered later, " << (taken ? "in time" : "too late") << std::endl;
     }));
   };
@@ -31,7 +32,7 @@ int main(int argc, char **argv) try {
   ssp.license_url = argv[2], ssp.ssm_url = argv[3];
   const auto delegate = context.new_ssp_delegate(ssp);
   delegate.set_token_callback([&](usher::token_request request) { later(std::move(request), "token", token); });
-  usher::playback_options item; // without a token: the delegate's callback is asked
+  usher::playback_options item; // without a token: the library calls the token callback
   item.delegate = &delegate;
   item.payload = [&](usher::payload_request request) { later(std::move(request), "payload", challenge); };
   const auto screen = context.new_player();

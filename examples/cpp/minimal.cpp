@@ -1,4 +1,4 @@
-// minimal.cpp - one playback under a concurrent-stream session: set up, licence, kept alive, torn down.
+// minimal.cpp - one playback under a concurrent-stream session: session set-up, licence, heartbeats, teardown.
 //
 //   c++ -std=c++17 minimal.cpp $(pkg-config --cflags --libs usher) -o minimal
 //   ./minimal LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)
@@ -29,12 +29,12 @@ int main(int argc, char **argv) {
     const auto screen = context.new_player();
     usher::playback_options item;
     item.content_token = argv[3];
-    const auto playback = screen.play(item); // the session is set up in the background
+    const auto playback = screen.play(item); // sets the session up in the background
     const auto licence =
-        playback.get_license({usher::key_system::clearkey, challenge}); // waits for it, then for the licence
+        playback.get_license({usher::key_system::clearkey, challenge}); // waits for the session, then for the licence
     std::cout << "a licence of " << licence.data().size() << " bytes\n";
     for (int frame = 0; frame < 40 && !stop; frame++)
-      std::this_thread::sleep_for(std::chrono::milliseconds(40)); // decode; heartbeats go out by themselves
+      std::this_thread::sleep_for(std::chrono::milliseconds(40)); // decode; the library sends heartbeats
     context.close(); // waits until the session is torn down
   } catch (const usher::error &error) {
     const auto words = usher::explain(error.detail());

@@ -1,4 +1,4 @@
-"""Plays an encrypted clip under a session; what the library asks for is answered later, from another thread, while asyncio waits.
+"""Plays an encrypted clip under a session; another thread answers the library's questions later, while asyncio waits.
 
 Usage:
     pip install usher av
@@ -21,7 +21,7 @@ async def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: st
 
     def later(request, answer):
         print(f"{type(request).__name__}: answered later")
-        pool.submit(lambda: (time.sleep(0.05), request.answer(answer)))  # here: ask the operator's portal, or the CDM
+        pool.submit(lambda: (time.sleep(0.05), request.answer(answer)))  # your app: ask the portal, or the CDM
         return usher.LATER
 
     def on_event(event: usher.aio.Event) -> None:

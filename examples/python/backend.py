@@ -1,7 +1,7 @@
-"""What an operator's app has already: how it talks to the operator's own servers. For customer.py, which is about usher alone.
+"""Requests to the operator's own servers, which an operator's app has already. Used by customer.py.
 
-A POST to BACKEND/WHAT/SESSION is answered with JSON: the session, its period in seconds, whether renewals keep it alive, the licence; or a code and
-words.
+The reply to a POST to BACKEND/WHAT/SESSION is JSON: the session, its period in seconds, whether renewals keep it alive,
+and the licence; or an error code and a message.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import urllib.request
 
 
 async def ask(backend: str, what: str, session: str, body: bytes = b"") -> tuple[int, dict]:
-    """The answer's HTTP status and JSON. Raises OSError where nobody answers."""
+    """Returns the reply's HTTP status and JSON. Raises OSError if the server does not reply."""
 
     def post() -> tuple[int, dict]:
         try:

@@ -1,4 +1,4 @@
-"""What your player has already: it decodes an encrypted clip. Here PyAV decrypts, and a hash stands for the screen. For the examples that play."""
+"""Decodes an encrypted clip, which your player does already. PyAV decrypts; a hash replaces the screen."""
 
 import hashlib
 import threading
@@ -8,7 +8,7 @@ import av
 
 
 def play(clip: str, key: bytes, stop: threading.Event | None = None) -> str:
-    """Decodes the pictures at the clip's own pace, until `stop` is set; what was seen."""
+    """Decodes the pictures at the clip's own pace until `stop` is set; returns their number and hash."""
     digest, count, start, stop = hashlib.sha256(), 0, time.monotonic(), stop or threading.Event()
     with av.open(clip, options={"decryption_key": key.hex()}) as container:
         for frame in container.decode(video=0):

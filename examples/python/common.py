@@ -1,8 +1,8 @@
-"""Plays an encrypted clip with a common delegate: its headers and the licence URL are made by a subclass.
+"""Plays an encrypted clip with a common delegate: a subclass makes its headers and the licence URL.
 
 Usage:
     pip install usher av
-    python common.py CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE        (key id: 32 hex digits; DEVICE: what your servers know this screen by)
+    python common.py CLIP LICENSE_URL CONTENT_TOKEN KEY_ID DEVICE   (key id: 32 hex digits; DEVICE: this screen's name)
 """
 
 import sys
@@ -20,7 +20,7 @@ class Portal(usher.CommonDelegate):
     def http_headers(self, call):  # generateHTTPHeaders(assetID)
         return {"nv-authorizations": self.token, "X-Device": self.device}
 
-    def license_url(self, call):  # getLicenseRequestUrl(), with what the superclass says
+    def license_url(self, call):  # getLicenseRequestUrl(), which calls the superclass
         return f"{super().license_url(call)}?device={self.device}"
 
 

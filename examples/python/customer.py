@@ -1,4 +1,4 @@
-"""Plays an encrypted clip under the operator's own session management: licences, heartbeats and teardown are coroutines.
+"""Plays an encrypted clip under the operator's own session management, written as coroutines.
 
 Usage:
     pip install usher av
@@ -16,7 +16,7 @@ import usher
 
 
 class Portal(usher.aio.CustomerDelegate):
-    """Sessions and licences of the operator's servers. While they think, the loop goes on."""
+    """Gets sessions and licences from the operator's servers. The event loop runs on while they work."""
 
     def __init__(self, context: usher.aio.Context, url: str) -> None:
         self.url, self.session = url, ""
@@ -35,7 +35,7 @@ class Portal(usher.aio.CustomerDelegate):
         status, _ = await backend.ask(self.url, "alive", self.session)
         return (
             usher.Status.SESSION if status == 403 else usher.Status.OK
-        )  # 403: it was ended. An exception: it failed, and is tried again
+        )  # 403: the operator ended it. An exception: failed, the library retries
 
     async def teardown(self, call):
         await backend.ask(self.url, "stop", self.session)
@@ -48,7 +48,7 @@ async def main(clip: str, url: str, key_id: str) -> int:
         context.add_observer(lambda event: stop.set() if event.must_stop else None)
         playing = usher.aio.Player(context).play(
             delegate=Portal(context, url), payload=lambda request: challenge
-        )  # what the CDM says to renew
+        )  # the CDM's payload for a renewal
         async with await playing as playback:
             try:
                 licence = await playback.get_license(usher.KeySystem.CLEARKEY, challenge)

@@ -1,4 +1,4 @@
-"""Plays an encrypted clip with a default delegate: a licence URL, and a header of yours with the token. There is no session.
+"""Plays an encrypted clip with a default delegate: a licence URL, and a header with the token. No session.
 
 Usage:
     pip install usher av
@@ -16,7 +16,7 @@ def main(clip: str, license_url: str, token: str, key_id: str) -> None:
     kid = bytes.fromhex(key_id)
     with usher.Context() as context, usher.Player(context) as player:
         delegate = usher.DefaultDelegate(context, license_url=license_url)
-        delegate.set_http_header("nv-authorizations", token)  # of all licence requests to come
+        delegate.set_http_header("nv-authorizations", token)  # for every licence request from now on
         with player.play(delegate=delegate) as playback:
             licence = playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([kid]))
             print(screen.play(clip, licence.clear_keys()[kid]))

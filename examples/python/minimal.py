@@ -1,4 +1,4 @@
-"""One playback under a concurrent-stream session: set up, licence, kept alive, torn down.
+"""One playback under a concurrent-stream session: session set-up, licence, heartbeats, teardown.
 
 Usage:
     pip install usher
@@ -33,8 +33,8 @@ def main(license_url: str, ssm_url: str, token: str, key_id: str) -> int:
                 print(f"{words.summary} {words.advice} ({error})")
                 return 1
             print(f"key id {key_id}: a licence of {len(licence.data)} bytes")
-            stop.wait(timeout=3)  # decode here; heartbeats go out by themselves
-    return 0  # leaving the blocks closed the playback and tore its session down
+            stop.wait(timeout=3)  # decode here; the library sends heartbeats
+    return 0  # the end of the blocks has closed the playback and torn its session down
 
 
 if __name__ == "__main__":

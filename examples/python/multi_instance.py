@@ -1,9 +1,9 @@
-"""Plays two encrypted streams at once, a main picture and a preview: a content token, a key and an SSM session for each.
+"""Plays two encrypted streams at once, each with its own content token, key and SSM session.
 
 Usage:
     pip install usher av
-    python multi_instance.py LICENSE_URL SSM_URL  CLIP CONTENT_ID CONTENT_TOKEN KEY_ID  PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID
-                                                                                                    (key ids: 32 hex digits)
+    python multi_instance.py LICENSE_URL SSM_URL CLIP CONTENT_ID CONTENT_TOKEN KEY_ID \
+        PREVIEW CONTENT_ID CONTENT_TOKEN KEY_ID        (key ids: 32 hex digits)
 """
 
 import sys
@@ -24,7 +24,7 @@ def main(license_url: str, ssm_url: str, *streams: str) -> None:
             with (
                 usher.Player(context) as player,
                 player.play(delegate=delegate, content_id=content_id) as playback,
-            ):  # its token: by the content id
+            ):  # the delegate has the token for this content id
                 licence = playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([kid]))
                 return screen.play(clip, licence.clear_keys()[kid])
 

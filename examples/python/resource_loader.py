@@ -1,10 +1,10 @@
-"""Plays HLS whose keys are `skd:` URLs: a FairPlay resource loader gets each key from a key server when the playlist turns to it.
+"""Plays HLS with `skd:` key URLs: a FairPlay resource loader gets each key from a key server.
 
 Usage:
     pip install usher av
-    python resource_loader.py PLAYLIST KEY_SERVER_URL CERTIFICATE_URL        (a media playlist of fragmented MP4, in a file)
+    python resource_loader.py PLAYLIST KEY_SERVER_URL CERTIFICATE_URL   (a media playlist of fragmented MP4, in a file)
 
-`usher.testing.fairplay` stands for the CDM: fixtures that the reference head-end understands.
+`usher.testing.fairplay` replaces the CDM with fixtures that the reference head-end understands.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from usher.testing import fairplay
 
 
 class CDM:
-    """Makes SPCs, opens CKCs."""
+    """Makes SPCs and opens CKCs."""
 
     def __init__(self) -> None:
         self.spc = b""
@@ -33,7 +33,7 @@ class CDM:
 
 
 def show(segment: bytes, key: bytes, seen) -> int:
-    """Decodes one segment behind its initialisation; how many pictures."""
+    """Decodes one segment after its initialisation segment; returns the number of pictures."""
     count = 0
     with av.open(io.BytesIO(segment), options={"decryption_key": key.hex()}) as container:
         for frame in container.decode(video=0):
@@ -52,7 +52,7 @@ def main(playlist: Path, key_server: str, certificate_url: str) -> None:
         with (
             usher.Player(context) as player,
             player.play() as playback,
-        ):  # no delegate: no session; the loader has the keys
+        ):  # no delegate, so no session; the loader gets the keys
             for line in playlist.read_text().splitlines():
                 if line.startswith("#EXT-X-KEY:"):
                     (protection,) = usher.read_hls_keys(line)

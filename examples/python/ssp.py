@@ -1,4 +1,4 @@
-"""Plays an encrypted clip with an SSP delegate and SSM v1: set-up, licence, heartbeats while it plays, teardown.
+"""Plays an encrypted clip with an SSP delegate and SSM v1: set-up, licence, heartbeats, teardown.
 
 Usage:
     pip install usher av
@@ -24,10 +24,10 @@ def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: str) -> 
     with usher.Context() as context, usher.Player(context) as player:
         context.add_observer(on_event)
         delegate = usher.SSPDelegate(context, license_url=license_url, ssm_url=ssm_url)
-        with player.play(token, delegate=delegate) as playback:  # the session is set up in the background
+        with player.play(token, delegate=delegate) as playback:  # sets the session up in the background
             licence = playback.get_license(
                 usher.KeySystem.CLEARKEY, usher.clear_key_request([kid])
-            )  # waits for it, then for the licence
+            )  # waits for the session, then for the licence
             print(screen.play(clip, licence.clear_keys()[kid], stop))
 
 

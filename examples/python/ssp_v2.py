@@ -1,4 +1,4 @@
-"""Plays an encrypted clip with an SSP V2 delegate: the licence request sets the session up; heartbeats while it plays; teardown.
+"""Plays an encrypted clip with an SSP V2 delegate: the licence request also opens the session.
 
 Usage:
     pip install usher av
@@ -24,8 +24,8 @@ def main(clip: str, license_url: str, ssm_url: str, token: str, key_id: str) -> 
     with usher.Context() as context, usher.Player(context) as player:
         context.add_observer(on_event)
         delegate = usher.SSPV2Delegate(context, license_url=license_url, ssm_url=ssm_url)
-        playback = player.play(token, delegate=delegate)  # asks for nothing yet
-        licence = playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([kid]))  # takes the slot
+        playback = player.play(token, delegate=delegate)  # sends no request yet
+        licence = playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([kid]))  # opens the session
         print(screen.play(clip, licence.clear_keys()[kid], stop))
         playback.close(usher.CloseMode.TEARDOWN)  # without this, V2 leaves the session to expire
 

@@ -1,8 +1,8 @@
 /*
  * cenc.c - see cenc.h.
  *
- * libavformat leaves encrypted packets as they are when it is given no key, and says beside each what its decryption needs. So the key never
- * goes into an option string, every key id finds its own key, and a key that is missing is noticed instead of being decoded as noise.
+ * Without a key, libavformat leaves encrypted packets as they are and attaches to each what its decryption needs. So
+ * the key never goes into an option string, each key id gets its own key, and a missing key is an error, not noise.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@
 
 #define SCHEME_CENC 0x63656e63u /* "cenc" */
 
-/* One key stream runs through all the protected bytes of a packet; the clear ones between them are stepped over. */
+/* One key stream covers all protected bytes of a packet, one range after the other; clear bytes do not use it. */
 static enum cenc_result run(EVP_CIPHER_CTX *cipher, uint8_t *data, size_t size, const AVEncryptionInfo *info) {
   int done;
   if (info->subsample_count == 0)
@@ -31,7 +31,7 @@ static enum cenc_result run(EVP_CIPHER_CTX *cipher, uint8_t *data, size_t size, 
 }
 
 static enum cenc_result decrypt(AVPacket *packet, const AVEncryptionInfo *info, const struct keyring *ring) {
-  uint8_t counter[16] = {0}; /* an IV of 8 bytes is followed by a block counter that starts at 0 */
+  uint8_t counter[16] = {0}; /* an IV of 8 bytes, then a block counter from 0 */
   if (info->scheme != SCHEME_CENC) return CENC_SCHEME;
   if (info->iv_size > sizeof counter || info->iv_size == 0) return CENC_MALFORMED;
   const uint8_t *key = keyring_find(ring, info->key_id, info->key_id_size);
@@ -63,7 +63,7 @@ const char *cenc_result_text(enum cenc_result result) {
   case CENC_DECRYPTED: return "decrypted";
   case CENC_NO_KEY: return "encrypted with a key id the licence has no key for";
   case CENC_SCHEME: return "encrypted with another scheme than cenc (AES-CTR)";
-  case CENC_MALFORMED: return "described wrongly: its encryption data do not fit";
+  case CENC_MALFORMED: return "malformed: its encryption data do not fit its size";
   }
   return "unknown";
 }

@@ -11,13 +11,13 @@ enum cenc_result {
   CENC_DECRYPTED, /* it is in the clear now */
   CENC_NO_KEY, /* its key id is not in the ring */
   CENC_SCHEME, /* another scheme than `cenc` (e.g. `cbcs`) */
-  CENC_MALFORMED /* what the file says about it does not fit, or libcrypto failed */
+  CENC_MALFORMED /* its encryption data do not fit its size, or libcrypto failed */
 };
 
 /** Decrypts a packet in place with the key its side data names (AV_PKT_DATA_ENCRYPTION_INFO). */
 enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring);
 
-/** One line about a result. */
+/** Describes a result in one line. */
 const char *cenc_result_text(enum cenc_result result);
 
 #endif

@@ -17,7 +17,7 @@ size_t clear_key_request(const struct keyring *ring, char out[CLEAR_KEY_REQUEST_
   return length + (size_t)sprintf(out + length, "],\"type\":\"temporary\"}");
 }
 
-/* One {"kty":"oct","kid":"...","k":"..."}. */
+/* Reads one {"kty":"oct","kid":"...","k":"..."}. */
 static bool take_key(struct json_object *item, struct keyring *ring) {
   struct json_object *kid_text, *key_text;
   uint8_t kid[KEY_SIZE], key[KEY_SIZE];

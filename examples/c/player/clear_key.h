@@ -1,4 +1,4 @@
-/* clear_key.h - the messages of W3C Clear Key: the smallest CDM there is. SPDX-License-Identifier: Apache-2.0 */
+/* clear_key.h - the messages of W3C Clear Key, the smallest CDM. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_CLEAR_KEY_H
 #define PLAYER_CLEAR_KEY_H
 
@@ -9,7 +9,7 @@
 /** Writes {"kids":["..."],"type":"temporary"} for every id in the ring; returns its length. */
 size_t clear_key_request(const struct keyring *ring, char out[CLEAR_KEY_REQUEST_MAX]);
 
-/** Takes the keys out of a licence; returns how many were for ids in the ring, -1 when it is not a Clear Key licence. */
+/** Copies the keys of a licence into the ring. @return how many fit ids in the ring, or -1: no Clear Key licence. */
 int clear_key_licence(const uint8_t *licence, size_t size, struct keyring *ring);
 
 #endif

@@ -20,7 +20,7 @@ bool frame_hash_start(struct frame_hash *hash);
 bool frame_hash_add_video(struct frame_hash *hash, const AVFrame *frame);
 /** Adds the samples of a sound frame, plane by plane. */
 bool frame_hash_add_audio(struct frame_hash *hash, const AVFrame *frame);
-/** Writes the hash in hexadecimal ("" when it could not be made) and frees what `hash` holds. */
+/** Writes the hash in hexadecimal ("" if hashing failed) and frees what `hash` holds. */
 void frame_hash_finish(struct frame_hash *hash, char out[FRAME_HASH_TEXT]);
 
 #endif

@@ -1,4 +1,4 @@
-/* keyring.h - the content keys of one file, by key id; hexadecimal and base64url. SPDX-License-Identifier: Apache-2.0 */
+/* keyring.h - the content keys of a file by key id; hexadecimal, base64url. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_KEYRING_H
 #define PLAYER_KEYRING_H
 
@@ -23,9 +23,9 @@ struct keyring {
 
 /** Adds a key id once. false: the ring is full. */
 bool keyring_add(struct keyring *ring, const uint8_t kid[KEY_SIZE]);
-/** Fills in the key of an id that is in the ring. false: it is not. */
+/** Sets the key of an id that is in the ring. false: the id is not in the ring. */
 bool keyring_set(struct keyring *ring, const uint8_t kid[KEY_SIZE], const uint8_t key[KEY_SIZE]);
-/** The key of an id, NULL when not known. */
+/** The key of an id, or NULL if it is not known. */
 const uint8_t *keyring_find(const struct keyring *ring, const uint8_t *kid, size_t kid_size);
 /** How many ids have no key yet. */
 size_t keyring_missing(const struct keyring *ring);

@@ -1,8 +1,8 @@
 /*
- * main.c - usher-player: plays an encrypted MP4 as an operator's screen would.
+ * main.c - usher-player: plays an encrypted MP4 as an operator's screen does.
  *
- * Session set-up, licence, decryption, every frame decoded and hashed, keep-alives meanwhile, teardown; then a report a support engineer can read.
- * session.c is all there is of libusher; the rest is what any player has.
+ * Sets a session up, gets the licence, decrypts, decodes and hashes every frame, tears the session down,
+ * then prints a report for a support engineer. Only session.c uses libusher; any player has the rest.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct screen {
   struct timeline *timeline;
   struct stop *stop;
   uint64_t started_ms; /* when the first frame was shown; 0: not yet */
-  uint64_t progress_ms; /* when progress was last told */
+  uint64_t progress_ms; /* when progress was last shown */
 };
 
 static void show_progress(struct screen *screen, double seconds, double whole, const struct media_report *so_far) {
@@ -30,7 +30,7 @@ static void show_progress(struct screen *screen, double seconds, double whole, c
   progress_show(line);
 }
 
-/* "Shows" a frame: waits for its time when paced, tells progress, and says whether to go on. */
+/* "Shows" a frame: waits until it is due, if paced, and shows progress. @return whether to continue. */
 static bool on_shown(double seconds, double whole, const struct media_report *so_far, void *user_data) {
   struct screen *screen = user_data;
   if (screen->started_ms == 0) {
@@ -47,7 +47,7 @@ static bool on_shown(double seconds, double whole, const struct media_report *so
   return reason == STOP_NONE;
 }
 
-/* Which keys the file wants: --kid, or what its boxes say. */
+/* Finds the key ids: that of --kid, or those in the file's boxes. */
 static bool find_key_ids(const struct options *options, struct keyring *ring) {
   uint8_t id[KEY_SIZE], key[KEY_SIZE];
   if (options->clear) return true;
@@ -69,7 +69,7 @@ static bool find_key_ids(const struct options *options, struct keyring *ring) {
   return true;
 }
 
-/* Session and licence. false: not to be played, and `result` says why. */
+/* Sets the session up and gets the licence. false: do not play; `result` has the reason. */
 static bool get_keys(struct session *session, struct result *result, struct keyring *ring, struct stop *stop) {
   int32_t status = session_start(session, result->options, ring, result->timeline, stop);
   if (status != USHER_OK) {

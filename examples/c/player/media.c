@@ -17,7 +17,7 @@ struct playing {
   double whole;
 };
 
-/* Tells the host about a frame of the track that carries the time; false: it wants to stop. */
+/* Reports a frame of the track that carries the time to the host. false: the host wants to stop. */
 static bool show(struct playing *playing, const struct track *track) {
   const struct track *leading = playing->file.video.stream ? &playing->file.video : &playing->file.audio;
   if (track != leading) return true;
@@ -30,7 +30,7 @@ static bool show(struct playing *playing, const struct track *track) {
   return playing->control->shown(seconds, playing->whole, playing->report, playing->control->user_data);
 }
 
-/* Decodes one packet (NULL: what the decoder still holds); false: stop. */
+/* Decodes one packet; NULL: the frames that the decoder still holds. false: stop. */
 static bool decode(struct playing *playing, struct track *track, const AVPacket *packet) {
   int sent = avcodec_send_packet(track->decoder, packet);
   if (sent < 0 && sent != AVERROR_EOF) track->report->decode_errors++;
@@ -84,7 +84,7 @@ static enum media_end play_once(struct playing *playing) {
   return MEDIA_WHOLE;
 }
 
-/* Opens the file afresh for every loop: seeking back would lose what only its first packets say. */
+/* Opens the file again for every loop: after a seek, data that only the first packets have would be missing. */
 static enum media_end play_loop(struct playing *playing, const char *path) {
   struct media_file *file = &playing->file;
   struct media_report *report = playing->report;

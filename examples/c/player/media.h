@@ -15,18 +15,18 @@ struct track_report {
   int width, height, sample_rate;
   uint64_t frames;
   uint64_t packets_encrypted;
-  uint64_t decode_errors; /* a wrong key shows here: decoders themselves go on with noise */
+  uint64_t decode_errors; /* a wrong key shows here: decoders do not stop at noise */
   char sha256[FRAME_HASH_TEXT];
 };
 
 struct media_report {
   struct track_report video, audio;
-  double seconds; /* of the clip, all loops together */
-  char failure[160]; /* why it ended early; "" when it did not */
+  double seconds; /* of the clip, the sum of all loops */
+  char failure[160]; /* why it ended early; "" if it did not */
 };
 
 struct media_control {
-  /** Told after every picture (or sound frame, without picture): seconds since the start, and of the whole. false: stop here. */
+  /** Called after every picture (sound frame, if no picture): seconds since the start, and in all. false: stop here. */
   bool (*shown)(double seconds, double whole, const struct media_report *so_far, void *user_data);
   void *user_data;
   unsigned loops;

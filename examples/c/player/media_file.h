@@ -1,11 +1,11 @@
-/* media_file.h - an open file and its decoders; what media.c works on. SPDX-License-Identifier: Apache-2.0 */
+/* media_file.h - an open file and its decoders; media.c uses it. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_MEDIA_FILE_H
 #define PLAYER_MEDIA_FILE_H
 
 #include "media.h"
 
 struct track {
-  AVStream *stream; /* NULL: none of its kind */
+  AVStream *stream; /* NULL: the file has no such track */
   AVCodecContext *decoder;
   struct track_report *report;
   struct frame_hash *hash;
@@ -15,10 +15,10 @@ struct track {
 struct media_file {
   AVFormatContext *format;
   struct track video, audio;
-  double duration; /* seconds; 0 when not known */
+  double duration; /* seconds; 0 if not known */
 };
 
-/** Opens the file and a decoder for its first picture and sound track. Returns NULL, or one line why not. */
+/** Opens the file and a decoder for its first picture and sound track. @return NULL, or the error in one line. */
 const char *media_file_open(struct media_file *file, const char *path);
 void media_file_close(struct media_file *file);
 

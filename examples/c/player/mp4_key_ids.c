@@ -1,4 +1,4 @@
-/* mp4_key_ids.c - see mp4_key_ids.h. Every length is checked against the box around it. SPDX-License-Identifier: Apache-2.0 */
+/* mp4_key_ids.c - see mp4_key_ids.h. Checks every length against the outer box. SPDX-License-Identifier: Apache-2.0 */
 #include "mp4_key_ids.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static bool read_at(FILE *file, uint64_t at, uint8_t *out, size_t size) {
   return at <= INT64_MAX / 2 && fseeko(file, (off_t)at, SEEK_SET) == 0 && fread(out, 1, size, file) == size;
 }
 
-/* Bytes between a container's header and its first child; -1: not a box with children that lead to key ids. */
+/* Bytes between a container's header and its first child; -1: not a container that leads to key ids. */
 static int bytes_before_children(FILE *file, uint32_t type, uint64_t body) {
   uint8_t version[2];
   switch (type) {
@@ -67,7 +67,7 @@ static void scan_boxes(struct scan *scan, uint64_t at, uint64_t end, int depth) 
       size = (uint64_t)be32(head + 8) << 32 | be32(head + 12);
       header = 16;
     } else if (size == 0) {
-      size = end - at; /* to the end */
+      size = end - at; /* the box extends to the end */
     }
     if (size < header || size > end - at) return;
     uint64_t body = at + header, box_end = at + size;

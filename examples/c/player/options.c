@@ -14,27 +14,28 @@ static const char help[] =
     "  usher-player --key HEX encrypted.mp4      with a key you have, no licence, no session\n"
     "  usher-player --clear clear.mp4            an unencrypted file, to compare the frame hashes\n"
     "\n"
-    "Where to ask\n"
+    "Servers\n"
     "  --license-url URL    Clear Key licence server\n"
     "  --ssm-url URL        Secure Session Manager; without it there is no session\n"
     "  --token TOKEN        content token of the operator (or in the environment: USHER_TOKEN)\n"
     "  --ca-file FILE       certificate authorities to trust (PEM)\n"
-    "  --kid HEX            ask for this key id instead of those in the file\n"
+    "  --kid HEX            request this key id instead of those in the file\n"
     "\n"
-    "How to play\n"
-    "  --realtime           at the pace of the clip, as a screen would (same as --speed 1)\n"
+    "Playing\n"
+    "  --realtime           at the pace of the clip, as a screen does (same as --speed 1)\n"
     "  --speed N            at N times that pace; default: as fast as it decodes\n"
     "  --stop-after SECONDS stop there, counted in the clip's time\n"
     "  --loop N             play it N times under one session\n"
     "\n"
-    "What to tell\n"
+    "Output\n"
     "  --name NAME          name of this screen in the output\n"
-    "  --tag N              the playback's tag, comes back in events\n"
+    "  --tag N              the playback's tag, which its events have\n"
     "  --summary-json FILE  everything the report says, for programs\n"
     "  --colour WHEN        auto, always or never\n"
     "  --verbose            log lines of libusher and of the decoders, on stderr\n"
     "\n"
-    "Exit code: 0 played as asked, 1 failed, 2 wrong usage, 3 refused because of the stream limit, 4 stopped by an event.\n";
+    "Exit code: 0 played as asked, 1 failed, 2 wrong usage, 3 refused because of the stream limit, 4 stopped by an\n"
+    "event.\n";
 
 enum {
   OPT_LICENSE = 256,
@@ -79,7 +80,7 @@ static enum options_result wrong(const char *why) {
   return OPTIONS_WRONG;
 }
 
-/* What fits together: a clear file, a key at hand, or a licence server. */
+/* Checks the combination: a clear file, a key from the command line, or a licence server. */
 static enum options_result check(const struct options *o) {
   if (o->clear && (o->key_hex || o->license_url || o->ssm_url))
     return wrong("--clear plays without key, licence and session");

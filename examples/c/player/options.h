@@ -1,4 +1,4 @@
-/* options.h - what the command line asks for. SPDX-License-Identifier: Apache-2.0 */
+/* options.h - the command line. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_OPTIONS_H
 #define PLAYER_OPTIONS_H
 
@@ -26,7 +26,7 @@ struct options {
 
 enum options_result { OPTIONS_PLAY, OPTIONS_DONE, OPTIONS_WRONG };
 
-/** Reads the command line. OPTIONS_DONE: help or version was printed; OPTIONS_WRONG: what is wrong was printed. */
+/** Reads the command line. OPTIONS_DONE: printed help or version; OPTIONS_WRONG: printed the mistake. */
 enum options_result options_parse(int argc, char **argv, struct options *out);
 
 #endif

@@ -43,13 +43,13 @@ void report_head(const struct result *result) {
   if (options->license_url) row("session", options->ssm_url ? options->ssm_url : "none");
 }
 
-/* What a viewer understands. */
+/* The error in words for a viewer. */
 static void print_words(const struct failure *failure, const char *indent) {
   printf("%s%s%s%s\n", indent, paint(PAINT_BOLD), failure->summary, paint(PAINT_OFF));
   if (failure->advice[0]) printf("%s%s\n", indent, failure->advice);
 }
 
-/* What a support desk asks for: (HTTP 400, code 1007 from the session manager during set-up: "..."; USHER_E_LIMIT) */
+/* The details for a support desk: (HTTP 400, code 1007 from the session manager during set-up: "..."; USHER_E_LIMIT) */
 static void print_facts(const struct failure *failure, const char *indent) {
   printf("%s%s(", indent, paint(PAINT_DIM));
   if (failure->http_status > 0) printf("HTTP %d, ", (int)failure->http_status);
@@ -58,7 +58,7 @@ static void print_facts(const struct failure *failure, const char *indent) {
   if (failure->message[0]) printf(": \"%s\"", failure->message);
   printf("; %s)%s\n", usher_status_name(failure->status), paint(PAINT_OFF));
   if (failure->orphan_possible)
-    printf("%sThe head-end may hold a session nobody can end; it ends by expiry.\n", indent);
+    printf("%sThe head-end may hold a session that has no token here; it will expire.\n", indent);
 }
 
 static void print_outcome(const struct result *result) {

@@ -1,4 +1,4 @@
-/* report.h - what is told at the end, for people and for programs. SPDX-License-Identifier: Apache-2.0 */
+/* report.h - the report at the end, for people and for programs. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_REPORT_H
 #define PLAYER_REPORT_H
 
@@ -14,9 +14,9 @@ struct result {
   const struct keyring *ring;
   struct timeline *timeline;
   enum outcome outcome;
-  char why[200]; /* for a failure without an event; "" else */
+  char why[200]; /* for a failure without an event; otherwise "" */
   struct licence_facts licence;
-  bool media_played; /* `media` is filled */
+  bool media_played; /* `media` is valid */
   struct media_report media;
 };
 
@@ -25,7 +25,7 @@ const char *outcome_name(enum outcome outcome);
 
 /** Prints what is about to be played. */
 void report_head(const struct result *result);
-/** Prints how it went: the outcome in words, the frame hashes, the timeline. */
+/** Prints the result: the outcome in words, the frame hashes, the timeline. */
 void report_print(const struct result *result);
 /** Writes the same as JSON. false: the file cannot be written. */
 bool report_write_json(const struct result *result, const char *path);

@@ -13,7 +13,7 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->error.must_stop) stop_set(session->stop, STOP_EVENT);
 }
 
-/* Payload callback: where licence renewals keep the session alive, each wants a fresh challenge. Clear Key's is always the same. */
+/* Payload callback: if licence renewals keep the session alive, each needs a challenge. Clear Key's never changes. */
 static void on_payload(
     usher_completion completion, usher_playback *playback, const char *key_system, uint64_t tag, void *user_data) {
   struct session *session = user_data;
@@ -94,7 +94,7 @@ void session_close(struct session *session) {
   if (session->playback) {
     usher_playback_close(session->playback, USHER_CLOSE_DEFAULT);
     int32_t status = usher_playback_wait_closed(session->playback, CLOSE_WAIT_MS);
-    if (status != USHER_OK) timeline_failure(session->timeline, "close did not end", status);
+    if (status != USHER_OK) timeline_failure(session->timeline, "close failed", status);
   }
   usher_playback_free(session->playback);
   usher_player_free(session->player);

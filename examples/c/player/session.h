@@ -1,4 +1,4 @@
-/* session.h - the whole use of libusher by this player: one playback, from set-up to close. SPDX-License-Identifier: Apache-2.0 */
+/* session.h - all that this player does with libusher: one playback. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_SESSION_H
 #define PLAYER_SESSION_H
 
@@ -17,28 +17,28 @@ struct session {
   struct timeline *timeline;
   struct stop *stop;
   bool verbose;
-  char challenge[CLEAR_KEY_REQUEST_MAX]; /* what a Clear Key CDM asks for */
+  char challenge[CLEAR_KEY_REQUEST_MAX]; /* a Clear Key CDM's request */
   size_t challenge_size;
 };
 
 struct licence_facts {
-  size_t size; /* bytes; 0: no licence came */
+  size_t size; /* bytes; 0: no licence */
   int keys;
   uint64_t period_ms;
   int32_t renew_type;
 };
 
 /**
- * Starts a playback; its session is set up meanwhile. Events go to `timeline`; one that says so sets `stop`.
- * @return USHER_OK, or why nothing was started. session_close() either way.
+ * Starts a playback and its session set-up. Events go to `timeline`; one with must_stop sets `stop`.
+ * @return USHER_OK, or why no playback started. Call session_close() in both cases.
  */
 int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
     struct timeline *timeline, struct stop *stop);
-/** Waits for set-up. */
+/** Waits for the end of set-up. */
 int32_t session_wait(struct session *session);
 /** Gets the licence and puts its keys into `ring`. */
 int32_t session_get_keys(struct session *session, struct keyring *ring, struct licence_facts *facts);
-/** Closes the playback, waits until its session is given back, frees everything. */
+/** Closes the playback, waits until its session is torn down, frees everything. */
 void session_close(struct session *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* stop.h - says "stop now" across threads: an event that must stop playback, or Ctrl-C. SPDX-License-Identifier: Apache-2.0 */
+/* stop.h - requests a stop across threads: a fatal event, or Ctrl-C. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_STOP_H
 #define PLAYER_STOP_H
 
@@ -14,11 +14,11 @@ struct stop {
   enum stop_reason reason;
 };
 
-/** Also takes SIGINT and SIGTERM: a player that is told to quit still gives its session back. */
+/** Also handles SIGINT and SIGTERM, so that a player that is told to quit still tears its session down. */
 void stop_init(struct stop *stop);
 void stop_set(struct stop *stop, enum stop_reason reason);
 enum stop_reason stop_now(struct stop *stop);
-/** Sleeps until clock_ms() says `deadline_ms` or stop was said; returns what was said. */
+/** Sleeps until clock_ms() reaches `deadline_ms` or a stop was requested; returns the stop. */
 enum stop_reason stop_wait_until(struct stop *stop, uint64_t deadline_ms);
 
 /** Milliseconds on a clock that never goes back. */

@@ -61,12 +61,12 @@ static void copy_failure(struct failure *out, const usher_error *error) {
   snprintf(out->message, sizeof out->message, "%s", error->message ? error->message : "");
 }
 
-/* Puts a moment in its place: events carry their own time and may come a little after a step of ours that was later. */
+/* Inserts a moment by time: an event has its own time, and may arrive shortly after a later step of the player. */
 static void insert(struct timeline *timeline, const struct moment *moment) {
   if (timeline->count == timeline->room) {
     size_t room = timeline->room ? 2 * timeline->room : 32;
     struct moment *more = realloc(timeline->moments, room * sizeof *more);
-    if (!more) return; /* the report loses a line */
+    if (!more) return; /* no memory: the report loses a line */
     timeline->moments = more;
     timeline->room = room;
   }
@@ -75,7 +75,7 @@ static void insert(struct timeline *timeline, const struct moment *moment) {
   timeline->moments[at] = *moment;
 }
 
-/* Joins a keep-alive to the one before it; false: it starts a row of its own. */
+/* Joins a keep-alive to the one before it. false: it needs a row of its own. */
 static bool join(struct timeline *timeline, const struct moment *beat) {
   struct moment *last = timeline->count > 0 ? &timeline->moments[timeline->count - 1] : NULL;
   if (!last || last->event != USHER_EVENT_KEPT_ALIVE) return false;

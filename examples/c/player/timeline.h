@@ -1,4 +1,4 @@
-/* timeline.h - what happened and when: the library's events and the player's own steps, kept for the report. SPDX-License-Identifier: Apache-2.0 */
+/* timeline.h - events and steps with their times, for the report. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_TIMELINE_H
 #define PLAYER_TIMELINE_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <usher/usher.h>
 
-/* A copy of a usher_error that outlives its event, with its words for people. */
+/* A copy of a usher_error that outlives its event, with its explanation. */
 struct failure {
   int32_t status, origin, operation, http_status, must_stop, orphan_possible;
   int64_t service_code;
@@ -19,13 +19,13 @@ struct failure {
 struct moment {
   uint64_t ms; /* since the player started */
   int32_t event; /* USHER_EVENT_..., 0: a step of the player */
-  const char *what; /* a few words; static */
-  char detail[120]; /* "" when there is nothing to add */
-  uint32_t count; /* keep-alives in a row are one moment */
-  uint64_t last_ms; /* when the last of them came */
+  const char *what; /* title; static */
+  char detail[120]; /* more, or "" */
+  uint32_t count; /* consecutive keep-alives are one moment */
+  uint64_t last_ms; /* time of the last of them */
   uint64_t period_ms;
-  uint64_t lateness_ms; /* of the latest of them */
-  struct failure failure; /* status USHER_OK: none */
+  uint64_t lateness_ms; /* the largest of them */
+  struct failure failure; /* status USHER_OK: no failure */
 };
 
 struct timeline {
@@ -33,19 +33,19 @@ struct timeline {
   struct moment *moments; /* in order of time */
   size_t count, room;
   uint64_t start_ms; /* clock_ms() when the player started */
-  uint64_t context_start_ms; /* on our clock, when the context's clock was 0 */
+  uint64_t context_start_ms; /* clock_ms() when the context's clock was 0 */
   uint64_t beats;
 };
 
 void timeline_init(struct timeline *timeline);
 /** Adds a step of the player. */
 void timeline_step(struct timeline *timeline, const char *what, const char *detail);
-/** Adds a step that failed without an event of its own. */
+/** Adds a failed step that has no event. */
 void timeline_failure(struct timeline *timeline, const char *what, int32_t status);
 /** Adds an event of the library. Threads: any. */
 void timeline_event(struct timeline *timeline, const usher_event *event);
 uint64_t timeline_beats(struct timeline *timeline);
-/** The first failure, those that end the playback before others; NULL: none. */
+/** The first failure, but one that ends the playback before all others; NULL: no failure. */
 const struct failure *timeline_worst(const struct timeline *timeline);
 void timeline_free(struct timeline *timeline);
 
