@@ -1,7 +1,7 @@
-"""Doors: a way in front of a server that breaks while the server itself stays as it is.
+"""Doors: proxies in front of a server that can break while the server stays as it is.
 
-A player is told the door's address in place of the server's. What the door lets through reaches the
-server, so a head-end's journal still says what arrived and its session table what is held.
+A player gets the door's address instead of the server's. What the door forwards reaches the server, so
+a head-end's journal still shows what arrived, and its session table what is held.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PIECE = 65_536
 
 
 class State(Enum):
-    """What a door does to who comes."""
+    """What a door does with connections."""
 
     OPEN = "open"
     REFUSING = "refusing"
-    """Nobody listens: a connection is refused; those there are were reset."""
+    """Does not listen: new connections are refused, existing ones reset."""
     MUTE = "mute"
-    """Connections are taken and what they send is read, but nothing is passed on and nothing answered."""
+    """Accepts connections and reads what they send, but forwards nothing and sends no reply."""
 
 
 def _bound() -> socket.socket:
-    """A socket that keeps its port while it does not listen: it has to ask for it by number."""
+    """Keeps a socket's port reserved while the door does not listen."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as found:
             address = found.getsockname()
@@ -49,7 +49,7 @@ def _bound() -> socket.socket:
 
 
 class Loop:
-    """An event loop on a thread of its own."""
+    """An event loop on its own thread."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -66,25 +66,25 @@ class Loop:
         self.loop.close()
 
     def call(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs it on the loop and waits for it; from any other thread."""
+        """Runs a coroutine on the loop and waits for it; call it from another thread."""
         asyncio.run_coroutine_threadsafe(work, self.loop).result(_START_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Ends it; may be repeated."""
+        """Stops the loop; may be repeated."""
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(_START_TIMEOUT_S)
 
 
 class Door:
-    """A TCP door to one server, open at first. With ``tls`` it speaks TLS to who comes and plain HTTP to the server.
+    """A TCP door to one server, open at first. With ``tls`` it accepts TLS and forwards plain HTTP to the server.
 
     Any thread may call any method. It listens until ``close()``; ``with Door(…) as door`` closes it.
 
     Args:
         target: address of the server, ``http://host:port``; a path is ignored.
         tls: server-side settings of the TLS the door speaks.
-        at: a bound socket to listen at, which becomes the door's; default: a free port of 127.0.0.1.
+        at: a bound socket to listen at, which the door then owns; default: a free port of 127.0.0.1.
     """
 
     def __init__(self, target: str, *, tls: ssl.SSLContext | None = None, at: socket.socket | None = None) -> None:
@@ -110,7 +110,7 @@ class Door:
         self.close()
 
     def close(self) -> None:
-        """Ends it and resets its connections; may be repeated."""
+        """Closes the door and resets its connections; may be repeated."""
         self._work.stop()
         self._socket.close()
 
@@ -120,16 +120,16 @@ class Door:
         return int(self._socket.getsockname()[1])
 
     def url(self, address: str, host: str = "127.0.0.1") -> str:
-        """An address of the server, through the door."""
+        """The server's address through the door."""
         parts = urlsplit(address)
         return parts._replace(scheme="https" if self._tls else "http", netloc=f"{host}:{self.port}").geturl()
 
     def set(self, state: State) -> None:
-        """Changes what it does, for connections there are too; returns when it is so."""
+        """Changes what it does, also for existing connections; returns when the change has taken effect."""
         self._work.call(self._enter(state))
 
     def present(self, tls: ssl.SSLContext) -> None:
-        """Speaks TLS by these settings from now on; connections there are are reset."""
+        """Uses these TLS settings from now on; resets existing connections."""
 
         async def change() -> None:
             self._tls = tls
@@ -139,24 +139,24 @@ class Door:
 
     @property
     def connections(self) -> int:
-        """How many connections it has taken."""
+        """How many connections it has accepted."""
         with self._changed:
             return self._connections
 
     @property
     def handshakes_failed(self) -> int:
-        """How many of them did not come to speak TLS."""
+        """How many of them did not start with TLS."""
         with self._changed:
             return self._handshakes_failed
 
     @property
     def held(self) -> int:
-        """How many clients wait for a mute door now."""
+        """How many clients wait at the mute door now."""
         with self._changed:
             return sum(self._waiting.values())
 
     def wait_held(self, count: int, timeout: float = 5.0) -> None:
-        """Waits until exactly so many clients wait for a mute door.
+        """Waits until exactly this many clients wait at the mute door.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.
@@ -165,12 +165,12 @@ class Door:
             if not self._changed.wait_for(lambda: sum(self._waiting.values()) == count, timeout):
                 raise TimeoutError(f"{sum(self._waiting.values())} clients wait after {timeout} s, expected {count}")
 
-    # Everything below runs on the loop.
+    # The methods below run on the loop.
 
     async def _enter(self, state: State) -> None:
         before, self._state = self._state, state
         if state is State.REFUSING:
-            # Bound but not listening: the port stays ours, and who knocks is refused.
+            # Bound but not listening: the door keeps its port, and connections are refused.
             if self._listening:
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._listening = False
@@ -202,7 +202,7 @@ class Door:
             try:
                 client, _ = await loop.sock_accept(self._socket)
             except OSError:
-                return  # it refuses from now on
+                return  # the door now refuses
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._changed:
                 self._connections += 1
@@ -229,7 +229,7 @@ class Door:
             else:
                 await self._relay(reader, writer)
         except (OSError, ssl.SSLError):
-            pass  # either side went away
+            pass  # one side has closed the connection
         finally:
             with self._changed:
                 del self._waiting[writer]
@@ -268,10 +268,10 @@ class Door:
 
 
 class Proxy(Door):
-    """An HTTP proxy: a door that lets through to where CONNECT asks for, unless told otherwise.
+    """An HTTP proxy: a door that forwards to the address in CONNECT, unless it is in ``denied``.
 
     Attributes:
-        denied: ports that are answered 502 in place of a tunnel.
+        denied: ports that get status 502 instead of a tunnel.
     """
 
     def __init__(self) -> None:
@@ -280,7 +280,7 @@ class Proxy(Door):
 
     @property
     def address(self) -> str:
-        """What a player is configured with."""
+        """The proxy URL for a player's settings."""
         return f"http://127.0.0.1:{self.port}"
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

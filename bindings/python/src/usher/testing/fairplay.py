@@ -1,8 +1,8 @@
 """FairPlay without a FairPlay CDM: SPCs and CKCs of our own, which the reference head-end understands.
 
-A real SPC is made by Apple's CDM and a real CKC opened by it; neither runs here. These fixtures take
-their place. They protect nothing, but they carry the real content key, and they show whether every
-byte survived the way. All numbers are big-endian, a field that is not used is zeros.
+A real SPC is made by Apple's CDM and a real CKC opened by it; neither runs here. These fixtures replace
+them. They protect nothing, but they carry the real content key, and they show whether every byte arrived
+unchanged. All numbers are big-endian; unused fields are zeros.
 
     SPC  offset  size  what                              CKC  offset  size  what
               0     4  version, 1                                  0     4  "CKC1"
@@ -34,13 +34,13 @@ _NOTHING = bytes(16)
 
 @dataclass(frozen=True, slots=True)
 class Spc:
-    """What an SPC says.
+    """The contents of an SPC.
 
     Attributes:
         identifier: the content identifier.
-        nonce: what wraps the key of its CKC.
-        certificate_sha256: SHA-256 of the application certificate, None when it was made without one.
-        device: the device id, None when it names none.
+        nonce: wraps the key of its CKC.
+        certificate_sha256: SHA-256 of the application certificate, None if it was made without one.
+        device: the device id, None if the SPC has none.
     """
 
     identifier: bytes
@@ -52,13 +52,13 @@ class Spc:
 def make_spc(
     identifier: bytes | str, certificate: bytes = b"", *, device: bytes = b"", nonce: bytes | None = None
 ) -> bytes:
-    """The SPC for a content identifier.
+    """Makes the SPC for a content identifier.
 
     Args:
         identifier: bytes, or text sent as UTF-8.
         certificate: the application certificate, DER.
         device: at most 16 bytes.
-        nonce: 16 bytes, random ones when None.
+        nonce: 16 bytes, random if None.
     """
     if isinstance(identifier, str):
         identifier = identifier.encode()
@@ -70,15 +70,15 @@ def make_spc(
 
 
 def is_spc(data: bytes) -> bool:
-    """Whether this is an SPC of ours; a stranger's has no ``USPC``."""
+    """Whether this is one of these SPCs; others have no ``USPC``."""
     return data[:8] == VERSION + SPC_MAGIC
 
 
 def read_spc(spc: bytes) -> Spc:
-    """What an SPC says.
+    """Reads an SPC.
 
     Raises:
-        ValueError: not one of ours, or without a content identifier.
+        ValueError: not one of these SPCs, or without a content identifier.
     """
     if not is_spc(spc):
         raise ValueError(f"not an SPC of ours: it begins with {spc[:8].hex(' ')}")
@@ -94,7 +94,7 @@ def read_spc(spc: bytes) -> Spc:
 
 
 def make_ckc(spc: bytes, kid: bytes, key: bytes) -> bytes:
-    """The CKC that answers an SPC with a key.
+    """Makes the CKC that answers an SPC with a key.
 
     Raises:
         ValueError: not an SPC of ours, or key id or key is not 16 bytes.
@@ -105,7 +105,7 @@ def make_ckc(spc: bytes, kid: bytes, key: bytes) -> bytes:
 
 
 def open_ckc(ckc: bytes, spc: bytes) -> tuple[bytes, bytes]:
-    """Key id and key of a CKC.
+    """Key id and key in a CKC.
 
     Raises:
         ValueError: it is damaged, or answers another SPC.
@@ -123,7 +123,7 @@ def _wrapped(key: bytes, nonce: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """What a content identifier names.
+    """The parts of a content identifier.
 
     Attributes:
         content_id: the content, None when it names only a key.
@@ -137,7 +137,7 @@ class Asset:
 
 
 def identifier(content_id: str, kid: bytes, iv: bytes) -> bytes:
-    """The content identifier of a content key: JSON with ``ContentId``, ``KeyId`` and ``IV`` (source: asset identifiers)."""
+    """A content identifier as JSON: ``ContentId``, ``KeyId``, ``IV`` (source: asset identifiers)."""
     value = {"ContentId": content_id, "KeyId": str(uuid.UUID(bytes=kid)), "IV": base64.b64encode(iv).decode("ascii")}
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -153,10 +153,10 @@ def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
 
 
 def read_identifier(data: bytes) -> Asset:
-    """What a content identifier names: JSON as above, that in base64 of any form, or else text: a content id.
+    """Reads a content identifier: JSON as above, the same in base64 of any form, or else text: a content id.
 
     Raises:
-        ValueError: neither text nor JSON that names anything.
+        ValueError: not text, and not JSON with a content id or key id.
     """
     text = data.decode("utf-8")
     for candidate in (text, _unbase64(text)):

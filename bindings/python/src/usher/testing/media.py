@@ -1,7 +1,7 @@
-"""The test contents of the repository, as their ``media.json`` tells of them.
+"""The repository's test contents, read from their ``media.json``.
 
-``scripts/make-media.sh`` makes a CENC clip and a small preview, ``scripts/make-hls.py`` made the HLS contents
-of ``Tests/media/hls``. Standard library only.
+``scripts/make-media.sh`` makes a CENC clip and a small preview; ``scripts/make-hls.py`` made the HLS contents
+in ``Tests/media/hls``. Standard library only.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Content:
         content_id: its id.
         scheme: ``cenc`` or ``cbcs``.
         seconds: its length.
-        files: what there is of it, by name: ``clear`` and ``encrypted``, or ``playlist``, ``video``, ``audio`` and ``rotating``.
-        keys: its keys: the picture's, then the sound's, then the one the rotating playlist turns to.
-        frames: how many pictures its clear clip has, None when not recorded.
-        frames_sha256: SHA-256 of these pictures, decoded to tightly packed yuv420p, None when not recorded.
+        files: its files by name: ``clear`` and ``encrypted``, or ``playlist``, ``video``, ``audio``, ``rotating``.
+        keys: its keys: of the picture, of the sound, and the second one of the rotating playlist.
+        frames: number of pictures in its clear clip, None if not recorded.
+        frames_sha256: SHA-256 of these pictures, decoded to tightly packed yuv420p, None if not recorded.
     """
 
     content_id: str
@@ -56,11 +56,11 @@ class Content:
 
 
 def read(media_json: Path | str) -> list[Content]:
-    """The contents of a ``media.json``.
+    """Reads the contents in a ``media.json``.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is none.
+        ValueError: it is not a ``media.json``.
     """
     path = Path(media_json)
     try:

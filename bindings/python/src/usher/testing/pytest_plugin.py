@@ -1,7 +1,7 @@
 """pytest fixtures for the reference head-end.
 
 Load with ``pytest_plugins = ["usher.testing.pytest_plugin"]`` in the top ``conftest.py``, or with
-``-p usher.testing.pytest_plugin``. A test that fails is reported with the journals of its head-ends.
+``-p usher.testing.pytest_plugin``. The report of a failed test has the journals of its head-ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from .headend import HeadEnd
 
 HeadEndFactory = Callable[..., HeadEnd]
-"""Makes a started head-end from the fields of ``HeadEndConfig``; it is stopped after the test."""
+"""Makes a started head-end from the fields of ``HeadEndConfig``; stops it after the test."""
 
 _HEAD_ENDS = pytest.StashKey[list[HeadEnd]]()
 _TITLE = "head-end journal"
@@ -22,7 +22,7 @@ _TITLE = "head-end journal"
 
 @pytest.fixture
 def headend_factory(request: pytest.FixtureRequest) -> Iterator[HeadEndFactory]:
-    """Makes started head-ends: manual clock and strict token rotation unless told otherwise."""
+    """Makes started head-ends: by default with a manual clock and strict token rotation."""
     made: list[HeadEnd] = request.node.stash.setdefault(_HEAD_ENDS, [])
     ours: list[HeadEnd] = []
 
@@ -39,7 +39,7 @@ def headend_factory(request: pytest.FixtureRequest) -> Iterator[HeadEndFactory]:
 
 @pytest.fixture
 def headend(headend_factory: HeadEndFactory) -> HeadEnd:
-    """A started head-end: manual clock, strict token rotation, everything else as by default."""
+    """A started head-end: manual clock, strict token rotation, otherwise the defaults."""
     return headend_factory()
 
 

@@ -1,7 +1,7 @@
 """A reference head-end for the SSM v1 session protocol and its licence services.
 
-It runs embedded in a test or as the program ``usher-headend``. Its journal says what a player really
-sent, its session table what is really held; its clock, its faults and its limits are the test's.
+It runs inside a test or as the program ``usher-headend``. Its journal has every request of the players,
+its session table every session; the test controls its clock, its faults and its limits.
 
     with HeadEnd(clock="manual", limit=1) as he:
         player.play(ssm_url=he.ssm_url, token=he.content_token())

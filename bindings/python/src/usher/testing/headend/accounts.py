@@ -1,4 +1,4 @@
-"""What an operator's back end knows of accounts, for device tokens, which name no rights themselves."""
+"""Accounts as an operator's back end knows them: the rights behind device tokens, which contain no rights."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class AccountRights:
     """The rights of an account.
 
     Attributes:
-        content_ids: the contents it may play, None for any.
-        max_sessions: its streams at once, None leaves it to ``config.limit``.
+        content_ids: contents it may play; None: any.
+        max_sessions: its concurrent streams; None: ``config.limit``.
         session_control: whether its licences need a session.
     """
 
@@ -27,8 +27,8 @@ class AccountRights:
 class AccountBook:
     """Devices and rights by account. Any thread may call any method.
 
-    While no device is registered every device is taken, and an account of which nothing is known may
-    play any content (source: device authentication token).
+    While no device is registered, every device is accepted, and an account without an entry may play any
+    content (source: device authentication token).
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class AccountBook:
         self._rights: dict[str, AccountRights] = {}
 
     def register(self, device: str, account: str) -> None:
-        """Registers a device for an account; from then on others are unknown."""
+        """Registers a device for an account; from then on, unregistered devices are refused."""
         with self._lock:
             self._devices[device] = account
             self._is_closed = True
@@ -59,7 +59,7 @@ class AccountBook:
             return self._rights.get(account or "", AccountRights())
 
     def account(self, token: TokenPart) -> str | None:
-        """Whom a content or device token counts for.
+        """The account that a content or device token belongs to.
 
         Raises:
             Refusal: a device token of an unknown device, or of another account than the device's.

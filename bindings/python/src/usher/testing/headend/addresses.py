@@ -1,4 +1,4 @@
-"""Where a head-end is found: what a player is configured with."""
+"""The URLs of a head-end: the settings of a player."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Addresses:
 
     @property
     def port(self) -> int:
-        """The TCP port; 0 before the first start unless configured."""
+        """The TCP port; before the first start the configured one, or 0."""
         return self._port
 
     @property
@@ -46,7 +46,7 @@ class Addresses:
 
     @property
     def page_url(self) -> str:
-        """The page that shows it live; it is there when the control endpoints are."""
+        """The live page; served if the control endpoints are."""
         return self.url + "/"
 
     def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
@@ -61,7 +61,7 @@ class Addresses:
 
     @property
     def fps_url(self) -> str:
-        """Where the generic FairPlay key server takes key requests."""
+        """The URL of key requests at the generic FairPlay key server."""
         return f"{self.tenant_url}/fps/ckc"
 
     @property
@@ -81,5 +81,5 @@ class Addresses:
 
     @property
     def ca_file(self) -> Path | None:
-        """The certificate of its authority, PEM; None without TLS. It lives as long as this object."""
+        """The CA certificate, a PEM file; None without TLS. The file exists as long as this object."""
         return self._authority.ca_file if self._authority is not None else None

@@ -1,4 +1,4 @@
-"""What an operator's back end would do: hand out tokens, keep content keys."""
+"""An operator's back end: makes tokens and keeps content keys."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class BackOffice:
         """A ContentAuthZ token.
 
         Args:
-            account: ``device.accountId``; None leaves it out.
+            account: ``device.accountId``; None: no such claim.
             content_id: ``contentRights[0].contentId``.
-            max_sessions: ``sessionControl.maxSessions``; None leaves it to ``config.limit``.
+            max_sessions: ``sessionControl.maxSessions``; None: ``config.limit``.
             expires_in_s: seconds from now on the head-end's clock, may be negative; None for no ``exp``.
             device: ``device.deviceId``.
             session_control: ``sessionControl.sessionControlEnabled``.
             kids: ``defaultKcIds``, 16 bytes each.
-            jti: anti-replay id: with ``exp`` the token is good for one licence.
-            key_token: the key token it refers to, by ``content_token_with_key``.
+            jti: anti-replay id: with ``exp`` the token is valid for one licence.
+            key_token: name of its key token; ``content_token_with_key`` sets it.
             key: sign with another key, for a token whose signature does not verify.
             extra: further claims, or other values for these.
         """
@@ -85,7 +85,7 @@ class BackOffice:
         Args:
             account: as for ``content_token``.
             content_id: as for ``content_token``.
-            keys: the content keys it carries, by key id; licences are given from it before the key store is asked.
+            keys: the content keys it carries, by key id; licences use these before the key store.
             arguments: further ones for ``content_token``.
         """
         sealed = key_tokens.seal(keys, self._service.mint.key_token_secret, self._service.mint.key_id)
@@ -103,11 +103,11 @@ class BackOffice:
         return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
 
     def revoke_tokens(self, account: str | None = None) -> None:
-        """Refuses the content and device tokens made until now, of one account or of all; newer ones are taken."""
+        """Refuses all existing content and device tokens, of one account or of all; newer ones are valid."""
         self._service.revoke(account)
 
     def register_device(self, device: str, account: str = "account-1") -> None:
-        """Registers a device for an account; from the first one on, device tokens of others are refused."""
+        """Registers a device for an account; after the first, device tokens of unknown devices are refused."""
         self._service.accounts.register(device, account)
 
     def unregister_device(self, device: str) -> None:
@@ -117,12 +117,12 @@ class BackOffice:
     def grant_rights(
         self, account: str, *content_ids: str, max_sessions: int | None = None, session_control: bool = True
     ) -> None:
-        """What an account may do with device tokens, which name no rights themselves.
+        """Sets the rights of an account's device tokens, which contain no rights.
 
         Args:
             account: the account.
-            content_ids: the contents it may have keys of; none for any.
-            max_sessions: its streams at once; None leaves it to ``config.limit``.
+            content_ids: contents whose keys it may get; None: any.
+            max_sessions: its concurrent streams; None: ``config.limit``.
             session_control: whether its licences need a session.
         """
         rights = AccountRights(frozenset(content_ids) if content_ids else None, max_sessions, session_control)
@@ -136,11 +136,11 @@ class BackOffice:
         return None if expires_in_s is None else int(self.now_ms / 1000 + expires_in_s)
 
     def add_key(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
-        """Adds a content key, id and key 16 bytes each; of a content, which may have several, or else for any."""
+        """Adds a content key, id and key 16 bytes each: a key of one content (it may have several), or for any."""
         self.keys.add(kid, key, content_id)
 
     def add_media(self, media_json: Path | str) -> list[Content]:
-        """Adds the keys of the contents a ``media.json`` tells of, each to its content; the contents.
+        """Adds the keys in a ``media.json``, each to its content; returns the contents.
 
         Raises:
             OSError, ValueError: as ``usher.testing.media.read``.
@@ -161,15 +161,15 @@ class BackOffice:
         cookie: str | None = None,
         device: bytes | None = None,
     ) -> str:
-        """An ExpressPlay token, as an operator's back end orders it.
+        """An ExpressPlay token, as an operator's back end requests it.
 
         Args:
             content_id: the content; its keys are those added with this content id.
-            kid: good for this key only.
+            kid: valid for this key only.
             expires_in_s: seconds from now on the head-end's clock; None leaves it to ``config.expressplay``.
-            uses: licences it is good for; None leaves it to ``config.expressplay``.
-            cookie: registers the device that uses it under this cookie.
-            device: good for this device only.
+            uses: number of licences; None leaves it to ``config.expressplay``.
+            cookie: the device that uses the token is registered under this cookie.
+            device: valid for this device only.
         """
         made = self._service.right(
             content_id, kid=kid, expires_in_s=expires_in_s, uses=uses, cookie=cookie, device=device
@@ -183,11 +183,11 @@ class BackOffice:
         )
 
     def deny(self, content_id: str, text: str = "not in your package", error: int = 1) -> None:
-        """Lets the entitlement server deny a content, with a number and a text for the viewer."""
+        """Makes the entitlement server deny a content, with a number and a text for the viewer."""
         self._service.rights.deny(content_id, error, text)
 
     def allow(self, content_id: str) -> None:
-        """Takes ``deny`` back."""
+        """Undoes ``deny``."""
         self._service.rights.allow(content_id)
 
     def registered_device(self, cookie: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What the oracle can judge by itself: mistakes of a client, seen in the journal."""
+"""Finds protocol violations of clients in the journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tokens import shorten
 ViolationKind = Literal[
     "after-teardown", "stale-token", "late-beat", "space-after-comma", "content-token-on-keep-alive"
 ]
-"""What ``violations()`` looks for; see ``find``."""
+"""The kinds of violation; see ``find``."""
 
 _KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
 _KEEP_ALIVES = ("heartbeat", "renewal-wv", "license-renewal")
@@ -21,7 +21,7 @@ _SESSION_ALONE = (*_KEEP_ALIVES, "teardown")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One mistake.
+    """One violation.
 
     Attributes:
         kind: see ``find``.
@@ -40,12 +40,12 @@ class Violation:
 def find(
     entries: Iterable[Entry], *, period_ms: int, tolerance_ms: int, ignore: Collection[str] = ()
 ) -> list[Violation]:
-    """Mistakes in the order of the requests that show them.
+    """Violations in the order of the requests that show them.
 
-    A session that is left to expire is no mistake: with SSP V2 teardown is the client's choice.
+    A session that expires is no violation: with SSP V2 teardown is the client's choice.
 
-    - ``after-teardown``: a session token of a session whose teardown had arrived; a teardown tried
-      again after one that was not answered with success is none.
+    - ``after-teardown``: a session token of a session after its teardown arrived. A retry of a teardown
+      that failed is no violation.
     - ``stale-token``: a session token older than the newest one that had reached the client.
     - ``late-beat``: a keep-alive later than period + tolerance after the one before it (for the
       first: after the reply that opened the session: set-up's, or with SSP V2 the first licence's).
@@ -108,7 +108,7 @@ def find(
 
 
 def _succeeded(entry: Entry) -> bool:
-    """The client was told of success; a teardown that was not may be tried again."""
+    """Whether the client received success; it may retry a teardown that failed."""
     return entry.outcome is Outcome.ANSWERED and entry.status is not None and 200 <= entry.status < 300
 
 

@@ -1,4 +1,4 @@
-"""The token checks: who may set up, keep alive and play what (source: test server, token check)."""
+"""Checks tokens: who may set up a session, keep it alive and play what (source: test server, token check)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a licence request is entitled to.
+    """What a licence request may have.
 
     Attributes:
         content: its content token, None on a renewal.
         session: its live session, None without one.
         renewal: whether it renews (``renew=true``).
-        needs_session: whether it must have a session and came without one (SSP V2 opens it then).
+        needs_session: whether it needs a session and has none (SSP V2 then opens one).
         keys: content keys its key tokens carried.
     """
 
@@ -38,7 +38,7 @@ class Grant:
 
 
 class Checks:
-    """The checks of one head-end; each raises ``Refusal``."""
+    """The checks of one head-end; each raises ``Refusal`` if it fails."""
 
     config: HeadEndConfig
     clock: Clock
@@ -50,7 +50,7 @@ class Checks:
     _played: set[str]
 
     def check_header(self, entry: Entry, missing: Problem = Problem.TOKEN_MISSING) -> tuple[TokenPart, ...]:
-        """The parts of the authorisation header, its form checked."""
+        """The parts of the authorisation header, after a check of its form."""
         authorization = entry.authorization
         if not authorization.parts:
             raise Refusal(missing, status=self.config.missing_token_status)
@@ -90,7 +90,7 @@ class Checks:
             raise Refusal(Problem.TOKEN_REVOKED, status=self.config.revoked_token_status)
 
     def _content_keys(self, content: TokenPart, parts: Sequence[TokenPart]) -> dict[bytes, bytes]:
-        """The keys of the key tokens beside a content token; each one it refers to must be there whole."""
+        """The keys of the key tokens beside a content token; every key token it names must be present."""
         there = [part.raw for part in parts if part.kind == "key"]
         wanted = {name for right in content.rights if isinstance(name := right.get("contentKeyToken"), str)}
         if wanted - {key_tokens.name_of(raw) for raw in there}:
@@ -103,7 +103,7 @@ class Checks:
         return self.sessions.check(part.jti, part.seq)
 
     def lone_session(self, entry: Entry) -> Session:
-        """The live session of a request that must carry the session token alone."""
+        """The live session of a request that must carry only the session token."""
         parts = self.check_header(entry, Problem.SESSION_TOKEN_MISSING)
         token = entry.session_token
         if token is None:
@@ -136,10 +136,10 @@ class Checks:
         return content[0]
 
     def license_grant(self, entry: Entry, *, opens: bool = False) -> Grant:
-        """What the tokens of a licence request entitle it to.
+        """Checks the tokens of a licence request and returns what it may have.
 
         Args:
-            opens: a missing session is no fault, the licence will set it up (SSP V2).
+            opens: a missing session is no error: the licence sets it up (SSP V2).
         """
         if entry.query_value("renew") == "true":
             return Grant(content=None, session=self.lone_session(entry), renewal=True)
@@ -199,9 +199,9 @@ class Checks:
             self._played.add(grant.content.jti)
 
     def check_kids(self, grant: Grant, kids: Sequence[bytes]) -> None:
-        """Checks that the keys asked for are granted: those of the token's content, and of its key ids where it lists them.
+        """Checks that the token grants the keys: those of its content, and only its key ids if it lists any.
 
-        A renewal is granted the contents of its session, a device token those its account may play.
+        A renewal may have the contents of its session; a device token those its account may play.
         """
         listed = grant.content.key_ids if grant.content is not None else frozenset[bytes]()
         contents = self._granted_contents(grant)
@@ -213,7 +213,7 @@ class Checks:
                 raise Refusal(Problem.NOT_GRANTED, f"key id {kid.hex()} is of another content than the token")
 
     def _granted_contents(self, grant: Grant) -> frozenset[str] | None:
-        """The contents it may have keys of, None for any."""
+        """The contents whose keys it may get; None: any."""
         if grant.content is not None and grant.content.kind == "content":
             return frozenset(grant.content.content_ids)
         if grant.content is not None:

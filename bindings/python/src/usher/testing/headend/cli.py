@@ -33,7 +33,7 @@ examples:
   usher-headend --clock manual --rotation strict --ready-file /tmp/headend.json
   usher-headend --enforced fairplay --set v2.token_field=session.token --set v2.period_field=null
 
-the page, for people: http://HOST:PORT/ shows sessions, requests, clock and faults live.
+the page: http://HOST:PORT/ shows sessions, requests, clock and faults live.
 
 control endpoints (JSON), the oracle for tests in any language:
   GET  /_control/state         clock, held requests, active sessions, requests by route
@@ -43,15 +43,15 @@ control endpoints (JSON), the oracle for tests in any language:
   GET  /_control/violations    mistakes of the client; ?ignore=kind,kind
   POST /_control/advance       {"ms": 60000}                    manual clock only
   POST /_control/faults        {"route": "heartbeat", "fault": {"kind": "status", "status": 503}}
-  POST /_control/release       {}                               lets stalled requests go on
+  POST /_control/release       {}                               lets stalled requests continue
   POST /_control/token         {"account": "alice", "max_sessions": 1}
   POST /_control/key           {"kid": "<hex>", "key": "<hex>", "content_id": "movie"}
   POST /_control/kill          {"account": "alice"}
-  POST /_control/revoke        {}                               refuses the content tokens made until now
+  POST /_control/revoke        {}                               refuses all existing content tokens
   POST /_control/device        {"device": "tv", "account": "alice"}
   POST /_control/rights        {"account": "alice", "content_ids": ["movie"], "max_sessions": 1}
   POST /_control/entitlement   {"content_id": "movie", "allowed": false, "text": "not in your package"}
-  GET  /_control/events        what the page is told, as server-sent events
+  GET  /_control/events        the data of the live page, as server-sent events
 
 SIGTERM or SIGINT ends it with a summary and exit status 0. Its keys and tokens are fixtures: run it on
 loopback or in a lab, never as a service.
@@ -69,13 +69,13 @@ def parser() -> argparse.ArgumentParser:
     listen = made.add_argument_group("listening")
     listen.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (%(default)s)")
     listen.add_argument("--port", type=int, default=0, metavar="N", help="TCP port, 0 for a free one (%(default)s)")
-    listen.add_argument("--tls", action="store_true", help="serve HTTPS under a certificate authority of its own")
+    listen.add_argument("--tls", action="store_true", help="serve HTTPS with its own certificate authority")
     listen.add_argument("--tenant", default=DEFAULT_TENANT, metavar="NAME", help="tenant in every path (%(default)s)")
     listen.add_argument(
         "--ready-file", type=Path, metavar="PATH", help="write URLs, tokens, CA file and pid there once listening"
     )
     rules = made.add_argument_group("sessions")
-    rules.add_argument("--limit", type=int, default=2, metavar="N", help="streams at once per account (%(default)s)")
+    rules.add_argument("--limit", type=int, default=2, metavar="N", help="concurrent streams per account (%(default)s)")
     rules.add_argument(
         "--period", type=float, default=60.0, metavar="S", help="seconds between keep-alives (%(default)g)"
     )
@@ -84,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         "--rotation",
         choices=[name.replace("_", "-") for name in get_args(Rotation)],
         default="accept-previous",
-        help="which session tokens are taken: only the newest, the previous too, or one for good (%(default)s)",
+        help="accepted session tokens: only the newest, also the previous one, or one that never changes (%(default)s)",
     )
     rules.add_argument(
         "--enforced",
@@ -96,7 +96,10 @@ def parser() -> argparse.ArgumentParser:
         help=f"enforce sessions by licence renewal for: {', '.join(KEY_SYSTEMS)}",
     )
     rules.add_argument(
-        "--clock", choices=["system", "manual"], default="system", help="real time, or moved by /_control/advance"
+        "--clock",
+        choices=["system", "manual"],
+        default="system",
+        help="real time, or time that /_control/advance moves",
     )
     rules.add_argument(
         "--set",
@@ -104,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=VALUE",
         dest="settings",
-        help="any other setting of HeadEndConfig, the value as JSON or text: v2.token_field=session.token; repeat for more",
+        help="any other setting of HeadEndConfig, value as JSON or text: v2.token_field=session.token; repeat for more",
     )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
@@ -122,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="PATH",
-        help="the keys of the contents of a media.json; repeat for more",
+        help="read content keys from a media.json; repeat for more",
     )
     content.add_argument(
         "--account", action="append", default=[], metavar="NAME", help="print a content token for it; repeat for more"
@@ -137,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs until SIGTERM or SIGINT.
 
     Returns:
-        0; 2 for settings that do not fit or an address that cannot be had.
+        0; 2 for invalid settings or an address that is not available.
     """
     options = parser().parse_args(argv)
     accounts = options.account or ["account-1"]
@@ -257,7 +260,7 @@ def _write_atomically(path: Path, text: str) -> None:
 
 
 class _Paint:
-    """Bold and dim text on a terminal, plain text elsewhere."""
+    """Bold and dim text on a terminal, otherwise plain text."""
 
     def __init__(self, stream: TextIO) -> None:
         self._on = stream.isatty() and "NO_COLOR" not in os.environ

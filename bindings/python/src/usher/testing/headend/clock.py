@@ -1,4 +1,4 @@
-"""The head-end's clocks: time that passes, and time that a test moves."""
+"""The head-end's clocks: real time, and time that a test moves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .listeners import Listeners
 
 
 class Clock(Protocol):
-    """Milliseconds since the Unix epoch, and waiting for them."""
+    """The time in milliseconds since the Unix epoch, and waiting for a time."""
 
     def now_ms(self) -> int:
         """The time now."""
@@ -39,13 +39,13 @@ class SystemClock:
 
 
 class ManualClock:
-    """Time that stands still until ``advance`` moves it. Any thread may call any method.
+    """Time that moves only by ``advance``. Any thread may call any method.
 
     Args:
         start_ms: the first value of ``now_ms()``.
 
     Attributes:
-        listeners: told the new time at each ``advance``.
+        listeners: called with the new time at each ``advance``.
     """
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
@@ -77,7 +77,7 @@ class ManualClock:
                 raise TimeoutError(f"{len(self._waiters)} replies wait after {timeout} s, expected {count}")
 
     def advance(self, ms: int) -> int:
-        """Moves time on and wakes what waited for it, earliest first.
+        """Moves time forward and wakes the replies that wait for it, earliest first.
 
         Args:
             ms: how far, not negative.

@@ -1,8 +1,8 @@
-"""Which error code and which HTTP status answer which problem: the one table.
+"""One table of errors: the error code and HTTP status for each problem.
 
-Public material lists the codes but not when each is sent, nor under which HTTP status, so the
-choices live here, as data, and a test may replace any of them (``CodeTable.replacing``). The same
-number means different things on the SSM server and on a licence server, hence two columns
+Public documents list the codes but not when a server sends each, nor with which HTTP status. So the
+choices are data here, and a test may replace any of them (``CodeTable.replacing``). The same number means
+different things on the SSM server and on a licence server, hence two columns
 (source: SSM v1 error codes, licence service error codes).
 """
 
@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Literal
 
 Family = Literal["ssm", "license"]
-"""Which kind of server answers: the session service, or a licence or certificate service."""
+"""The kind of server that replies: the session service, or a licence or certificate service."""
 
 
 class Problem(str, Enum):
-    """What can be wrong with a request, before it has a number."""
+    """What can be wrong with a request; the table maps it to a number."""
 
     HEADER_FORMAT = "header-format"
     HEADER_MISSING = "header-missing"
@@ -59,8 +59,8 @@ class Refusal(Exception):
 
     Args:
         problem: what is wrong; the code table turns it into a number.
-        message: one line for the ``message`` of the error body; the table's own when empty.
-        status: HTTP status in place of the table's.
+        message: one line for the ``message`` of the error body; if empty, the table's text.
+        status: HTTP status instead of the table's.
     """
 
     def __init__(self, problem: Problem, message: str = "", *, status: int | None = None) -> None:
@@ -189,7 +189,7 @@ class CodeTable:
         license: ``errorCode`` of the licence services per problem.
         ssm_status: HTTP status per SSM ``errorCode`` where it is not ``default_status``.
         license_status: the same for licence codes.
-        problem_status: HTTP status per problem, before that of its code.
+        problem_status: HTTP status per problem; goes before the status of its code.
         default_status: HTTP status of every other refusal (400, seen in the field for 1007).
         messages: ``message`` text per problem.
     """
@@ -203,11 +203,11 @@ class CodeTable:
     messages: Mapping[Problem, str] = field(default_factory=lambda: MappingProxyType(_MESSAGES))
 
     def code(self, family: Family, problem: Problem) -> int:
-        """The ``errorCode`` a server of this family answers."""
+        """The ``errorCode`` of a problem, at a server of this family."""
         return (self.ssm if family == "ssm" else self.license)[problem]
 
     def status(self, family: Family, problem: Problem) -> int:
-        """The HTTP status under which a problem is told."""
+        """The HTTP status of a problem."""
         by_code = self.ssm_status if family == "ssm" else self.license_status
         return self.problem_status.get(problem, by_code.get(self.code(family, problem), self.default_status))
 

@@ -1,4 +1,4 @@
-"""What a reference head-end is told before it starts."""
+"""The settings of a reference head-end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .codes import CodeTable
 from .knobs import V2, Base64Form, Certificate, ExpressPlay, Fps, Sees, one_of
 
 KeySystem = Literal["fairplay", "widevine", "playready", "clearkey"]
-"""The licence kinds served."""
+"""The key systems with a licence service."""
 
 KEY_SYSTEMS: tuple[KeySystem, ...] = get_args(KeySystem)
 
@@ -29,12 +29,12 @@ SsmRequired = Literal["token", "always", "never"]
 FairPlayReply = Literal["json", "raw"]
 Rotation = Literal["strict", "accept_previous", "none"]
 Api = Literal["v1", "v2"]
-"""Which licence API: with v2 the licence request sets the session up."""
+"""The licence API: with v2 the licence request sets the session up."""
 
 DEFAULT_TENANT = "TENANT1"
 DEFAULT_HMAC_KEY = b"usher reference head-end: fixture key, signs nothing real"
 MAX_HEADER_BYTES = 65_536
-"""Largest request line or header field accepted; session tokens beside content tokens grow long."""
+"""Largest accepted request line or header field: session and content tokens together are long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,36 +50,36 @@ class HeadEndConfig:
         manual_start_ms: where a manual clock starts, in ms since the Unix epoch.
         hmac_key: HS256 key that signs and verifies every token.
         key_id: ``kid`` in the header of tokens (the credential id).
-        limit: sessions per account where the content token names no ``maxSessions``.
-        period_s: seconds between keep-alives, told to clients at set-up. May be fractional.
+        limit: sessions per account if the content token has no ``maxSessions``.
+        period_s: seconds between keep-alives, sent to clients at set-up. May be fractional.
         grace: a session expires ``period_s * grace`` after its last keep-alive
             (source: open points, expiry grace).
-        token_rotation: ``strict`` takes only the newest session token, ``accept_previous`` also the
-            one before it, ``none`` never changes the token.
+        token_rotation: ``strict`` accepts only the newest session token, ``accept_previous`` also the one
+            before it, ``none`` never changes the token.
         session_token_lifetime_s: ``exp`` of session tokens, counted from set-up.
         heartbeat_key: spelling of the period in the set-up reply.
         teardown_reply: ``json`` is 200 with ``{}``, ``no-content`` is 204, ``text`` is 200 with text
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
         strict_header: refuse spaces around commas and several authorisation header lines.
-        ssm_required: when a licence needs a live session: ``token`` = when the content token, or the
-            account of a device token, has session control on, ``always``, or ``never``. With SSP V2 the licence creates it; where it
-            needs none, the reply has no session token.
+        ssm_required: when a licence needs a live session: ``always``, ``never``, or ``token``: if the
+            content token, or the account of a device token, has session control on. With SSP V2 the licence
+            creates the session; if it needs none, the reply has no session token.
         require_session_control: refuse set-up (1008) for tokens without session control.
         anti_replay: refuse a licence for a content token whose ``jti`` was played (needs ``exp``).
         missing_token_status: HTTP status of a request without the authorisation header, None for the table's.
-        revoked_token_status: HTTP status for a token that ``revoke_tokens`` has outdated.
+        revoked_token_status: HTTP status for a token that ``revoke_tokens`` revoked.
         enforced: key systems whose licence replies enforce the session (DRM-enforced mode).
         fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.
         fairplay_base64: how ``CkcMessage`` is encoded.
-        v2: what licence replies of SSP V2 look like.
+        v2: the form of licence replies of SSP V2.
         certificate: how the FairPlay application certificate is served.
         fps: the generic FairPlay key server.
         expressplay: the ExpressPlay licence service.
         sees: the entitlement server.
         keys: content keys by key id, 16 bytes each; keys of a content by ``add_key``.
-        codes: which error code and status answer which problem.
-        beat_tolerance_ms: lateness of a keep-alive that ``violations()`` forgives.
+        codes: the error code and HTTP status of each problem.
+        beat_tolerance_ms: lateness of a keep-alive that ``violations()`` accepts.
         control: serve the control endpoints under ``/_control/``.
         journal_limit: entries kept, oldest dropped first; None keeps all.
         max_body_bytes: largest request body accepted.

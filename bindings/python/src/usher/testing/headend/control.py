@@ -1,7 +1,7 @@
 """The control endpoints under ``/_control/``: the head-end as an oracle for any language, and its page.
 
-All bodies are JSON objects; a mistake is answered 400 with ``{"error": text}``, a web page of another
-origin 403 (``guard``).
+All bodies are JSON objects. A mistake gets status 400 with ``{"error": text}``, a request from another
+origin's web page 403 (``guard``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SEND_BUFFER_BYTES = 256 * 1024
 
 
 def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
-    """Whether a request is for the control endpoints or the page; one with tokens is a player's, gone astray."""
+    """Whether a request is for the control endpoints or the page; one with tokens is a misdirected player's."""
     if request.raw_path.startswith(PREFIX):
         return True
     reads = request.method in ("GET", "HEAD") and request.path in (*_PAGE_PATHS, _ICON_PATH)
@@ -43,7 +43,7 @@ def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """An entry as JSON: as ``Entry``, the body base64, the tokens by name and claims."""
+    """An entry as JSON: the members of ``Entry``, with the body in base64 and the tokens as name and claims."""
     return {
         "number": entry.number,
         "at_ms": entry.at_ms,
@@ -245,7 +245,7 @@ _ENDPOINTS: dict[tuple[str, str], _Answerer] = {
 
 
 async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
-    """Answers one request for the control endpoints or the page."""
+    """Handles one request to the control endpoints or the page."""
     refused = guard.why_refused(request, he.config.host)
     if refused is not None:
         response: web.StreamResponse = web.json_response({"error": refused}, status=403)
@@ -262,14 +262,14 @@ async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
 
 
 async def _events(he: HeadEnd, request: web.Request) -> web.StreamResponse:
-    """The feed as server-sent events, until the head-end stops or the page goes away."""
+    """Sends the feed as server-sent events until the head-end stops or the page disconnects."""
     response = web.StreamResponse(headers=guard.HEADERS)
     response.content_type = "text/event-stream"
     response.force_close()
     transport = request.transport
     if transport is None:
-        raise ConnectionResetError("the page has gone")
-    # A page that does not read is noticed by the feed's queue, so the kernel need not queue much as well.
+        raise ConnectionResetError("the page has disconnected")
+    # The feed's own queue notices a slow page, so the kernel's buffer can be small.
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     await response.prepare(request)
     with contextlib.suppress(ConnectionError):

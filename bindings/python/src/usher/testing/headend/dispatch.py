@@ -1,4 +1,4 @@
-"""The way of a request: read, journal, fault, process, answer."""
+"""Handles a request: reads it, journals it, applies a fault, processes it, replies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INTACT = (Delivery.WHOLE, Delivery.TRICKLE)
 
 
 class Dispatcher:
-    """Answers every request but the control endpoints'. Runs on the server's loop."""
+    """Handles every request except those to the control endpoints. Runs on the server's loop."""
 
     def __init__(self, service: Service, router: Router, journal: Journal, faults: FaultScript, gate: Gate) -> None:
         self._service = service
@@ -43,7 +43,7 @@ class Dispatcher:
         return self._service.clock
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers one request and journals what became of it."""
+        """Handles one request and journals its outcome."""
         at_ms = self._clock.now_ms()
         try:
             body, refused = await request.read(), None
@@ -188,7 +188,7 @@ def _effects(answer: Answer) -> dict[str, Any]:
 
 
 def _holds(reply: Reply, token: str) -> bool:
-    """Whether a token is still in the reply, in its body or in a header."""
+    """Whether the reply still contains a token, in its body or in a header."""
     return token.encode() in reply.body or any(token in value for _, value in reply.headers)
 
 

@@ -1,8 +1,8 @@
 """Faults: what a head-end, a proxy or a network can do to one request.
 
-A fault says when the request is held or delayed, whether its effect on the session table takes
-place, how the reply is edited and how it is delivered. Faults combine with ``|``: the right one
-wins where both say something, edits add up.
+A fault says whether the request is held or delayed, whether it takes effect on the session table, how
+the reply is edited and how it is sent. ``|`` combines faults: where both set something, the right one
+wins; edits accumulate.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .knobs import ExpressPlayErrors
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
-"""Before or after the request is processed, that is, takes effect on the session table."""
+"""Before or after the request is processed, which is when it takes effect on the session table."""
 
 Edit = Callable[[Reply], Reply]
 
 
 class Delivery(str, Enum):
-    """How the reply travels."""
+    """How the reply is sent."""
 
     WHOLE = "whole"
     CLOSE = "close"
@@ -42,25 +42,25 @@ class Delivery(str, Enum):
     BAD_CHUNKS = "bad-chunks"
     """Chunked, with a chunk size that is not a number."""
     TRUNCATED_CHUNKS = "truncated-chunks"
-    """Chunked, and closed before the last chunk."""
+    """Chunked; closes before the last chunk."""
     ENDLESS = "endless"
-    """A body of ``size_bytes`` blanks, sent as fast as the client takes them."""
+    """A body of ``size_bytes`` blanks, as fast as the client reads."""
     TRICKLE = "trickle"
-    """The body in small pieces, spaced on the head-end's clock."""
+    """The body in small pieces, at intervals on the head-end's clock."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to one request. Make it with the class methods.
+    """A fault for one request; use the class methods to make one.
 
     Attributes:
-        label: what the journal shows.
+        label: its text in the journal.
         hold: hold the request without a reply until ``release()``, before or after processing.
         delay_ms: ``(before, after)`` processing, in ms on the head-end's clock.
         effect: whether the request is processed at all. None lets the reply decide.
         status: HTTP status in place of the real one.
-        edits: changes to the reply, in order.
-        delivery: how the reply travels.
+        edits: functions that change the reply, in order.
+        delivery: how the reply is sent.
         keep_bytes: for a truncated reply, how many body bytes are sent or promised (None: half).
         size_bytes: for an endless reply, its length.
         piece_bytes: for a trickle, bytes per piece.
@@ -102,15 +102,15 @@ class Fault:
 
     @classmethod
     def none(cls) -> Fault:
-        """Lets one request through untouched, to spare it from the faults queued after."""
+        """Passes one request without a fault, so that queued faults meet later requests."""
         return cls("none")
 
     @classmethod
     def stall(cls, when: When = "before") -> Fault:
-        """Holds the request, no reply, until released or the client goes away.
+        """Holds the request without a reply until it is released or the client disconnects.
 
-        ``before``: a client that goes away leaves no trace in the session table.
-        ``after``: the effect has taken place, only the reply is missing.
+        ``before``: if the client disconnects, the request has no effect on the session table.
+        ``after``: the request has taken effect; only the reply is missing.
         """
         return cls(f"stall {when}", hold=when)
 
@@ -144,17 +144,17 @@ class Fault:
 
     @classmethod
     def reset_in_body(cls, keep_bytes: int | None = None) -> Fault:
-        """Sends the headers and a part of the body (half, unless told), then resets the connection. The effect takes place."""
+        """Sends the headers and a part of the body (default: half), then resets. The effect takes place."""
         return cls("reset in body", delivery=Delivery.RESET_IN_BODY, keep_bytes=keep_bytes)
 
     @classmethod
     def truncate(cls, keep_bytes: int | None = None) -> Fault:
-        """Promises the whole body in ``Content-Length`` and sends less (half, unless told)."""
+        """Promises the whole body in ``Content-Length`` and sends less (default: half)."""
         return cls("truncated body", delivery=Delivery.TRUNCATED, keep_bytes=keep_bytes)
 
     @classmethod
     def short_length(cls, keep_bytes: int | None = None) -> Fault:
-        """Promises a part of the body in ``Content-Length`` (half, unless told) and sends it whole."""
+        """Promises a part of the body in ``Content-Length`` (default: half) and sends it whole."""
         return cls("Content-Length too short", delivery=Delivery.SHORT_LENGTH, keep_bytes=keep_bytes)
 
     @classmethod
@@ -164,12 +164,12 @@ class Fault:
 
     @classmethod
     def truncated_chunks(cls, keep_bytes: int | None = None) -> Fault:
-        """Sends a part of the body (half, unless told) as one chunk, then closes the connection without the last chunk."""
+        """Sends a part of the body (default: half) as one chunk, then closes without the last chunk."""
         return cls("truncated chunking", delivery=Delivery.TRUNCATED_CHUNKS, keep_bytes=keep_bytes)
 
     @classmethod
     def endless(cls, size_bytes: int = 100_000_000) -> Fault:
-        """Sends so many blanks in the body's place, without keeping them in memory. The effect takes place."""
+        """Sends this many blanks as the body, without keeping them in memory. The effect takes place."""
         return cls(f"endless {size_bytes} B", delivery=Delivery.ENDLESS, size_bytes=size_bytes)
 
     # Other replies.
@@ -185,11 +185,11 @@ class Fault:
         processed: bool = False,
         label: str | None = None,
     ) -> Fault:
-        """Answers this instead; ``processed`` says whether the request takes effect all the same.
+        """Replies with this instead; ``processed``: whether the request takes effect nevertheless.
 
         Args:
             body: bytes, text, or a mapping sent as JSON.
-            content_type: guessed from the body when None.
+            content_type: if None, guessed from the body.
         """
         if isinstance(body, Mapping):
             data, kind = json.dumps(body).encode(), JSON_TYPE
@@ -226,7 +226,7 @@ class Fault:
     def rights_error(
         cls, number: int, text: str = "by fault script", *, style: ExpressPlayErrors = "html", status: int = 400
     ) -> Fault:
-        """An error of ExpressPlay's, without effect."""
+        """An error as ExpressPlay sends it, without effect."""
         made = rights.error_reply(number, text, style, status=status)
         return cls(f"rights error {number}", effect=False, edits=(lambda _: made,))
 
@@ -237,14 +237,14 @@ class Fault:
 
     @classmethod
     def html_page(cls, status: int = 200, *, processed: bool = False) -> Fault:
-        """A page such as a captive portal or a proxy answers with in the server's place."""
+        """A web page instead of the reply, as from a captive portal or a proxy."""
         page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Sign in</h1></body></html>\n"
         kind = "text/html; charset=utf-8"
         return cls.reply(status, body=page, content_type=kind, processed=processed, label="html page")
 
     @classmethod
     def non_json(cls, text: str = "session ok", *, processed: bool = True) -> Fault:
-        """Text where JSON is expected, still labelled as JSON; the effect takes place."""
+        """Text instead of JSON, with the content type of JSON; the effect takes place."""
         return cls("non-JSON body", effect=processed, edits=(lambda r: replace(r, body=text.encode()),))
 
     @classmethod
@@ -277,7 +277,7 @@ class Fault:
 
     @classmethod
     def rename(cls, old: str, new: str) -> Fault:
-        """Spells a field of the JSON reply otherwise, such as ``rename("sessionToken", "sessiontoken")``."""
+        """Renames a field of the JSON reply, such as ``rename("sessionToken", "sessiontoken")``."""
 
         def edit(value: dict[str, Any]) -> dict[str, Any]:
             return {new if key == old else key: item for key, item in value.items()}
@@ -301,7 +301,7 @@ class Fault:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Fault:
-        """A fault as the control endpoint takes it: ``{"kind": name, …arguments}``.
+        """Makes a fault from the JSON of the control endpoint: ``{"kind": name, …arguments}``.
 
         ``kind`` is the name of a class method above, the other members are its arguments; ``without``
         takes ``fields`` as a list, ``fields`` takes ``overrides`` as an object.
@@ -358,7 +358,7 @@ KINDS = (
 
 
 class FaultError(Exception):
-    """A fault that does not fit the reply it met: a mistake in the test, answered with status 500."""
+    """A fault that does not fit the reply: a mistake in the test, reported with status 500."""
 
 
 def _json_edit(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:

@@ -1,8 +1,8 @@
 """The live feed behind the page: what changes at a head-end, as server-sent events.
 
-A watcher is told everything once (``snapshot``), then what changed (``change``), in the order of
-the changes and never something older than what it was told before. Changes that come close together
-travel as one event. Nothing is asked for by a timer but the next expiry of a session.
+A watcher receives everything once (``snapshot``), then each change (``change``), in order and never older
+than what it already has. Changes that happen close together travel as one event. The feed uses no timer
+except for the next expiry of a session and to keep the connection alive.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .sessions import Account, Change, Session, SessionTable
 from .tokens import shorten
 
 REQUESTS_TOLD = 300
-"""A watcher is told of so many past requests, the newest."""
+"""A snapshot has this many past requests, the newest."""
 ACTIVE_TOLD, ENDED_TOLD, ACCOUNTS_TOLD = 1000, 300, 1000
-"""A snapshot tells of so many sessions and accounts, the newest."""
+"""A snapshot has this many sessions and accounts, the newest."""
 
 QUEUE_EVENTS, QUEUE_BYTES = 64, 4 * 1024 * 1024
-"""A watcher that lags by more is dropped; it may come back for a snapshot."""
+"""A watcher that is this many events behind is disconnected; it may connect again for a snapshot."""
 
 _GATHER_S = 0.05
 _PING_S = 10.0
@@ -42,7 +42,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class _Watcher:
-    """One page: events that wait to be written to it. Belongs to the server's loop."""
+    """One page, with the events to be written to it. Belongs to the server's loop."""
 
     def __init__(self, cut: Callable[[], None]) -> None:
         self.cut = cut
@@ -61,12 +61,12 @@ class _Watcher:
         return True
 
     def end(self) -> None:
-        """Lets ``take`` answer None once all is taken."""
+        """Makes ``take`` return None after the queued events."""
         self._ended = True
         self._wake.set()
 
     def drop(self) -> None:
-        """Forgets what waits and cuts the connection."""
+        """Drops the queued events and closes the connection."""
         self._events.clear()
         self.end()
         self.cut()
@@ -96,7 +96,7 @@ class _Changed:
 
 
 class Feed:
-    """Tells watchers what changes. ``open``, ``close`` and ``watch`` belong to the server's loop.
+    """Sends changes to watchers. ``open``, ``close`` and ``watch`` belong to the server's loop.
 
     Args:
         config: the settings of the head-end.
@@ -138,7 +138,7 @@ class Feed:
         return len(self._watchers)
 
     def open(self) -> None:
-        """Begins to listen; the running loop is the server's."""
+        """Starts listening for changes; the running loop is the server's."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
             self._scheduled, self._changed = False, _Changed()
@@ -164,10 +164,10 @@ class Feed:
             watcher.end()
 
     async def watch(self, send: Send, cut: Callable[[], None]) -> None:
-        """Feeds one watcher until the head-end stops, it goes away, or it lags too far behind.
+        """Feeds one watcher until the head-end stops, the watcher disconnects or falls too far behind.
 
         Args:
-            send: writes to it, and waits while it is slow.
+            send: writes to it; waits while it is slow.
             cut: closes its connection at once.
         """
         watcher = _Watcher(cut)
@@ -183,7 +183,7 @@ class Feed:
             self._watchers.discard(watcher)
             self._attend()
 
-    # Listening. Any thread, under the lock of what changed.
+    # Listeners: any thread, under the lock of the changed object.
 
     def _on_request(self, number: int | None) -> None:
         with self._lock:
@@ -218,7 +218,7 @@ class Feed:
             self._heed()
 
     def _heed(self) -> bool:
-        """Whether anyone watches; if so, sees to it that they are told soon."""
+        """Whether someone watches; if so, schedules an event."""
         if self._loop is None or not self._watchers:
             return False
         if not self._scheduled:
@@ -226,7 +226,7 @@ class Feed:
             self._loop.call_soon_threadsafe(self._gather)
         return True
 
-    # Telling. The server's loop.
+    # Sending: the server's loop.
 
     def _gather(self) -> None:
         loop = asyncio.get_running_loop()
@@ -259,7 +259,7 @@ class Feed:
         return f"id: {self._number}\nevent: {name}\ndata: {data}\n\n".encode("ascii")
 
     def _attend(self) -> None:
-        """Keeps the timers going while someone watches."""
+        """Runs the timers while someone watches."""
         if self._watchers and not self._tasks:
             self._tasks = [asyncio.create_task(self._ping())]
             if not isinstance(self._clock, ManualClock):
@@ -270,19 +270,19 @@ class Feed:
             self._tasks = []
 
     async def _ping(self) -> None:
-        """Shows watchers that the line is alive, and what the time is."""
+        """Sends the time, which also shows that the connection is alive."""
         while True:
             await asyncio.sleep(_PING_S)
             self._broadcast(self._event("ping", {"now_ms": self._clock.now_ms()}))
 
     async def _expire(self) -> None:
-        """Judges expiry the moment it is due; a session set up meanwhile lives longer than this sleeps."""
+        """Ends a session as soon as it expires; a session set up meanwhile expires later than this one."""
         while True:
             due = self._sessions.next_expiry_ms
             await self._clock.wait_until(self._clock.now_ms() + self._config.lifetime_ms if due is None else due)
             self._sessions.expire()
 
-    # Words.
+    # Making the events.
 
     def _snapshot(self) -> dict[str, Any]:
         config = self._config
@@ -308,7 +308,7 @@ class Feed:
         }
 
     def _change(self, changed: _Changed) -> dict[str, Any] | None:
-        """What changed, None when it has been forgotten meanwhile."""
+        """The changed object, or None if it has been dropped meanwhile."""
         value = self._always()
         try:
             if changed.accounts:
@@ -336,7 +336,7 @@ class Feed:
 
 
 def clip(text: str, most: int = _NAME_MAX) -> str:
-    """A text short enough to show; what is cut is told apart by a digest, so a name stays a name."""
+    """A text short enough to show; a digest replaces the rest, so that different names stay different."""
     if len(text) <= most:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
@@ -344,12 +344,12 @@ def clip(text: str, most: int = _NAME_MAX) -> str:
 
 
 def account_row(account: Account) -> dict[str, Any]:
-    """An account as the page is told of it."""
+    """An account for the page."""
     return {**asdict(account), "name": clip(account.name)}
 
 
 def session_row(session: Session) -> dict[str, Any]:
-    """A session as the page is told of it."""
+    """A session for the page."""
     return {
         "id": session.id,
         "account": clip(session.account),
@@ -368,7 +368,7 @@ def session_row(session: Session) -> dict[str, Any]:
 
 
 def request_row(entry: Entry) -> dict[str, Any]:
-    """A request as the page is told of it: no token whole, no body."""
+    """A request for the page: without whole tokens, without its body."""
     return {
         "number": entry.number,
         "at_ms": entry.at_ms,
@@ -390,5 +390,5 @@ def request_row(entry: Entry) -> dict[str, Any]:
 
 
 def fault_row(line: Scripted) -> dict[str, Any]:
-    """A line of the fault script as the page is told of it."""
+    """A line of the fault script for the page."""
     return {**asdict(line), "label": clip(line.label), "account": None if line.account is None else clip(line.account)}

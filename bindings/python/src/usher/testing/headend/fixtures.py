@@ -1,7 +1,7 @@
-"""The head-end's own licences and certificates: recognisable bytes, no vendor's material.
+"""The head-end's own licences and certificates: bytes that a test recognises, from no vendor.
 
-A licence is four bytes that name its kind and the SHA-256 of the payload it answers, so a test can
-see that every byte of the payload arrived and every byte of the licence came back.
+A licence is four bytes with its kind and the SHA-256 of its payload, so that a test can check that every
+byte of the payload and of the licence arrived.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CKC_MAGIC = b"CKC1"
 WIDEVINE_MAGIC = b"WVL1"
 PLAYREADY_MAGIC = b"PRL1"
 WIDEVINE_CERTIFICATE_REQUEST = b"\x08\x04"
-"""What a Widevine CDM sends to ask for the service certificate (source: Widevine licence service)."""
+"""The request of a Widevine CDM for the service certificate (source: Widevine licence service)."""
 
 
 def ckc(spc: bytes) -> bytes:
@@ -50,7 +50,7 @@ def service_certificate(tenant: str) -> bytes:
 
 
 def encode_base64(data: bytes, form: Base64Form) -> str:
-    """Base64 in one of the forms met in the wild."""
+    """Base64 in one of the forms that servers use."""
     encode = base64.urlsafe_b64encode if form.startswith("urlsafe") else base64.b64encode
     text = encode(data).decode("ascii")
     return text.rstrip("=") if form.endswith("unpadded") else text
@@ -81,7 +81,7 @@ def certificate_der(common_name: str) -> bytes:
 
 
 class Authority:
-    """A certificate authority of its own, its certificate in a file that lives as long as it.
+    """A certificate authority; its certificate is in a file that exists as long as this object.
 
     Args:
         hosts: the addresses to serve beside ``localhost`` and ``127.0.0.1``.
@@ -95,11 +95,11 @@ class Authority:
         self._ca.cert_pem.write_to_path(str(self.ca_file))
 
     def server_context(self) -> ssl.SSLContext:
-        """The server's TLS settings, 1.2 and up."""
+        """The server's TLS settings: TLS 1.2 or newer."""
         return self._with(self._server)
 
     def expired(self) -> ssl.SSLContext:
-        """The same with a certificate that ended yesterday."""
+        """The same with a certificate that expired yesterday."""
         now = datetime.datetime.now(datetime.timezone.utc)
         day = datetime.timedelta(days=1)
         return self._with(self._ca.issue_cert("127.0.0.1", "localhost", not_before=now - 30 * day, not_after=now - day))
@@ -109,7 +109,7 @@ class Authority:
         return self._with(self._ca.issue_cert("tenant.example.invalid"))
 
     def old_tls(self) -> ssl.SSLContext:
-        """The right certificate, but nothing newer than TLS 1.0."""
+        """The right certificate, but only up to TLS 1.0."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

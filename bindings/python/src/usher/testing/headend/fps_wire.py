@@ -1,4 +1,4 @@
-"""How key requests and CKCs travel over HTTP: the encodings met in the wild (source: SPC/CKC encodings)."""
+"""The encodings of key requests and CKCs over HTTP (source: SPC/CKC encodings)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ESCAPED = re.compile(r"%(2B|2F|3D)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """A key request, read.
+    """A key request after reading.
 
     Attributes:
         form: how the SPC was encoded.
         spc: the SPC.
-        fields: what else came with it in a form or in JSON.
+        fields: the other fields of the form or of the JSON.
     """
 
     form: RequestForm
@@ -98,7 +98,7 @@ def _unbase64(text: str) -> bytes:
 
 
 def ckc_reply(ckc: bytes, settings: Fps) -> Reply:
-    """The reply that carries a CKC, encoded as the settings want it."""
+    """Makes the reply with a CKC, encoded as the settings say."""
     if settings.reply == "raw":
         return bytes_reply(ckc)
     text = encode_base64(ckc, settings.base64)

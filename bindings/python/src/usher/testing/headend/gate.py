@@ -1,4 +1,4 @@
-"""Where stalled requests are held."""
+"""Holds stalled requests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .listeners import Listeners
 
 
 class Gate:
-    """Holds requests until released. ``hold`` belongs to the server's loop, the rest to any thread.
+    """Holds requests until they are released. ``hold`` belongs to the server's loop, the rest to any thread.
 
     Attributes:
-        listeners: told how many are held, whenever that changes.
+        listeners: called with the number of held requests when it changes.
     """
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class Gate:
             return [entry for entry, _, _ in self._held.values()]
 
     def release(self, route: str | None = None, count: int | None = None) -> int:
-        """Lets held requests go on, oldest first; the number released.
+        """Releases held requests, oldest first; returns how many.
 
         Args:
             route: only requests of this route.
-            count: at most so many.
+            count: at most this many.
         """
         with self._changed:
             chosen = [number for number, (entry, _, _) in self._held.items() if route in (None, entry.route)][:count]

@@ -1,4 +1,4 @@
-"""Who may drive the head-end: programs, and its own page; not a web page from elsewhere.
+"""Decides who may control the head-end: programs and its own page, but no other web page.
 
 A browser on a tester's machine reaches loopback, so any page it shows could send requests here.
 Browsers say where a request comes from (``Origin``, ``Sec-Fetch-Site``); programs say nothing and may.
@@ -18,16 +18,16 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Sent with every answer of the control endpoints and the page."""
+"""Headers of every reply of the control endpoints and the page."""
 
 
 def why_refused(request: web.Request, listens_on: str) -> str | None:
-    """Why a request to page or control endpoints is refused, None when it is not.
+    """Why a request to the page or the control endpoints is refused; None if it is allowed.
 
     Args:
         request: the request.
         listens_on: the address the head-end listens on. On loopback, a ``Host`` that is neither an
-            address nor ``localhost`` is a name somebody made point here (DNS rebinding).
+            address nor ``localhost`` is a name that an attacker points here (DNS rebinding).
     """
     host = request.headers.get("Host", "")
     if _loopback(listens_on) and not _local(_hostname(host), listens_on):

@@ -1,4 +1,4 @@
-"""The journal: what clients really sent, and what they were answered."""
+"""The journal: the requests of clients, and the replies to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROUTES = (
 
 
 class Outcome(str, Enum):
-    """What became of a request. ``pending`` becomes one of the others."""
+    """The outcome of a request. ``pending`` becomes one of the others."""
 
     PENDING = "pending"
     ANSWERED = "answered"
@@ -48,7 +48,7 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. Immutable: ask the journal again for what happened to it since.
+    """One request. Immutable: read the journal again for its newer state.
 
     Attributes:
         number: 1 for the first request to arrive, then 2 …
@@ -61,17 +61,17 @@ class Entry:
         headers: (name, value) as sent, in order, Latin-1.
         body: the request body.
         authorization: the authorisation header, read but not judged.
-        account: whom the tokens speak for, else None.
+        account: the account of the tokens, else None.
         session: session id, from the session token or made by this request, else None.
-        status: HTTP status answered; None until then, and for good if no reply was sent.
+        status: HTTP status answered; None before the reply, or if no reply was sent.
         error_code: ``errorCode`` or other number of an error answered, None for none.
         error_message: the text answered beside it, None for none.
         fault: label of the fault applied, None for none.
         outcome: see ``Outcome``.
         answered_ms: when the reply went out, on the head-end's clock.
         answered_after: number of the newest request that had arrived when the reply went out.
-        issued: ``seq`` of the session token this request was given, None for none.
-        delivered: whether the reply that went out still held that token, whole.
+        issued: ``seq`` of the session token in the reply, None for none.
+        delivered: whether the reply that was sent still had the whole token.
     """
 
     number: int
@@ -154,7 +154,7 @@ class Journal:
 
     Attributes:
         limit: entries kept, oldest dropped first; None keeps all.
-        listeners: told the number of an entry that came or changed, None when all were forgotten.
+        listeners: called with the number of a new or changed entry; None: all entries were dropped.
     """
 
     limit: int | None = None
@@ -225,7 +225,7 @@ class Journal:
 
     @property
     def arrived(self) -> int:
-        """How many requests have arrived, forgotten ones included."""
+        """How many requests have arrived, dropped entries included."""
         with self._changed:
             return self._last
 
@@ -286,14 +286,14 @@ class Journal:
             return matching()
 
     def clear(self) -> None:
-        """Forgets all entries; numbers go on."""
+        """Drops all entries; the numbering continues."""
         with self._changed:
             self._entries.clear()
             self._changed.notify_all()
             self.listeners.tell(None)
 
     def dump(self, *, since_ms: int | None = None) -> str:
-        """A table to read: one line per request, tokens shortened to kind, id and sequence number."""
+        """A table as text: one line per request, with tokens shortened to kind, id and sequence number."""
         entries = self.entries()
         if not entries:
             return "(no requests)"

@@ -1,6 +1,6 @@
-"""Content key tokens: an encrypted JWE that carries content keys beside the content token (source: content key token).
+"""Content key tokens: an encrypted JWE with content keys, sent beside the content token (source: content key token).
 
-Compact form, ``dir`` and ``A128CBC-HS256`` (RFC 7516, RFC 7518): damaged on the way, or cut at a comma, it does not open.
+Compact form with ``dir`` and ``A128CBC-HS256`` (RFC 7516, RFC 7518). Damaged, or cut at a comma, it does not open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TAG_BYTES = 16
 
 
 def seal(keys: Mapping[bytes, bytes], secret: bytes, key_id: str) -> str:
-    """A key token with these content keys by key id, under a secret of 32 bytes that ``key_id`` names."""
+    """Makes a key token with these content keys by key id; ``key_id`` names its secret of 32 bytes."""
     names = {"kcIds": [str(uuid.UUID(bytes=kid)) for kid in keys]}
     header = b64url(json.dumps({"typ": "JWT", "alg": "dir", "enc": "A128CBC-HS256", "kid": key_id, **names}).encode())
     kcs = [{"id": str(uuid.UUID(bytes=kid)), "k": b64url(key)} for kid, key in keys.items()]
@@ -35,7 +35,7 @@ def seal(keys: Mapping[bytes, bytes], secret: bytes, key_id: str) -> str:
 
 
 def unseal(token: str, secret: bytes) -> dict[bytes, bytes]:
-    """The content keys of a key token.
+    """Opens a key token and returns its content keys.
 
     Raises:
         Refusal: it is damaged, or under another secret.
@@ -54,7 +54,7 @@ def unseal(token: str, secret: bytes) -> dict[bytes, bytes]:
 
 
 def name_of(token: str) -> str:
-    """How a content token refers to its key token."""
+    """The name by which a content token refers to its key token."""
     return hashlib.sha256(token.encode()).hexdigest()[:32]
 
 

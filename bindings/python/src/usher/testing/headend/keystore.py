@@ -1,4 +1,4 @@
-"""The content keys a head-end knows."""
+"""The store of content keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class KeyStore:
     """Content keys, 16 bytes by 16-byte key id, and the contents they belong to. Any thread may use it.
 
     A content may have several keys (key rotation), and a key may belong to several contents. A key that
-    belongs to none is given for any content.
+    belongs to no content fits any content.
     """
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
@@ -26,7 +26,7 @@ class KeyStore:
             self.add(kid, key)
 
     def add(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
-        """Adds or replaces a key, and says that it belongs to a content.
+        """Adds or replaces a key, and records the content it belongs to.
 
         Raises:
             ValueError: id or key is not 16 bytes.
@@ -55,11 +55,11 @@ class KeyStore:
             return tuple(self._of_content.get(content_id, ()))
 
     def named(self, identifier: bytes, keys: Mapping[bytes, bytes]) -> tuple[Asset, bytes, bytes]:
-        """What a content identifier names, with key id and key; of a content named alone the newest key.
+        """Resolves a content identifier to key id and key; without a key id, to the content's newest key.
 
         Args:
             identifier: the content identifier of an SPC.
-            keys: keys that came with the request; they go before those known here.
+            keys: keys that came with the request; they take precedence over those of the store.
 
         Raises:
             Refusal: it names nothing, or no key is known for it.
@@ -80,7 +80,7 @@ class KeyStore:
         return asset, kid, key
 
     def _newest(self, content_id: str) -> bytes | None:
-        """The newest key id of a content; a key id may stand in the place of a content id."""
+        """The newest key id of a content; a key id may take the place of a content id."""
         kids = self.kids(content_id)
         if kids:
             return kids[-1]

@@ -1,4 +1,4 @@
-"""Settings that belong to one feature of the head-end; ``HeadEndConfig`` holds one object of each."""
+"""Settings of single features of the head-end; ``HeadEndConfig`` has one object of each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
-"""How base64 is written."""
+"""The forms of base64."""
 
 CertificateForm = Literal["der", "base64", "pem", "json", "empty"]
 """How the FairPlay application certificate is served; ``empty`` is a reply of no bytes."""
@@ -21,11 +21,11 @@ ReplyForm = Literal["raw", "json", "xml", "base64"]
 REQUEST_FORMS: tuple[RequestForm, ...] = get_args(RequestForm)
 
 ExpressPlayErrors = Literal["html", "json", "json-short", "json-error"]
-"""How ExpressPlay tells an error: a web page, or JSON with ``errorCode`` and ``errorMessage``, ``code`` and
+"""How ExpressPlay reports an error: a web page, or JSON with ``errorCode`` and ``errorMessage``, ``code`` and
 ``message``, ``error`` and ``message``."""
 
 MessageId = Literal["same", "wrong", "missing"]
-"""The ``messageID`` of an entitlement reply: the request's, as it must be, or not."""
+"""The ``messageID`` of an entitlement reply: that of the request, as the protocol requires, or another."""
 
 Presence = Literal["optional", "required"]
 
@@ -42,16 +42,16 @@ def one_of(name: str, value: str, choices: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class V2:
-    """What a licence reply of SSP V2 says about the session it has created, and how.
+    """How a licence reply of SSP V2 describes the session that it created.
 
-    The names of public material are thin, so all of them are settings (source: SSM v2, inferred wire
+    Public documents say little about the names, so all of them are settings (source: SSM v2, inferred wire
     form). A name with dots is a path: ``session.token`` is ``{"session": {"token": …}}``.
 
     Attributes:
-        token_field: where the session token stands in the reply, None for nowhere.
-        token_header: a response header that carries it (too), None for none.
-        period_field: where the keep-alive period in s stands, None for nowhere.
-        enforced_field: where the flag of DRM-enforced mode stands, None for nowhere.
+        token_field: path of the session token in the reply; None: not in it.
+        token_header: a response header with it; None: no header.
+        period_field: path of the keep-alive period in s; None: not in it.
+        enforced_field: path of the flag of DRM-enforced mode; None: not in it.
         tenant: whether a licence request needs ``nv-tenant-id``.
     """
 
@@ -81,7 +81,7 @@ class Certificate:
         form: its encoding.
         field: the member that holds it in JSON, as base64.
         base64: how that base64, or that of ``base64``, is written.
-        size_bytes: zeros fill it up to this size, for a certificate that is too large.
+        size_bytes: zeros extend it to this size, to make a certificate that is too large.
     """
 
     form: CertificateForm = "der"
@@ -99,12 +99,12 @@ class Fps:
     """The generic FairPlay key server.
 
     Attributes:
-        requests: the encodings taken; others are refused.
+        requests: the accepted encodings.
         spc_field: the field of the SPC in a form or in JSON.
-        asset_field: a field that must name the same content as the SPC, None for none.
-        authorization: the value the ``Authorization`` header must have, None for any or none.
+        asset_field: a field that must name the same content as the SPC; None: no such field.
+        authorization: the value the ``Authorization`` header must have, None: no check.
         reply: how the CKC is encoded.
-        reply_path: where it stands in JSON; dots make a path.
+        reply_path: its path in JSON, with dots.
         base64: how its base64 is written.
     """
 
@@ -131,9 +131,9 @@ class ExpressPlay:
     """The ExpressPlay licence service.
 
     Attributes:
-        errors: how it tells an error; its layout in JSON is not settled in public material.
-        lifetime_s: how long a token is good for.
-        one_shot: a token is good for one licence.
+        errors: how it reports an error; public documents do not define the JSON form.
+        lifetime_s: how long a token is valid.
+        one_shot: a token is valid for one licence.
     """
 
     errors: ExpressPlayErrors = "html"
@@ -149,11 +149,11 @@ class Sees:
     """The entitlement server.
 
     Attributes:
-        message_id: what it answers as ``messageID``.
+        message_id: the ``messageID`` of its replies.
         denied_status: HTTP status of a denial.
         bound_only: entitles only to licences bound to a device.
-        authorization: the value the ``Authorization`` header must have, None for any or none.
-        rights_url: what its token URLs begin with, None for this head-end's own service.
+        authorization: the value the ``Authorization`` header must have, None: no check.
+        rights_url: the beginning of its token URLs, None for this head-end's own service.
     """
 
     message_id: MessageId = "same"

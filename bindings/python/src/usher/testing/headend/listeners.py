@@ -1,4 +1,4 @@
-"""Who is told of a change."""
+"""Listeners: functions that are called at each change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Listeners(Generic[T]):
     """Functions called at each change, in the thread that made it and while it holds its lock.
 
-    A listener must be quick and must not ask what it listens to. Any thread may call any method.
+    A listener must be quick and must not call the object it listens to. Any thread may call any method.
     """
 
     def __init__(self) -> None:
@@ -20,16 +20,16 @@ class Listeners(Generic[T]):
         self._calls: tuple[Callable[[T], None], ...] = ()
 
     def add(self, call: Callable[[T], None]) -> None:
-        """Calls it from now on."""
+        """Adds a listener."""
         with self._lock:
             self._calls = (*self._calls, call)
 
     def remove(self, call: Callable[[T], None]) -> None:
-        """Calls it no more; one that was never added is no mistake."""
+        """Removes a listener; an unknown one is ignored."""
         with self._lock:
             self._calls = tuple(known for known in self._calls if known != call)
 
     def tell(self, what: T) -> None:
-        """Calls them all."""
+        """Calls all listeners."""
         for call in self._calls:
             call(what)

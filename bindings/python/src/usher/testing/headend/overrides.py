@@ -20,7 +20,7 @@ def apply(config: HeadEndConfig, assignments: Iterable[str]) -> HeadEndConfig:
     Args:
         config: the settings to begin with.
         assignments: ``NAME=VALUE`` each; a name may be a path such as ``v2.token_field``. The value is
-            JSON, or else taken as text.
+            JSON, or otherwise text.
 
     Raises:
         ValueError: an unknown name, or a value that does not fit it.

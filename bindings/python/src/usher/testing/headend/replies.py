@@ -1,4 +1,4 @@
-"""Replies as values, before a fault or the network touches them."""
+"""Replies as values, before a fault or the network changes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Reply:
     Attributes:
         status: HTTP status.
         body: the body bytes.
-        content_type: value of ``Content-Type``; empty sends none.
+        content_type: value of ``Content-Type``; empty: not sent.
         headers: further headers, in order.
     """
 
@@ -30,7 +30,7 @@ class Reply:
         return replace(self, headers=(*self.headers, (name, value)))
 
     def json_object(self) -> dict[str, Any] | None:
-        """The body as a JSON object, None when it is not one."""
+        """The body as a JSON object, or None if it is not one."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -54,5 +54,5 @@ def text_reply(text: str, content_type: str = "text/plain; charset=utf-8") -> Re
 
 
 def error_reply(status: int, code: int, message: str) -> Reply:
-    """An error body as the platform sends it (source: error bodies and codes)."""
+    """An error body in the platform's form (source: error bodies and codes)."""
     return json_reply({"errorCode": code, "message": message}, status)

@@ -1,4 +1,4 @@
-"""ExpressPlay rights tokens and SEES entitlements: who may have which licence."""
+"""ExpressPlay rights tokens and SEES entitlements: who may get which licence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MESSAGES: Mapping[int, str] = MappingProxyType(
 
 
 class RightsRefusal(Exception):
-    """A licence or entitlement that is refused.
+    """A refused licence or entitlement.
 
     Args:
         number: an error number.
@@ -51,9 +51,11 @@ class RightsRefusal(Exception):
 
 
 def error_reply(number: int, text: str, style: ExpressPlayErrors, *, status: int = 400) -> Reply:
-    """An error as ExpressPlay tells it, as a web page or as JSON."""
+    """An error in ExpressPlay's form, as a web page or as JSON."""
     if style == "html":
-        page = f"<html><head><title>Error {number}</title></head><body><h1>Error {number}</h1><p>{escape(text, quote=False)}</p></body></html>\n"
+        title = f"Error {number}"
+        body = f"<body><h1>{title}</h1><p>{escape(text, quote=False)}</p></body>"
+        page = f"<html><head><title>{title}</title></head>{body}</html>\n"
         return Reply(status, page.encode(), "text/html; charset=utf-8")
     names = {
         "json": ("errorCode", "errorMessage"),
@@ -65,15 +67,15 @@ def error_reply(number: int, text: str, style: ExpressPlayErrors, *, status: int
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """What one token entitles to.
+    """The right that a token grants.
 
     Attributes:
         content_id: the content.
-        kid: one key of it, None for whichever of its keys the SPC asks for.
+        kid: one of its keys; None: the one in the SPC.
         expires_ms: the first ms at which it has expired.
-        uses: licences it is good for yet, None for any number.
-        cookie: licences given with it register their device under this cookie, None for no registration.
-        device: the only device it is good for, None for any.
+        uses: remaining licences; None: any number.
+        cookie: its licences register their device under this cookie; None: no registration.
+        device: the only device it is valid for; None: any.
     """
 
     content_id: str
@@ -85,7 +87,7 @@ class Right:
 
 
 class RightsLedger:
-    """The tokens handed out, the devices registered, the contents denied. Any thread may call any method."""
+    """The issued tokens, the registered devices, the denied contents. Any thread may call any method."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -102,7 +104,7 @@ class RightsLedger:
         return token
 
     def check(self, token: str | None) -> Right:
-        """What a token entitles to now.
+        """The right that a token grants now.
 
         Raises:
             RightsRefusal: it is missing, unknown, expired or used up.
@@ -118,7 +120,7 @@ class RightsLedger:
         return right
 
     def redeem(self, token: str, device: bytes | None) -> None:
-        """Counts a licence, and registers its device where the token has a cookie."""
+        """Counts a licence, and registers its device if the token has a cookie."""
         with self._lock:
             right = self._rights[token]
             if right.uses is not None:
@@ -137,7 +139,7 @@ class RightsLedger:
             self._denied[content_id] = (number, text)
 
     def allow(self, content_id: str) -> None:
-        """Takes a denial back."""
+        """Removes a denial."""
         with self._lock:
             self._denied.pop(content_id, None)
 

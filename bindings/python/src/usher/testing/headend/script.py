@@ -1,4 +1,4 @@
-"""The script of faults: which request meets which."""
+"""The script of faults: which request gets which fault."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """One line of the script: a fault that has not been used up.
+    """One line of the script: a fault that is not used up.
 
     Attributes:
         route: the route it waits for, ``*`` for any.
         label: the fault.
-        left: how many requests it is still for, None for always.
+        left: how many more requests get it; None: all.
         account: only requests of this account, None for any.
         key_system: only this key system, None for any.
     """
@@ -50,10 +50,10 @@ class Scripted:
 
 @dataclass
 class FaultScript:
-    """The faults to come, per route. Any thread may call any method.
+    """The queued faults, per route. Any thread may call any method.
 
     Attributes:
-        listeners: told how many lines the script has, whenever it changes.
+        listeners: called with the number of lines when the script changes.
     """
 
     listeners: Listeners[int] = field(default_factory=Listeners, init=False, repr=False)
@@ -70,15 +70,15 @@ class FaultScript:
         key_system: str | None = None,
         where: Callable[[Entry], bool] | None = None,
     ) -> None:
-        """Queues faults: the first matching request meets the first, the next the second …
+        """Queues faults: the first matching request gets the first, the next the second …
 
         Args:
             route: a route name of the journal, or ``*`` for any.
-            times: how many requests each fault is for.
+            times: how many requests get each fault.
             always: every matching request, until ``clear``; queued faults go first.
             account: only requests of this account.
             key_system: only this key system.
-            where: only entries for which this answers True; called on the server's thread.
+            where: only entries for which this returns True; called on the server's thread.
         """
         if route != "*" and route not in ROUTES:
             raise ValueError(f"unknown route {route!r}; routes are *, {', '.join(ROUTES)}")
@@ -92,24 +92,24 @@ class FaultScript:
             self.listeners.tell(len(self._rules))
 
     def clear(self, route: str | None = None) -> None:
-        """Drops the faults of one route, or all."""
+        """Removes the faults of one route, or all."""
         with self._lock:
             self._rules = [rule for rule in self._rules if route is not None and rule.route != route]
             self.listeners.tell(len(self._rules))
 
     @property
     def pending(self) -> int:
-        """How many queued faults have not met their request yet, ``always`` faults not counted."""
+        """How many queued faults no request has used yet, without ``always`` faults."""
         with self._lock:
             return sum(rule.left or 0 for rule in self._rules)
 
     def script(self) -> list[Scripted]:
-        """The faults to come, in the order they were queued."""
+        """The queued faults, in order."""
         with self._lock:
             return [Scripted(r.route, r.fault.label, r.left, r.account, r.key_system) for r in self._rules]
 
     def take(self, entry: Entry) -> Fault | None:
-        """The fault for this request, used up unless ``always``."""
+        """The fault for this request; used up, unless ``always``."""
         with self._lock:
             matching = [rule for rule in self._rules if rule.matches(entry)]
             rule = next((r for r in matching if r.left is not None), matching[0] if matching else None)

@@ -1,4 +1,4 @@
-"""The head-end, embedded: an HTTP server on a thread of its own."""
+"""The head-end for use in a test: an HTTP server on its own thread."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _STOP_TIMEOUT_S = 10.0
 class HeadEnd(Addresses, BackOffice):
     """A reference head-end. Any thread may call any method.
 
-    It listens on loopback from ``start()`` to ``stop()``; ``with HeadEnd() as he`` does both. The
-    journal, the session table and the fault script outlive a stop.
+    It listens on loopback from ``start()`` to ``stop()``; ``with HeadEnd() as he`` calls both. Journal,
+    session table and fault script stay after a stop.
 
     Args:
-        config: its settings; ``settings`` builds one instead, such as ``HeadEnd(limit=1)``.
-        clock: ``system`` or ``manual`` as in the config, or a clock of the caller's.
+        config: its settings; or give ``settings``, such as ``HeadEnd(limit=1)``.
+        clock: ``system`` or ``manual`` as in the config, or a clock object.
         settings: fields of ``HeadEndConfig``.
 
     Attributes:
@@ -50,7 +50,7 @@ class HeadEnd(Addresses, BackOffice):
         faults: the fault script.
         gate: where stalled requests are held.
         keys: the key store.
-        feed: what tells the page of changes.
+        feed: sends changes to the page.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class HeadEnd(Addresses, BackOffice):
     # Life.
 
     def start(self) -> HeadEnd:
-        """Listens; returns once connections are accepted.
+        """Starts listening; returns when it accepts connections.
 
         Raises:
-            RuntimeError: started already.
+            RuntimeError: it already runs.
             OSError: the port is taken.
         """
         with self._life:
@@ -192,7 +192,7 @@ class HeadEnd(Addresses, BackOffice):
         return isinstance(self.clock, ManualClock)
 
     def advance(self, ms: int) -> int:
-        """Moves a manual clock on, wakes delayed replies and expires sessions; the new time in ms.
+        """Moves a manual clock forward, wakes delayed replies and expires sessions; returns the new time in ms.
 
         Raises:
             RuntimeError: the clock is not manual.
@@ -203,22 +203,22 @@ class HeadEnd(Addresses, BackOffice):
         self.sessions.expire()
         return now
 
-    # Hand on the wheel.
+    # Interventions.
 
     def kill_account(self, account: str) -> int:
-        """Kills the sessions of an account as an operator would; how many."""
+        """Kills the sessions of an account, as an operator does; returns how many."""
         return self.sessions.kill(account=account)
 
     def kill_account_of(self, session_id: str) -> int:
-        """Kills the sessions of the account that set this session up; how many.
+        """Kills the sessions of the account that set this session up; returns how many.
 
         Raises:
-            KeyError: never set up here.
+            KeyError: no such session.
         """
         return self.sessions.kill(account=self.sessions.get(session_id).account)
 
     def kill_device(self, device: str) -> int:
-        """Kills the sessions of a device; how many."""
+        """Kills the sessions of a device; returns how many."""
         return self.sessions.kill(device=device)
 
     @property
@@ -227,7 +227,7 @@ class HeadEnd(Addresses, BackOffice):
         return self.gate.held
 
     def release(self, route: str | None = None, count: int | None = None) -> int:
-        """Lets held requests go on, oldest first; how many."""
+        """Releases held requests, oldest first; returns how many."""
         return self.gate.release(route, count)
 
     def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
@@ -252,7 +252,7 @@ class HeadEnd(Addresses, BackOffice):
     # Judging.
 
     def violations(self, *, ignore: Collection[str] = ()) -> list[Violation]:
-        """Mistakes of clients the head-end can see by itself; kinds in ``checker.find``."""
+        """Protocol violations of clients; ``checker.find`` lists the kinds."""
         return checker.find(
             self.journal.entries(),
             period_ms=self.config.period_ms,
@@ -261,7 +261,7 @@ class HeadEnd(Addresses, BackOffice):
         )
 
     def assert_clean(self, *, ignore: Collection[str] = ()) -> None:
-        """Checks that there are none.
+        """Checks that there are no violations.
 
         Raises:
             AssertionError: with the violations and the journal printed.

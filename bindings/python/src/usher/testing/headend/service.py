@@ -1,4 +1,4 @@
-"""What the routes share: the state of one head-end and the token checks."""
+"""Shared by the routes: the state of one head-end and the token checks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = ["Answer", "Grant", "Handler", "Route", "Service"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply and what it did.
+    """A reply and its effects.
 
     Attributes:
         reply: the reply.
-        account: whom it concerns, None to leave the journal's own reading.
-        session: the session it concerns, None likewise.
-        issued: ``seq`` of the session token given, None for none.
+        account: the account; None: as the journal read it.
+        session: the session; None: as the journal read it.
+        issued: ``seq`` of the session token in the reply, None for none.
         token: that token.
         error_code: number of a refusal.
         error_message: its text.
@@ -53,16 +53,16 @@ Handler = Callable[["Service", Entry], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One thing the head-end answers.
+    """One route of the head-end.
 
     Attributes:
         method: HTTP method.
-        path: the path after the tenant; ``{tenant}`` stands for the tenant again.
+        path: the path after the tenant; ``{tenant}`` is replaced by the tenant.
         name: route name of the journal.
         handler: makes the answer.
         family: which error table applies.
         key_system: of a licence or certificate service.
-        renewal_name: route name when the query says ``renew=true``.
+        renewal_name: route name if the query has ``renew=true``.
     """
 
     method: str
@@ -81,7 +81,7 @@ class Service(Checks):
     """State and checks of one head-end. Handlers run on the server's loop, one at a time.
 
     Attributes:
-        tenant_url: where it listens, empty until it does.
+        tenant_url: its URL; empty before it listens.
     """
 
     def __init__(self, config: HeadEndConfig, clock: Clock) -> None:
@@ -101,7 +101,7 @@ class Service(Checks):
         self._played: set[str] = set()
 
     def refuse(self, family: Family, refusal: Refusal) -> Answer:
-        """The error reply of a refusal, by the code table."""
+        """The error reply to a refusal, from the code table."""
         codes = self.config.codes
         code = codes.code(family, refusal.problem)
         message = refusal.message or codes.messages.get(refusal.problem, refusal.problem.value)
@@ -109,22 +109,22 @@ class Service(Checks):
         return Answer(error_reply(status, code, message), error_code=code, error_message=message)
 
     def revoke(self, account: str | None) -> None:
-        """Refuses the tokens made until now, of one account or of all."""
+        """Revokes all existing tokens, of one account or of all."""
         self.mint.generation += 1
         self.revoked[account] = self.mint.generation
 
     def forget(self) -> None:
-        """Loses all sessions and played tokens, as a restart without memory does."""
+        """Drops all sessions and played tokens, like a restart without memory."""
         self.sessions.clear()
         self._played.clear()
 
     def period_field(self) -> int | float:
-        """The keep-alive period in s as replies tell it: a whole number where it is one."""
+        """The keep-alive period in s for replies: an integer if it is whole."""
         period = self.config.period_s
         return int(period) if period == int(period) else period
 
     def session_token(self, session: Session) -> str:
-        """The newest token of a session, as sent to the client."""
+        """The newest token of a session, in the form for the client."""
         exp = session.created_ms // 1000 + self.config.session_token_lifetime_s
         return self.mint.session(
             session=session.id, seq=session.seq, account=session.account, device=session.device, exp=exp
@@ -140,7 +140,7 @@ class Service(Checks):
         cookie: str | None = None,
         device: bytes | None = None,
     ) -> Right:
-        """A right to a content, its lifetime and uses by the settings unless told otherwise."""
+        """A right to a content; lifetime and uses from the settings by default."""
         settings = self.config.expressplay
         lifetime_s = settings.lifetime_s if expires_in_s is None else expires_in_s
         if uses is None and settings.one_shot:
@@ -148,10 +148,10 @@ class Service(Checks):
         return Right(content_id, kid, self.clock.now_ms() + round(lifetime_s * 1000), uses, cookie, device)
 
     def read_spc(self, spc: bytes, keys: Mapping[bytes, bytes] = _NO_KEYS) -> tuple[Spc, bytes, bytes]:
-        """What an SPC of ours says, with the key id and key it asks for; ``keys`` go before those of the store.
+        """Reads an SPC, with its key id and key; ``keys`` take precedence over those of the store.
 
         Raises:
-            Refusal: it is damaged, was made with another certificate, or asks for an unknown key.
+            Refusal: it is damaged, was made with another certificate, or needs an unknown key.
         """
         try:
             said = fairplay.read_spc(spc)

@@ -1,4 +1,4 @@
-"""The session table: what is really held at the head-end."""
+"""The session table: the sessions at the head-end."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .config import Rotation
 from .listeners import Listeners
 
 CreatedBy = Literal["setup", "license"]
-"""What set a session up: the set-up call, or with SSP V2 the first licence request."""
+"""The request that set a session up: a set-up, or with SSP V2 the first licence request."""
 
 
 class SessionState(str, Enum):
-    """``active`` may become any of the others; those are final."""
+    """``active`` may become any other state; the others are final."""
 
     ACTIVE = "active"
     TORN_DOWN = "torn_down"
@@ -31,16 +31,16 @@ class SessionState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session, as it was when asked for. Times are ms on the head-end's clock.
+    """A snapshot of one session. Times are ms on the head-end's clock.
 
     Attributes:
         id: the ``jti`` of all its tokens.
-        account: whose slot it takes.
+        account: the account whose slot it holds.
         device: the device that set it up, if the token named one.
         content_ids: what its content tokens named, in the order first seen.
         created_ms: when set-up was processed.
         last_keepalive_ms: the last heartbeat or renewal, or the set-up.
-        expires_ms: the first ms at which it is expired, failing another keep-alive.
+        expires_ms: when it expires without another keep-alive.
         state: see ``SessionState``.
         ended_ms: when it stopped being active, else None.
         seq: ``seq`` of the newest token issued.
@@ -73,14 +73,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one account holds, as it was when asked for.
+    """A snapshot of one account.
 
     Attributes:
         name: the account.
-        limit: the limit its newest set-up was judged by.
+        limit: the limit at its newest set-up.
         held: how many sessions it holds.
         refused: set-ups refused for the limit.
-        refused_ms: when the newest of these was, else None.
+        refused_ms: time of the newest of these, else None.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Change:
 
     Attributes:
         account: the account concerned.
-        session: id of the session that came or changed, None when only the account did.
+        session: id of the new or changed session; None: only the account changed.
     """
 
     account: str
@@ -105,7 +105,7 @@ class Change:
 
 @dataclass
 class _Book:
-    """What the table knows of an account."""
+    """The table's data about an account."""
 
     held: set[str] = field(default_factory=set)
     limit: int = 0
@@ -114,18 +114,18 @@ class _Book:
 
 
 class SessionTable:
-    """All sessions, past ones included. Any thread may call any method; answers are snapshots.
+    """All sessions, past ones included. Any thread may call any method; results are snapshots.
 
-    Expiry is judged whenever the table is asked, by the clock's time then: a session is expired
-    from ``expires_ms`` on and its slot is free.
+    Every method first expires sessions by the clock: a session expires at ``expires_ms``, and its slot is
+    then free.
 
     Args:
         now_ms: the head-end's clock.
         lifetime_ms: life without a keep-alive, in ms.
-        rotation: which older tokens are still taken.
+        rotation: which older tokens are still valid.
 
     Attributes:
-        listeners: told what changed, None when all was forgotten.
+        listeners: called with the change; None: all sessions were dropped.
     """
 
     def __init__(self, now_ms: Callable[[], int], *, lifetime_ms: int, rotation: Rotation) -> None:
@@ -151,7 +151,7 @@ class SessionTable:
         """Takes a slot.
 
         Raises:
-            Refusal: the account holds ``limit`` active sessions already.
+            Refusal: the account already holds ``limit`` active sessions.
         """
         with self._lock:
             now = self._expire()
@@ -178,7 +178,7 @@ class SessionTable:
             return self._store(session)
 
     def check(self, session_id: str | None, seq: int | None) -> Session:
-        """The live session a token speaks for.
+        """The live session of a token.
 
         Raises:
             Refusal: unknown or ended session, or a token that rotation has replaced.
@@ -198,7 +198,7 @@ class SessionTable:
             return session
 
     def keep_alive(self, session: Session) -> Session:
-        """Counts a heartbeat or renewal: a new lease and, unless rotation is ``none``, a new token."""
+        """Counts a heartbeat or renewal: extends the session and, unless rotation is ``none``, issues a new token."""
         with self._lock:
             now = self._now_ms()
             expires = now + self._lifetime_ms
@@ -214,12 +214,12 @@ class SessionTable:
             return self._rotated(session.id) if rotate else updated
 
     def tear_down(self, session: Session) -> Session:
-        """Gives the slot back."""
+        """Frees the slot."""
         with self._lock:
             return self._end(session.id, SessionState.TORN_DOWN, self._now_ms())
 
     def kill(self, *, account: str | None = None, device: str | None = None) -> int:
-        """Kills the active sessions of an account or a device; the number killed."""
+        """Kills the active sessions of an account or a device; returns how many."""
         with self._lock:
             now = self._expire()
             doomed = [
@@ -234,12 +234,12 @@ class SessionTable:
             return len(doomed)
 
     def expire(self) -> None:
-        """Judges expiry now; other methods do so by themselves."""
+        """Expires sessions now; the other methods do so, too."""
         with self._lock:
             self._expire()
 
     def clear(self) -> None:
-        """Forgets every session, as a head-end does that lost its memory."""
+        """Drops every session, like a head-end that has lost its memory."""
         with self._lock:
             self._sessions.clear()
             self._accounts.clear()
@@ -266,14 +266,14 @@ class SessionTable:
         """One session by id.
 
         Raises:
-            KeyError: never set up here.
+            KeyError: no such session.
         """
         with self._lock:
             self._expire()
             return self._sessions[session_id]
 
     def accounts(self) -> list[Account]:
-        """Every account that ever asked for a session, in the order of the first time."""
+        """Every account that has requested a session, in the order of the first request."""
         with self._lock:
             self._expire()
             return [_told(name, book) for name, book in self._accounts.items()]
@@ -282,7 +282,7 @@ class SessionTable:
         """One account.
 
         Raises:
-            KeyError: it never asked for a session.
+            KeyError: it has never requested a session.
         """
         with self._lock:
             self._expire()
@@ -295,7 +295,7 @@ class SessionTable:
             return {state: self._counts[state] for state in SessionState}
 
     def newest(self, active: int, ended: int) -> list[Session]:
-        """At most so many active and ended sessions, the last set up of each, in the order of set-up."""
+        """At most this many active and ended sessions, the newest of each, in the order of set-up."""
         with self._lock:
             self._expire()
             order = reversed(self._sessions.values())
@@ -306,7 +306,7 @@ class SessionTable:
 
     @property
     def next_expiry_ms(self) -> int | None:
-        """No session expires before this time; None when none can without another set-up."""
+        """No session expires before this time; None: no session can expire."""
         with self._lock:
             return self._expiries[0][0] if self._expiries else None
 

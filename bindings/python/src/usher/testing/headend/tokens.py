@@ -1,4 +1,4 @@
-"""Tokens: making, reading and checking them.
+"""Makes, reads and checks tokens.
 
 All tokens of the platform are compact JSON web tokens signed with HS256 (source: tokens, general).
 The kind is the ``typ`` claim of the *payload*. A content key token is an encrypted JWE of five
@@ -47,7 +47,7 @@ def unb64url(text: str) -> bytes:
     """Decodes URL-safe base64, padded or not.
 
     Raises:
-        ValueError: characters outside the alphabet, or a length no padding can mend.
+        ValueError: characters outside the alphabet, or an impossible length.
     """
     try:
         raw = text.rstrip("=").encode("ascii")
@@ -65,7 +65,7 @@ class TokenPart:
         kind: what its ``typ`` claim (or its five-part shape) says it is.
         claims: the payload, empty when it cannot be read.
         signed: whether the HS256 signature verifies with the head-end's key.
-        spaced: whether a space stood before or after it, next to a comma.
+        spaced: whether it has a space before or after it, next to a comma.
     """
 
     raw: str = field(repr=False)
@@ -94,12 +94,12 @@ class TokenPart:
 
     @property
     def short(self) -> str:
-        """A name fit to print, such as ``S:3f2a…#2``: kind, start of the id, sequence number."""
+        """A name to print, such as ``S:3f2a…#2``: kind, start of the id, sequence number."""
         return shorten(self.kind, self.jti or hashlib.sha256(self.raw.encode()).hexdigest(), self.seq)
 
     @property
     def account(self) -> str | None:
-        """Whom it counts for: the account, else the device, else the token itself."""
+        """Whom it belongs to: the account, else the device, else the token itself."""
         if self.kind == "content":
             device = self.claims.get("device")
             device = device if isinstance(device, Mapping) else {}
@@ -154,7 +154,7 @@ class TokenPart:
 
     @property
     def max_sessions(self) -> int | None:
-        """The smallest ``maxSessions`` of its rights, None when they name none."""
+        """The smallest ``maxSessions`` of its rights; None if they have none."""
         limits = [control.get("maxSessions") for control in self._controls()]
         return min((n for n in limits if isinstance(n, int) and not isinstance(n, bool)), default=None)
 
@@ -170,11 +170,11 @@ def shorten(kind: TokenKind, ident: str, seq: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """The authorisation of one request, read but not judged.
+    """The authorisation header of one request, read but not checked.
 
     Attributes:
         parts: its parts in order; empty when the header is missing or empty.
-        lines: how many header lines carried it.
+        lines: how many header lines have it.
     """
 
     parts: tuple[TokenPart, ...] = ()
@@ -182,7 +182,7 @@ class Authorization:
 
     @property
     def spaced(self) -> bool:
-        """Whether a space stands next to a comma."""
+        """Whether there is a space next to a comma."""
         return any(part.spaced for part in self.parts)
 
     @property
@@ -216,7 +216,7 @@ class TokenMint:
         self.key_id = key_id
 
     def sign(self, claims: Mapping[str, Any], *, key: bytes | None = None) -> str:
-        """A signed token with exactly these claims; ``key`` signs with another key than ours."""
+        """A signed token with exactly these claims; ``key`` signs with another key than the head-end's."""
         head = f"{self._header}.{b64url(_json(claims))}"
         return f"{head}.{b64url(self._mac(head, key if key is not None else self._key))}"
 
@@ -279,7 +279,7 @@ class TokenMint:
         return self.sign(claims)
 
     def session(self, *, session: str, seq: int, account: str, device: str | None, exp: int) -> str:
-        """A session token: rotation shows in ``seq``; clients must treat it as opaque."""
+        """A session token; ``seq`` counts its rotations. To clients it is opaque."""
         claims: dict[str, Any] = {"typ": "SSMSession", "ver": "1.0", "tenantId": self._tenant}
         claims |= {"accountId": account, "jti": session, "seq": seq, "exp": exp}
         if device is not None:
@@ -292,7 +292,7 @@ class TokenMint:
         return hashlib.sha256(b"content key tokens: " + self._key).digest()
 
     def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
-        """Splits header values at commas and reads every part. Judges nothing.
+        """Splits header values at commas and reads every part, without checking any.
 
         Args:
             values: the value of each authorisation header line, in order.
@@ -332,10 +332,10 @@ class TokenMint:
         return hmac.new(key, text.encode("utf-8"), hashlib.sha256).digest()
 
     def verify(self, part: TokenPart, now_ms: int) -> None:
-        """Checks form, signature, expiry and tenant of one signed part.
+        """Checks form, signature, expiry and tenant of a signed part.
 
         Raises:
-            Refusal: with the first of these that fails.
+            Refusal: the first of these checks that fails.
         """
         if not part.claims:
             raise Refusal(Problem.TOKEN_MALFORMED)

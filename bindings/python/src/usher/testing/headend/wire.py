@@ -1,4 +1,4 @@
-"""Putting a reply on the network, whole or as a fault wants it."""
+"""Sends a reply over the network, whole or changed by a fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINGER_NOTHING = struct.pack("ii", 1, 0)
 
 
 class _Sent(web.StreamResponse):
-    """Stands for a reply already dealt with on the transport; writes nothing more."""
+    """Replaces a reply that the transport has already sent; writes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,10 +31,10 @@ class _Sent(web.StreamResponse):
 
 
 async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock: Clock) -> web.StreamResponse:
-    """Sends a reply and answers what the server framework must finish.
+    """Sends a reply; returns what the server framework must still send.
 
     Raises:
-        ConnectionError: the client went away first.
+        ConnectionError: the client has disconnected.
     """
     delivery = fault.delivery if fault is not None else Delivery.WHOLE
     if fault is None or delivery is Delivery.WHOLE:
@@ -49,7 +49,7 @@ async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock
         return await _endless(request, reply, fault)
     transport = request.transport
     if transport is None:
-        raise ConnectionResetError("the client has gone")
+        raise ConnectionResetError("the client has disconnected")
     if delivery is Delivery.CLOSE:
         transport.close()
         return _Sent()

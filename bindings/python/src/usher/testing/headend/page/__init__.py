@@ -1,8 +1,8 @@
-"""The head-end's page: one HTML document that needs nothing else, and the policy it is served under.
+"""The head-end's page: one HTML document without further files, and its content security policy.
 
-Style and script are strings of this package, not files, so that they are there however it is installed.
-The page is the same for everyone; what it shows comes by ``/_control/events`` and is only ever set as
-text, which its policy enforces too (Trusted Types with no policy at all).
+Style and script are strings of this package, not files, so that every form of installation has them. The
+document never changes; its data come from ``/_control/events``, and the script sets them as text only, which
+the policy enforces (Trusted Types without any policy).
 """
 
 from __future__ import annotations

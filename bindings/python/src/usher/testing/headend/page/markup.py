@@ -4,7 +4,8 @@ from __future__ import annotations
 
 ICON_SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#4f5bd5"/>'
-    '<rect x="7" y="8" width="18" height="4" rx="2" fill="#fff"/><rect x="7" y="14" width="18" height="4" rx="2" fill="#fff" opacity=".75"/>'
+    '<rect x="7" y="8" width="18" height="4" rx="2" fill="#fff"/>'
+    '<rect x="7" y="14" width="18" height="4" rx="2" fill="#fff" opacity=".75"/>'
     '<rect x="7" y="20" width="9" height="4" rx="2" fill="#fff" opacity=".45"/></svg>'
 )
 
@@ -23,29 +24,33 @@ MARKUP = """\
 
 <header class="top">
   <div class="brand">
-    <svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="8"/><g fill="#fff">
+    <svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
+      <rect width="32" height="32" rx="8"/><g fill="#fff">
       <rect x="7" y="8" width="18" height="4" rx="2"/><rect x="7" y="14" width="18" height="4" rx="2" opacity=".75"/>
       <rect x="7" y="20" width="9" height="4" rx="2" opacity=".45"/></g></svg>
-    <div><h1>Usher head-end</h1><button type="button" class="address" id="address" title="Copy: what a player is given as its SSM URL"></button></div>
+    <div><h1>Usher head-end</h1><button type="button" class="address" id="address"
+      title="Copy the SSM URL for a player"></button></div>
   </div>
   <dl class="rules" id="rules"></dl>
   <div class="tools">
     <span class="link" id="link" role="status"><i aria-hidden="true"></i><span id="link-text">Connecting</span></span>
-    <button type="button" class="quiet" id="theme" title="Light, dark, or as the system says"></button>
+    <button type="button" class="quiet" id="theme" title="Light, dark, or as the system is set"></button>
   </div>
 </header>
 <p class="notice" id="notice" role="alert" hidden></p>
 
 <main>
   <section class="panel accounts" aria-labelledby="accounts-title">
-    <div class="head"><h2 id="accounts-title">Accounts</h2><span class="count" id="accounts-count"></span><span class="grow"></span>
+    <div class="head"><h2 id="accounts-title">Accounts</h2><span class="count" id="accounts-count"></span><span
+      class="grow"></span>
       <button type="button" class="chip" id="scope" hidden></button></div>
     <div class="cards" id="accounts"></div>
     <p class="empty" id="accounts-empty" hidden></p>
   </section>
 
   <section class="panel sessions" aria-labelledby="sessions-title">
-    <div class="head"><h2 id="sessions-title">Sessions</h2><span class="count" id="sessions-count"></span><span class="grow"></span>
+    <div class="head"><h2 id="sessions-title">Sessions</h2><span class="count" id="sessions-count"></span><span
+      class="grow"></span>
       <div class="switch" role="group" aria-label="Which sessions">
         <button type="button" data-state="all" aria-pressed="true">All</button>
         <button type="button" data-state="active" aria-pressed="false">Held</button>
@@ -55,7 +60,8 @@ MARKUP = """\
         aria-label="Filter sessions and requests" autocomplete="off" spellcheck="false"></div>
     <div class="scroll" tabindex="0" role="table" aria-labelledby="sessions-title">
       <div class="row columns" role="row"><span role="columnheader">State</span><span role="columnheader">Account</span>
-        <span role="columnheader">Device</span><span role="columnheader">Content</span><span role="columnheader">Period</span>
+        <span role="columnheader">Device</span><span role="columnheader">Content</span><span
+        role="columnheader">Period</span>
         <span role="columnheader">Last keep-alive</span><span role="columnheader">Token</span></div>
       <div id="sessions" role="rowgroup"></div>
       <p class="empty" id="sessions-empty" hidden></p>
@@ -63,14 +69,16 @@ MARKUP = """\
   </section>
 
   <section class="panel requests" aria-labelledby="requests-title">
-    <div class="head"><h2 id="requests-title">Requests</h2><span class="count" id="requests-count"></span><span class="grow"></span>
+    <div class="head"><h2 id="requests-title">Requests</h2><span class="count" id="requests-count"></span><span
+      class="grow"></span>
       <div class="switch" role="group" aria-label="Which requests">
         <button type="button" data-errors="false" aria-pressed="true">All</button>
         <button type="button" data-errors="true" aria-pressed="false">Errors</button>
       </div></div>
     <div class="scroll" tabindex="0" role="table" aria-labelledby="requests-title">
       <div class="row columns" role="row"><span role="columnheader">Time</span><span role="columnheader">Request</span>
-        <span role="columnheader">Account</span><span role="columnheader">Tokens sent → given</span><span role="columnheader">Answer</span></div>
+        <span role="columnheader">Account</span><span role="columnheader">Tokens sent → given</span><span
+        role="columnheader">Answer</span></div>
       <div id="requests" role="rowgroup"></div>
       <p class="empty" id="requests-empty" hidden></p>
     </div>
@@ -91,7 +99,8 @@ MARKUP = """\
   <section class="panel faults" aria-labelledby="faults-title">
     <div class="held" id="held" hidden><div><strong id="held-count"></strong><span id="held-what"></span></div>
       <button type="button" class="main" id="release">Release</button></div>
-    <div class="head"><h2 id="faults-title">Faults to come</h2><span class="count" id="faults-count"></span><span class="grow"></span>
+    <div class="head"><h2 id="faults-title">Faults to come</h2><span class="count" id="faults-count"></span><span
+      class="grow"></span>
       <button type="button" class="quiet" id="clear" hidden>Clear</button></div>
     <ul id="faults"></ul>
     <p class="empty" id="faults-empty" hidden></p>

@@ -1,4 +1,4 @@
-"""The page's JavaScript. Everything shown is set as text; nothing is ever parsed as HTML."""
+"""The page's JavaScript. It sets all data as text and never parses any as HTML."""
 
 from __future__ import annotations
 
@@ -33,10 +33,14 @@ function make(tag, kind, ...inside) {
 }
 
 function put(node, text) { if (node.textContent !== text) node.textContent = text; }
-function cell(kind, ...inside) { const node = make("span", kind, ...inside); node.setAttribute("role", "cell"); return node; }
+function cell(kind, ...inside) {
+  const node = make("span", kind, ...inside);
+  node.setAttribute("role", "cell");
+  return node;
+}
 function named(node, text) { put(node, text); node.title = text; return node; }
 
-/* Makes the children of `parent` those of `items`, in order; a child is made once per key and filled again when its item is another object. */
+/* Gives `parent` one child per item, in order: builds a child for a new key, refills it for a new item object. */
 function children(parent, items, keyOf, build, fill) {
   const nodes = parent.nodesByKey ??= new Map();
   const gone = new Set(nodes.keys());
@@ -55,7 +59,8 @@ function children(parent, items, keyOf, build, fill) {
 const two = n => String(Math.floor(n)).padStart(2, "0");
 function span(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
-  return s <= 120 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)} min` : `${Math.floor(s / 3600)}:${two(s % 3600 / 60)} h`;
+  if (s <= 120) return `${s} s`;
+  return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)} min` : `${Math.floor(s / 3600)}:${two(s % 3600 / 60)} h`;
 }
 function exact(ms) { return ms % 1000 ? `${ms / 1000} s` : span(ms); }
 function stamp(ms, fraction = true) {
@@ -96,7 +101,8 @@ function lose(why) {
   if (document.body.dataset.link === "lost") return;
   heard = { now: clockNow(), at: performance.now() };
   const seen = known.he ? "What is shown is how it was then; " : "";
-  put($("notice"), `${why} (${new Date().toLocaleTimeString([], { hour12: false })}). ${seen}the page connects again by itself.`);
+  const at = new Date().toLocaleTimeString([], { hour12: false });
+  put($("notice"), `${why} (${at}). ${seen}the page connects again by itself.`);
   link("lost");
 }
 
@@ -110,7 +116,7 @@ function link(state) {
   draw();
 }
 
-// A tab nobody looks at gives its connection back: browsers have only a few per server.
+// A hidden tab closes its connection after a minute: browsers allow only a few per server.
 let rest = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(rest);
@@ -137,7 +143,9 @@ function learn(some) {
   for (const request of some.requests ?? []) known.requests.set(request.number, request);
   if (some.faults) known.faults = some.faults;
   if (some.held) known.held = new Set(some.held);
-  if (some.held || some.requests) for (const row of $("requests").children) if (row.item?.outcome === "pending") row.item = null;
+  if (some.held || some.requests) {
+    for (const row of $("requests").children) if (row.item?.outcome === "pending") row.item = null;
+  }
   forget();
   draw();
 }
@@ -169,7 +177,8 @@ function drawAll() {
   drawRequests();
   drawFaults();
   sayTimes();
-  document.title = `${known.held.size ? `(${known.held.size} waiting) ` : ""}${many(known.totals.active, "session")} · Usher head-end`;
+  const waiting = known.held.size ? `(${known.held.size} waiting) ` : "";
+  document.title = `${waiting}${many(known.totals.active, "session")} · Usher head-end`;
 }
 
 function drawOnce() {
@@ -180,7 +189,9 @@ function drawOnce() {
     ["Streams per account", `${he.limit}`],
     ["Keep-alive", `every ${exact(he.period_ms)}`],
     ["Expiry", `after ${exact(he.lifetime_ms)}`],
-    ["Session token", { strict: "newest only", accept_previous: "newest or previous", none: "one for good" }[he.rotation] ?? he.rotation],
+    ["Session token",
+      { strict: "newest only", accept_previous: "newest or previous", none: "one for good" }[he.rotation]
+        ?? he.rotation],
   ];
   if (he.enforced.length) words.push(["Enforced by licence", he.enforced.join(", ")]);
   for (const [term, text] of words) rules.append(make("div", "", make("dt", "", term), make("dd", "", text)));
@@ -203,7 +214,8 @@ function drawAccounts() {
   const rank = account => recent(account) ? 0 : account.held >= account.limit ? 1 : account.held ? 2 : 3;
   const list = dense ? [...all].sort((a, b) => rank(a) - rank(b)) : all;
   const full = all.filter(account => account.held >= account.limit).length;
-  const counts = [many(all.length, "account"), `${many(known.totals.active, "session")} held`, ...(full ? [`${full} at the limit`] : [])];
+  const counts = [many(all.length, "account"), `${many(known.totals.active, "session")} held`];
+  if (full) counts.push(`${full} at the limit`);
   put($("accounts-count"), all.length ? counts.join(", ") : "");
   document.querySelector(".accounts").classList.toggle("dense", dense);
   const items = list.slice(0, shown.accounts);
@@ -217,7 +229,8 @@ function drawAccounts() {
   const fill = (card, account) => fillAccount(card, account, bySlot.get(account.name) ?? []);
   children($("accounts"), items, account => account.name, buildAccount, fill);
   for (const card of $("accounts").children) card.classList.toggle("chosen", card.item.name === shown.account);
-  const begin = ["No account has asked for a session. Point a player at ", make("code", "", ssmAddress()), " and it appears here."];
+  const begin = ["No account has asked for a session. Point a player at ", make("code", "", ssmAddress()),
+    " and it appears here."];
   empty("accounts-empty", all.length === 0, false, begin, []);
   const scope = $("scope");
   scope.hidden = shown.account === null;
@@ -225,8 +238,10 @@ function drawAccounts() {
   children($("names"), items.slice(0, 50), account => account.name, account => new Option("", account.name), () => {});
 }
 
-/* An account that was refused a set-up within a session's life. */
-function recent(account) { return account.refused_ms !== null && clockNow() - account.refused_ms < known.he.lifetime_ms; }
+/* Whether a set-up of the account was refused within the lifetime of a session. */
+function recent(account) {
+  return account.refused_ms !== null && clockNow() - account.refused_ms < known.he.lifetime_ms;
+}
 
 function buildAccount() {
   const card = make("article", "card");
@@ -279,7 +294,9 @@ function sayAccount(card) {
 
 const STATE_WORDS = { active: "held", torn_down: "torn down", expired: "expired", killed: "killed" };
 
-function matches(...texts) { return !shown.text || texts.some(text => text && text.toLowerCase().includes(shown.text)); }
+function matches(...texts) {
+  return !shown.text || texts.some(text => text && text.toLowerCase().includes(shown.text));
+}
 
 function drawSessions() {
   const { totals } = known, all = [...known.sessions.values()].reverse();
@@ -290,14 +307,15 @@ function drawSessions() {
   const list = [...chosen.filter(s => s.state === "active"), ...over];
   children($("sessions"), list.slice(0, shown.sessions), s => s.id, buildSession, fillSession);
   const counted = ["active", ...["torn_down", "expired", "killed"].filter(state => totals[state])];
-  put($("sessions-count"), all.length ? counted.map(state => `${totals[state].toLocaleString("en")} ${STATE_WORDS[state]}`).join(", ") : "");
+  const words = counted.map(state => `${totals[state].toLocaleString("en")} ${STATE_WORDS[state]}`).join(", ");
+  put($("sessions-count"), all.length ? words : "");
   const total = totals.active + totals.torn_down + totals.expired + totals.killed;
   const hidden = list.length > shown.sessions ? 0 : total - all.length;
   const none = all.length ? ["No session matches. ", clearer()] : ["No session yet."];
   empty("sessions-empty", chosen.length === 0, hidden > 0, none, [`${many(hidden, "older session")} not shown`]);
 }
 
-// Only rows in sight say how time passes and have a bar that moves.
+// Only visible rows update their times and move their bars.
 const inSight = new IntersectionObserver(entries => {
   for (const { target, isIntersecting } of entries) {
     target.inSight = isIntersecting;
@@ -309,7 +327,8 @@ function buildSession(session) {
   const row = make("div", "row");
   row.setAttribute("role", "row");
   row.state = make("span");
-  row.account = cell("name"); row.device = cell("name"); row.content = cell("name"); row.period = cell(""); row.token = cell("mono");
+  row.account = cell("name"); row.device = cell("name"); row.content = cell("name");
+  row.period = cell(""); row.token = cell("mono");
   row.since = make("span"); row.left = make("span"); row.bar = make("i"); row.mark = make("b");
   row.mark.style.insetInlineStart = `${100 - 100 * known.he.period_ms / known.he.lifetime_ms}%`;
   const track = make("div", "track", row.bar, row.mark);
@@ -325,16 +344,19 @@ function fillSession(row, session) {
   put(row.state, STATE_WORDS[session.state]);
   named(row.account, session.account);
   named(row.device, session.device ?? "\u2013");
-  named(row.content, (session.contents.join(", ") || "\u2013") + (session.more_contents ? ` and ${session.more_contents} more` : ""));
+  const more = session.more_contents ? ` and ${session.more_contents} more` : "";
+  named(row.content, (session.contents.join(", ") || "\u2013") + more);
   put(row.period, exact(known.he.period_ms));
   named(row.token, session.token);
   row.token.title = `session ${session.id}: ${many(session.beats, "keep-alive")}, ${many(session.licenses, "licence")}`;
   lease(row);
 }
 
-function share(session) { return `scaleX(${Math.max(0, Math.min(1, (session.expires_ms - clockNow()) / known.he.lifetime_ms))})`; }
+function share(session) {
+  return `scaleX(${Math.max(0, Math.min(1, (session.expires_ms - clockNow()) / known.he.lifetime_ms))})`;
+}
 
-/* The bar shrinks by itself: one animation from now to the expiry, redone when a keep-alive moves that. */
+/* One animation shrinks the bar until the expiry; a keep-alive starts a new one. */
 function lease(row) {
   const session = row.item;
   if (!session) return;
@@ -346,7 +368,8 @@ function lease(row) {
   row.bar.style.transition = known.manual ? "transform .35s" : "";
   if (known.manual || !live() || calm.matches) return;
   const duration = Math.max(0, session.expires_ms - clockNow());
-  row.shrinking = row.bar.animate([{ transform: share(session) }, { transform: "scaleX(0)" }], { duration, fill: "forwards" });
+  const frames = [{ transform: share(session) }, { transform: "scaleX(0)" }];
+  row.shrinking = row.bar.animate(frames, { duration, fill: "forwards" });
 }
 
 function sayLease(row) {
@@ -365,18 +388,23 @@ function sayLease(row) {
 
 // Requests
 
-function wrong(r) { return r.status >= 400 || r.code !== null || (r.status === null && r.outcome !== "pending") || r.outcome === "damaged"; }
+function wrong(r) {
+  const unanswered = r.status === null && r.outcome !== "pending";
+  return r.status >= 400 || r.code !== null || unanswered || r.outcome === "damaged";
+}
 
 function drawRequests() {
   const all = [...known.requests.values()].sort((a, b) => b.number - a.number);
   const chosen = all.filter(r => (shown.account === null || r.account === shown.account) && (!shown.errors || wrong(r))
-    && matches(r.account, r.route, r.key_system, r.line, r.given, r.fault, String(r.code ?? r.status ?? ""), ...r.sent));
+    && matches(r.account, r.route, r.key_system, r.line, r.given, r.fault, String(r.code ?? r.status ?? ""),
+      ...r.sent));
   children($("requests"), chosen.slice(0, shown.requests), r => r.number, buildRequest, fillRequest);
   const errors = all.filter(wrong).length, total = known.totals.requests, forgotten = total - all.length;
   const among = forgotten > 0 ? ` among the last ${all.length}` : "";
   put($("requests-count"), total ? many(total, "request") + (errors ? `, ${many(errors, "error")}${among}` : "") : "");
   const none = all.length ? ["No request matches. ", clearer()] : ["No request has arrived."];
-  empty("requests-empty", chosen.length === 0, forgotten > 0, none, [`${many(forgotten, "older request")} in the journal`]);
+  const older = [`${many(forgotten, "older request")} in the journal`];
+  empty("requests-empty", chosen.length === 0, forgotten > 0, none, older);
 }
 
 function buildRequest(request) {
@@ -401,13 +429,17 @@ function fillRequest(row, r) {
   row.classList.toggle("pending", pending);
   put(row.time, stamp(r.at_ms));
   row.time.title = `request ${r.number}`;
-  row.route.replaceChildren(named(make("span", "name"), r.line ?? routeWords(r.route)), make("small", "", r.key_system ?? ""));
+  const name = named(make("span", "name"), r.line ?? routeWords(r.route));
+  row.route.replaceChildren(name, make("small", "", r.key_system ?? ""));
   named(row.account, r.account ?? "");
   named(row.tokens, `${r.sent.join(", ") || "no token"}${r.given ? ` → ${r.given}${r.lost ? " lost" : ""}` : ""}`);
   const badges = [];
   if (pending) badges.push(badge("wait", known.held.has(r.number) ? "held" : "under way"));
   else if (r.status === null) badges.push(badge("no", r.outcome === "client-gone" ? "client gone" : "no reply"));
-  else badges.push(badge(r.status < 400 && !error ? "ok" : "no", r.code === null ? String(r.status) : `${r.status} · ${r.code}`));
+  else {
+    const words = r.code === null ? String(r.status) : `${r.status} · ${r.code}`;
+    badges.push(badge(r.status < 400 && !error ? "ok" : "no", words));
+  }
   if (r.status !== null && r.outcome === "damaged") badges.push(badge("gone", "damaged"));
   if (r.fault) badges.push(badge("fault", `fault: ${r.fault}`));
   const took = r.answered_ms === null ? 0 : r.answered_ms - r.at_ms;
@@ -454,7 +486,7 @@ function empty(id, none, some, words, more) {
   node.replaceChildren(...(none ? words : more));
 }
 
-// What moves with time: words that say how long ago, and the clock.
+// What changes with time: how long ago something happened, and the clock.
 function sayTimes() {
   drawClock();
   for (const row of $("sessions").children) if (row.inSight && row.item?.state === "active") sayLease(row);
@@ -472,7 +504,8 @@ setInterval(() => {
 
 async function post(name, body, done) {
   try {
-    const reply = await fetch(`/_control/${name}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const headers = { "Content-Type": "application/json" };
+    const reply = await fetch(`/_control/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
     const value = await reply.json();
     if (!reply.ok) throw new Error(value.error ?? `status ${reply.status}`);
     toast(done(value));
@@ -494,7 +527,7 @@ function toast(text, bad = false) {
   fading = setTimeout(() => { node.className = "toast"; }, 3500);
 }
 
-/* A button that destroys asks once more, in its own place. */
+/* A button that kills sessions asks for a second click. */
 function twice(button, words, question, act) {
   if (button.classList.contains("sure")) { button.classList.remove("sure"); put(button, words); act(); return; }
   button.classList.add("sure");
@@ -508,25 +541,28 @@ function kill(account) {
   post("kill", whose, ({ killed }) => `${many(killed, "session")} of ${account.name} killed`);
 }
 
-for (const button of $("advance").children) button.onclick = () => post("advance", { ms: Number(button.dataset.ms) }, () => "");
+for (const button of $("advance").children) {
+  button.onclick = () => post("advance", { ms: Number(button.dataset.ms) }, () => "");
+}
 $("release").onclick = () => post("release", {}, ({ released }) => `${many(released, "request")} released`);
 $("clear").onclick = () => post("faults", { clear: true }, () => "The fault script is empty");
 $("address").onclick = async () => {
   try {
     await navigator.clipboard.writeText(ssmAddress());
     toast("Address copied");
-  } catch { toast("The browser does not let it be copied", true); }
+  } catch { toast("The browser does not allow copying", true); }
 };
 
-/* Shows what is chosen, from its beginning. */
+/* Shows the chosen rows from the first one. */
 function choose(choice) {
   Object.assign(shown, STEP, choice);
   for (const box of document.querySelectorAll(".scroll")) box.scrollTop = 0;
   draw();
 }
 
-// Long lists are drawn as far as they are looked at: more of a list comes when its end comes near.
-for (const [list, box] of [["accounts", $("accounts")], ["sessions", $("sessions").parentNode], ["requests", $("requests").parentNode]]) {
+// Long lists render only some rows, and more rows when the viewer scrolls near the end.
+const boxes = { accounts: $("accounts"), sessions: $("sessions").parentNode, requests: $("requests").parentNode };
+for (const [list, box] of Object.entries(boxes)) {
   box.addEventListener("scroll", () => {
     if (box.scrollTop + 2 * box.clientHeight < box.scrollHeight || $(list).children.length < shown[list]) return;
     shown[list] += STEP[list];
@@ -534,7 +570,9 @@ for (const [list, box] of [["accounts", $("accounts")], ["sessions", $("sessions
   }, { passive: true });
 }
 
-function press(group, button) { for (const other of group.children) other.setAttribute("aria-pressed", String(other === button)); }
+function press(group, button) {
+  for (const other of group.children) other.setAttribute("aria-pressed", String(other === button));
+}
 function showAll() {
   $("search").value = "";
   for (const group of document.querySelectorAll(".switch")) press(group, group.firstElementChild);
@@ -547,9 +585,10 @@ for (const button of document.querySelectorAll(".switch button")) button.onclick
 $("search").oninput = () => choose({ text: $("search").value.trim().toLowerCase() });
 $("scope").onclick = () => choose({ account: null });
 
-// The form: a route, a kind of fault, and what that kind takes.
+// The form: a route, a kind of fault, and the arguments of that kind.
 
-const WHEN = { name: "when", words: "when", choices: [["before", "before it takes effect"], ["after", "after it took effect"]] };
+const WHEN = { name: "when", words: "when",
+  choices: [["before", "before it takes effect"], ["after", "after it took effect"]] };
 const number = (name, words, value, optional = false) => ({ name, words, value, optional, number: true });
 const KINDS = [
   ["status", "an HTTP status", number("status", "status", 503), number("retry_after", "retry after", "", true)],
@@ -575,11 +614,14 @@ const KINDS = [
   ["oversized", "a huge body", number("size_bytes", "bytes", 1000000)],
 ];
 const ROUTES = [
-  "setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "rights", "entitlement",
+  "setup", "heartbeat", "teardown", "license", "license-renewal", "renewal-wv", "certificate", "ckc", "rights",
+  "entitlement",
   "kill-account", "kill-device", "*"
 ];
 
-for (const route of ROUTES) $("route").append(new Option(route === "*" ? "request of any kind" : routeWords(route), route));
+for (const route of ROUTES) {
+  $("route").append(new Option(route === "*" ? "request of any kind" : routeWords(route), route));
+}
 for (const [kind, words] of KINDS) $("kind").append(new Option(words, kind));
 $("route").value = "heartbeat";
 
@@ -606,22 +648,24 @@ $("form").onsubmit = async event => {
   const fault = { kind: $("kind").value };
   for (const field of kindFields()) {
     const value = $("fields").querySelector(`[name=${field.name}]`).value.trim();
-    if (value !== "" || !field.optional) fault[field.name] = field.number ? Number(value) : field.list ? value.split(/[\s,]+/) : value;
+    if (value === "" && field.optional) continue;
+    fault[field.name] = field.number ? Number(value) : field.list ? value.split(/[\s,]+/) : value;
   }
-  const body = { route: $("route").value, fault, ...($("always").checked ? { always: true } : { times: Number($("times").value) }) };
+  const often = $("always").checked ? { always: true } : { times: Number($("times").value) };
+  const body = { route: $("route").value, fault, ...often };
   if ($("account").value) body.account = $("account").value;
   const problem = await post("faults", body, () => "Scripted");
   $("wrong").hidden = problem === null;
   put($("wrong"), problem ?? "");
 };
 
-// Light, dark, or as the system says.
+// Light, dark, or as the system is set.
 const THEMES = { auto: "◐", light: "☀", dark: "☾" };
 function theme(name) {
   document.documentElement.dataset.theme = name;
   put($("theme"), THEMES[name]);
   $("theme").setAttribute("aria-label", `Colours: ${name}`);
-  try { localStorage.setItem("usher-theme", name); } catch { /* a browser that keeps nothing */ }
+  try { localStorage.setItem("usher-theme", name); } catch { /* the browser stores nothing */ }
 }
 let kept = "auto";
 try { kept = localStorage.getItem("usher-theme") ?? kept; } catch { /* likewise */ }

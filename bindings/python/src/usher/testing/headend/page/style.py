@@ -40,7 +40,8 @@ h1 { font-size: 15px; line-height: 1.2; letter-spacing: -.01em; }
 h2 { font-size: 14px; letter-spacing: -.005em; }
 h3 { font-size: 12px; color: var(--soft); font-weight: 600; }
 button, input, select { font: inherit; color: inherit; }
-button { cursor: pointer; border: 1px solid var(--strong-line); background: var(--panel); border-radius: 7px; padding: 4px 11px; }
+button { cursor: pointer; border: 1px solid var(--strong-line); background: var(--panel); border-radius: 7px;
+  padding: 4px 11px; }
 button:hover { border-color: var(--accent); color: var(--accent); }
 button:disabled { cursor: default; opacity: .5; }
 button.main { background: var(--accent-fill); border-color: transparent; color: #fff; font-weight: 600; }
@@ -49,37 +50,43 @@ button.quiet { border-color: transparent; background: none; color: var(--soft); 
 button.quiet:hover { background: var(--raised); color: var(--ink); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .scroll:focus-visible { outline-offset: -2px; }
-input:not([type=checkbox]), select { width: 100%; min-width: 0; padding: 4px 8px; border: 1px solid var(--strong-line); border-radius: 7px;
+input:not([type=checkbox]), select { width: 100%; min-width: 0; padding: 4px 8px;
+  border: 1px solid var(--strong-line); border-radius: 7px;
   background: var(--panel); }
 input::placeholder { color: var(--soft); opacity: 1; }
 .name, .mono { unicode-bidi: isolate; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .mono { font: 12px/1.5 var(--mono); }
 .grow { flex: 1; }
 
-.top { display: flex; align-items: center; gap: 14px 36px; padding: 12px 20px; background: var(--panel); border-bottom: 1px solid var(--line);
+.top { display: flex; align-items: center; gap: 14px 36px; padding: 12px 20px; background: var(--panel);
+  border-bottom: 1px solid var(--line);
   position: sticky; top: 0; z-index: 3; }
 .brand { display: flex; align-items: center; gap: 12px; min-width: 0; }
 .brand svg { flex: none; fill: var(--accent-fill); }
 .brand > div { min-width: 0; }
-.address { display: block; max-width: 100%; border: 0; background: none; padding: 0; color: var(--soft); font: 12px/1.4 var(--mono);
+.address { display: block; max-width: 100%; border: 0; background: none; padding: 0; color: var(--soft);
+  font: 12px/1.4 var(--mono);
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .rules { display: flex; flex-wrap: wrap; gap: 4px 28px; flex: 1; }
 .rules div { min-width: 0; }
 .rules dt { font-size: 11px; color: var(--soft); line-height: 1.3; }
 .rules dd { font-weight: 550; white-space: nowrap; }
 .tools { display: flex; align-items: center; gap: 10px; flex: none; }
-.link { display: inline-flex; align-items: center; gap: 8px; padding: 3px 12px 3px 10px; border-radius: 99px; background: var(--raised);
+.link { display: inline-flex; align-items: center; gap: 8px; padding: 3px 12px 3px 10px; border-radius: 99px;
+  background: var(--raised);
   border: 1px solid var(--line); font-weight: 550; white-space: nowrap; }
 .link i { width: 8px; height: 8px; border-radius: 50%; background: var(--warn-fill); }
 [data-link=live] .link i { background: var(--good-fill); }
 [data-link=lost] .link { background: var(--bad-tint); border-color: transparent; color: var(--bad); }
 [data-link=lost] .link i { background: var(--bad-fill); animation: pulse 1s infinite alternate; }
-.notice { padding: 9px 20px; background: var(--bad-tint); color: var(--bad); border-bottom: 1px solid var(--line); font-weight: 550; }
+.notice { padding: 9px 20px; background: var(--bad-tint); color: var(--bad); border-bottom: 1px solid var(--line);
+  font-weight: 550; }
 [data-link=lost] main { opacity: .55; filter: saturate(.4); }
 main { transition: opacity .3s, filter .3s; }
 @keyframes pulse { to { opacity: .25; } }
 
-main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns: minmax(0, 1fr) 296px; align-items: start;
+main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns: minmax(0, 1fr) 296px;
+  align-items: start;
   grid-template-areas: "accounts rail" "sessions rail" "requests rail"; grid-template-rows: auto auto 1fr; }
 .accounts { grid-area: accounts; } .sessions { grid-area: sessions; } .requests { grid-area: requests; }
 .rail { grid-area: rail; display: grid; gap: 14px; }
@@ -87,17 +94,22 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 .head { display: flex; align-items: center; flex-wrap: wrap; gap: 6px 10px; padding: 10px 14px; min-height: 48px; }
 .count { color: var(--soft); }
 .empty { padding: 22px 16px 26px; color: var(--soft); text-align: center; overflow-wrap: anywhere; }
-.empty code { font: 12px var(--mono); color: var(--ink); background: var(--raised); padding: 2px 6px; border-radius: 5px; }
+.empty code { font: 12px var(--mono); color: var(--ink); background: var(--raised); padding: 2px 6px;
+  border-radius: 5px; }
 .switch { display: flex; background: var(--raised); border: 1px solid var(--line); border-radius: 8px; padding: 2px; }
 .switch button { border: 0; background: none; padding: 2px 10px; border-radius: 6px; color: var(--soft); }
-.switch button[aria-pressed=true] { background: var(--pressed); color: var(--ink); font-weight: 550; box-shadow: 0 1px 2px rgb(0 0 0 / .14); }
+.switch button[aria-pressed=true] { background: var(--pressed); color: var(--ink); font-weight: 550;
+  box-shadow: 0 1px 2px rgb(0 0 0 / .14); }
 [type=search] { flex: 0 1 240px; }
-.chip { border-color: transparent; background: var(--accent-tint); color: var(--accent); padding: 2px 10px; border-radius: 99px; max-width: 260px;
+.chip { border-color: transparent; background: var(--accent-tint); color: var(--accent); padding: 2px 10px;
+  border-radius: 99px; max-width: 260px;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(258px, 1fr)); gap: 10px; padding: 0 14px 14px; max-height: 292px;
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(258px, 1fr)); gap: 10px; padding: 0 14px 14px;
+  max-height: 292px;
   overflow: auto; }
-.card { border: 1px solid var(--line); border-radius: 10px; padding: 9px 11px 7px; background: var(--raised); min-width: 0; display: grid; gap: 7px;
+.card { border: 1px solid var(--line); border-radius: 10px; padding: 9px 11px 7px; background: var(--raised);
+  min-width: 0; display: grid; gap: 7px;
   align-content: start; }
 .card.full { border-color: var(--warn-line); }
 .card.refusing { border-color: var(--warn-fill); background: var(--warn-tint); }
@@ -108,16 +120,19 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 .card .ratio b { font-size: 17px; color: var(--ink); font-weight: 650; }
 .card.full .ratio b { color: var(--warn); }
 .slots { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); gap: 5px; height: 26px; }
-.slot { border-radius: 6px; border: 1px dashed var(--strong-line); color: var(--soft); font-size: 12px; line-height: 24px; padding: 0 8px; }
+.slot { border-radius: 6px; border: 1px dashed var(--strong-line); color: var(--soft); font-size: 12px;
+  line-height: 24px; padding: 0 8px; }
 .slot.taken { border: 1px solid transparent; background: var(--accent-fill); color: #fff; font-weight: 550; }
 .card.full .slot.taken { background: var(--warn-fill); color: #201400; }
 .meter { height: 10px; margin: 8px 0; border-radius: 5px; background: var(--line); overflow: hidden; }
-.meter i { display: block; height: 100%; width: 100%; background: var(--accent-fill); transform-origin: left; transition: transform .25s; }
+.meter i { display: block; height: 100%; width: 100%; background: var(--accent-fill); transform-origin: left;
+  transition: transform .25s; }
 .card.full .meter i { background: var(--warn-fill); }
 .card .foot { min-height: 26px; align-items: center; color: var(--soft); font-size: 12.5px; }
 .card.full .foot { color: var(--warn); }
 .card .foot .refused { color: var(--bad); font-weight: 600; }
-.card .foot button { margin-inline: auto -8px; font-size: 12.5px; padding: 1px 8px; color: var(--soft); background: none; border-color: transparent;
+.card .foot button { margin-inline: auto -8px; font-size: 12.5px; padding: 1px 8px; color: var(--soft);
+  background: none; border-color: transparent;
   white-space: nowrap; flex: none; }
 .card .foot button:hover { color: var(--bad); border-color: var(--bad); }
 .card .foot button.sure { background: var(--bad-fill); color: #fff; border-color: transparent; font-weight: 600; }
@@ -125,21 +140,26 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 .dense .card { gap: 3px; padding: 6px 9px 3px; }
 .dense .slots { height: 8px; gap: 3px; } .dense .slot { font-size: 0; padding: 0; border-radius: 4px; }
 
-.scroll { overflow: auto; contain: content; max-height: 44vh; border-top: 1px solid var(--line); border-radius: 0 0 12px 12px; }
+.scroll { overflow: auto; contain: content; max-height: 44vh; border-top: 1px solid var(--line);
+  border-radius: 0 0 12px 12px; }
 .requests .scroll { max-height: max(300px, 52vh); }
-.row { display: grid; align-items: center; gap: 0 14px; padding: 6px 14px; border-bottom: 1px solid var(--line); min-height: 42px; }
+.row { display: grid; align-items: center; gap: 0 14px; padding: 6px 14px; border-bottom: 1px solid var(--line);
+  min-height: 42px; }
 .row > * { min-width: 0; }
 .row:last-child { border-bottom: 0; }
-.row.columns { position: sticky; top: 0; background: var(--panel); z-index: 1; min-height: 0 !important; padding-block: 5px; font-size: 11.5px;
+.row.columns { position: sticky; top: 0; background: var(--panel); z-index: 1; min-height: 0 !important;
+  padding-block: 5px; font-size: 11.5px;
   color: var(--soft); border-bottom: 1px solid var(--line) !important; }
-.sessions .row { grid-template-columns: 92px minmax(70px, 1.1fr) minmax(70px, 1fr) minmax(80px, 1.2fr) 52px minmax(158px, 1.5fr) 84px; }
+.sessions .row { grid-template-columns: 92px minmax(70px, 1.1fr) minmax(70px, 1fr) minmax(80px,
+  1.2fr) 52px minmax(158px, 1.5fr) 84px; }
 .state span::first-letter { text-transform: uppercase; }
 .state span { display: inline-block; }
 .state { display: inline-flex; align-items: center; gap: 7px; white-space: nowrap; }
 .state i { width: 8px; height: 8px; border-radius: 50%; background: var(--strong-line); flex: none; }
 .row[data-state=active] .state { font-weight: 550; } .row[data-state=active] .state i { background: var(--good-fill); }
 .row[data-state=active][data-late] .state i { background: var(--warn-fill); }
-.row[data-state=expired] .state { color: var(--warn); } .row[data-state=expired] .state i { background: var(--warn-fill); }
+.row[data-state=expired] .state { color: var(--warn); } .row[data-state=expired] .state i {
+  background: var(--warn-fill); }
 .row[data-state=torn_down] .state { color: var(--soft); }
 .row[data-state=killed] .state { color: var(--bad); } .row[data-state=killed] .state i { background: var(--bad-fill); }
 .sessions .row:not([data-state=active], .columns) > :not(.state) { color: var(--soft); }
@@ -147,20 +167,24 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 .lease .words { display: flex; justify-content: space-between; gap: 8px; font-size: 12.5px; white-space: nowrap; }
 .lease .words span + span { color: var(--soft); overflow: hidden; text-overflow: ellipsis; }
 .lease .track { height: 5px; border-radius: 3px; background: var(--line); overflow: hidden; position: relative; }
-.lease .track i { display: block; height: 100%; background: var(--good-fill); transform-origin: left; border-radius: 3px; }
+.lease .track i { display: block; height: 100%; background: var(--good-fill); transform-origin: left;
+  border-radius: 3px; }
 .lease .track b { position: absolute; inset-block: 0; width: 2px; background: var(--panel); }
-.row[data-late] .track i { background: var(--warn-fill); } .row[data-late] .words span:first-child { color: var(--warn); font-weight: 550; }
+.row[data-late] .track i { background: var(--warn-fill); } .row[data-late] .words span:first-child {
+  color: var(--warn); font-weight: 550; }
 .row:not([data-state=active]) .track { display: none; }
 .fresh { animation: fresh 1.4s ease-out; }
 @keyframes fresh { from { background: var(--accent-tint); } }
 
-.requests .row { grid-template-columns: 104px minmax(104px, .8fr) minmax(70px, .9fr) minmax(130px, 1.5fr) minmax(150px, 1.1fr); min-height: 36px;
+.requests .row { grid-template-columns: 104px minmax(104px, .8fr) minmax(70px, .9fr) minmax(130px,
+  1.5fr) minmax(150px, 1.1fr); min-height: 36px;
   padding-block: 4px; border-inline-start: 3px solid transparent; }
 .requests .route { display: flex; gap: 6px; align-items: baseline; white-space: nowrap; }
 .route small, .answer small { color: var(--soft); font-size: 12px; }
 .time-of { color: var(--soft); font: 12px/1.5 var(--mono); white-space: nowrap; }
 .answer { display: flex; flex-wrap: wrap; gap: 3px 7px; align-items: center; }
-.badge { display: inline-block; max-width: 100%; border-radius: 5px; padding: 0 7px; font-weight: 600; white-space: nowrap; overflow: hidden;
+.badge { display: inline-block; max-width: 100%; border-radius: 5px; padding: 0 7px; font-weight: 600;
+  white-space: nowrap; overflow: hidden;
   text-overflow: ellipsis; unicode-bidi: isolate; }
 .badge.ok { color: var(--good); padding-inline: 0; }
 .badge.no { background: var(--bad-fill); color: #fff; }
@@ -176,12 +200,14 @@ main { display: grid; gap: 14px; padding: 14px 20px 20px; grid-template-columns:
 .sub { padding: 3px 14px 14px; color: var(--soft); font-size: 12.5px; }
 .buttons { display: grid; grid-template-columns: repeat(3, 1fr); gap: 8px; padding: 0 14px 14px; margin-top: auto; }
 .buttons button { font-weight: 600; padding-block: 6px; }
-.held { display: flex; align-items: center; gap: 10px; padding: 11px 14px; background: var(--warn-tint); border-bottom: 1px solid var(--line);
+.held { display: flex; align-items: center; gap: 10px; padding: 11px 14px; background: var(--warn-tint);
+  border-bottom: 1px solid var(--line);
   border-radius: 12px 12px 0 0; }
 .held div { flex: 1; min-width: 0; } .held strong { display: block; color: var(--warn); }
 .held span { color: var(--soft); font-size: 12.5px; overflow-wrap: anywhere; }
 #faults { max-height: 230px; overflow: auto; }
-#faults li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 10px; padding: 7px 14px; border-top: 1px solid var(--line); }
+#faults li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 10px; padding: 7px 14px;
+  border-top: 1px solid var(--line); }
 #faults small { color: var(--soft); grid-column: 1; overflow-wrap: anywhere; unicode-bidi: isolate; }
 #faults .left { font-weight: 600; color: var(--warn); }
 .faults .empty { padding-block: 4px 16px; text-align: start; padding-inline: 14px; }
@@ -194,24 +220,29 @@ form label.check { display: flex; gap: 6px; } .check input { accent-color: var(-
 .wrong { color: var(--bad); font-size: 12.5px; overflow-wrap: anywhere; }
 form .main { padding-block: 6px; }
 
-.toast { position: fixed; inset-block-end: 20px; inset-inline: 0; margin-inline: auto; width: fit-content; max-width: min(90vw, 560px);
+.toast { position: fixed; inset-block-end: 20px; inset-inline: 0; margin-inline: auto; width: fit-content;
+  max-width: min(90vw, 560px);
   padding: 9px 16px; border-radius: 10px;
-  background: var(--ink); color: var(--ground); font-weight: 550; opacity: 0; transform: translateY(8px); transition: .2s; pointer-events: none;
+  background: var(--ink); color: var(--ground); font-weight: 550; opacity: 0; transform: translateY(8px);
+  transition: .2s; pointer-events: none;
     overflow-wrap: anywhere; z-index: 4; }
 .toast.shown { opacity: 1; transform: none; }
 .toast.bad { background: var(--bad-fill); color: #fff; }
 
 @media (min-width: 1760px) {
-  main { grid-template-columns: minmax(0, 1.12fr) minmax(0, 1fr) 304px; grid-template-areas: "accounts accounts rail" "sessions requests rail";
+  main { grid-template-columns: minmax(0, 1.12fr) minmax(0, 1fr) 304px;
+  grid-template-areas: "accounts accounts rail" "sessions requests rail";
     grid-template-rows: auto 1fr; }
   .scroll, .requests .scroll { max-height: max(420px, calc(100vh - 330px)); }
 }
 @media (max-width: 1120px) {
-  .rules { order: 3; flex-basis: 100%; } .top { flex-wrap: wrap; position: static; } .tools { margin-inline-start: auto; }
+  .rules { order: 3; flex-basis: 100%; } .top { flex-wrap: wrap; position: static; } .tools {
+  margin-inline-start: auto; }
   main { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); grid-template-rows: none;
     grid-template-areas: "clock clock" "accounts accounts" "sessions sessions" "requests requests" "faults faults"; }
   .rail { display: contents; } .clock { grid-area: clock; } .faults { grid-area: faults; }
-  .clock { flex-direction: row; align-items: center; } .clock .count { display: none; } .clock .buttons { margin: 0 0 0 auto; padding-block: 8px; }
+  .clock { flex-direction: row; align-items: center; } .clock .count { display: none; } .clock .buttons {
+  margin: 0 0 0 auto; padding-block: 8px; }
   .sub { padding-block: 0; }
   .time { font-size: 24px; }
   form { max-width: 460px; }
@@ -225,7 +256,8 @@ form .main { padding-block: 6px; }
   [type=search] { flex: 1 1 100%; }
   .columns { display: none; } .scroll, .requests .scroll { max-height: 72vh; }
   .sessions .row { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 3px 12px; padding-block: 9px; }
-  .sessions .row > :nth-child(1) { order: 2; justify-self: end; } .sessions .row > :nth-child(2) { order: 1; font-weight: 600; }
+  .sessions .row > :nth-child(1) { order: 2; justify-self: end; } .sessions .row > :nth-child(2) { order: 1;
+  font-weight: 600; }
   .sessions .row > :nth-child(3) { order: 3; } .sessions .row > :nth-child(4) { order: 4; text-align: end; }
   .sessions .row > :nth-child(5) { display: none; } .sessions .row > :nth-child(6) { order: 5; grid-column: 1 / -1; }
   .sessions .row > :nth-child(7) { display: none; }
@@ -233,7 +265,8 @@ form .main { padding-block: 6px; }
   .requests .row { grid-template-columns: minmax(0, 1fr) auto; gap: 2px 10px; padding-block: 7px; }
   .requests .row > :nth-child(1) { order: 3; } .requests .row > :nth-child(2) { order: 1; font-weight: 550; }
   .requests .row > :nth-child(3) { order: 4; justify-self: end; max-width: 46vw; }
-  .requests .row > :nth-child(4) { display: none; } .requests .row > :nth-child(5) { order: 2; justify-content: end; max-width: 60vw; }
+  .requests .row > :nth-child(4) { display: none; } .requests .row > :nth-child(5) { order: 2; justify-content: end;
+  max-width: 60vw; }
   .requests .row > :nth-child(6) { order: 5; grid-column: 1 / -1; }
 }
 @media (prefers-reduced-motion: reduce) { *, *::before { animation: none !important; transition: none !important; } }

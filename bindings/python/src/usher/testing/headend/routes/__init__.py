@@ -1,4 +1,4 @@
-"""What the head-end answers, a module per topic. Each module lists its ``ROUTES``."""
+"""The routes of the head-end, one module per topic. Each module lists its ``ROUTES``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL: tuple[Route, ...] = (
     *expressplay.ROUTES,
     *sees.ROUTES,
 )
-"""Every route served."""
+"""All routes."""
 
 
 class Router:
@@ -34,9 +34,9 @@ class Router:
             self._table.setdefault(path, {})[route.method] = route
 
     def find(self, method: str, path: str) -> Route | None:
-        """The route, None when path or method is unknown."""
+        """The route, or None if path or method is unknown."""
         return self._table.get(path, {}).get(method)
 
     def methods(self, path: str) -> list[str]:
-        """The methods a path takes, none when it is unknown."""
+        """The methods of a path; empty if the path is unknown."""
         return sorted(self._table.get(path, {}))

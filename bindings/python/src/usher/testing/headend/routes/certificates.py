@@ -13,7 +13,7 @@ from ..service import Answer, Route, Service
 
 
 def fairplay(service: Service, entry: Entry) -> Answer:
-    """The application certificate, raw DER unless told otherwise; no authorisation asked (source: FairPlay licence service)."""
+    """The application certificate, raw DER by default; needs no authorisation (source: FairPlay licence service)."""
     says, der = service.config.certificate, service.fairplay_certificate
     replies: dict[CertificateForm, Callable[[], Reply]] = {
         "der": lambda: bytes_reply(der),

@@ -19,11 +19,11 @@ from ..rights import (
 from ..service import Answer, Route, Service
 
 TOKEN_NAME = "ExpressPlayToken"
-"""The query item that carries the token; a header of this name does too."""
+"""The query item with the token; a header of this name is accepted, too."""
 
 
 def license_request(service: Service, entry: Entry) -> Answer:
-    """The licence of a rights token, or an error by number."""
+    """Gives the licence of a rights token, or an error with a number."""
     token = entry.query_value(TOKEN_NAME) or entry.header(TOKEN_NAME)
     try:
         right = service.rights.check(token)

@@ -10,7 +10,7 @@ from ..service import Answer, Route, Service
 
 
 def ckc(service: Service, entry: Entry) -> Answer:
-    """Answers a key request in any of the encodings its settings take (source: SPC/CKC encodings)."""
+    """Answers a key request in any encoding that the settings accept (source: SPC/CKC encodings)."""
     settings = service.config.fps
     authorization = entry.header("authorization")
     if settings.authorization is not None and authorization != settings.authorization:

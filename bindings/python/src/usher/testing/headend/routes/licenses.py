@@ -1,7 +1,7 @@
 """Licences of SSP V1 and V2: FairPlay, Widevine, PlayReady and Clear Key.
 
-A licence request is read first, then authorised, and only then takes effect, so that a refusal never
-sets up a session or rotates its token.
+A handler reads a licence request, authorises it, and only then changes the session, so that a refusal
+never sets up a session or rotates its token.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from .ssm import json_challenge
 
 
 def _v1(key_system: KeySystem) -> Handler:
-    """The session comes with the request; a token is in the reply when the session is enforced (source: SSP licence service)."""
+    """SSP V1: the request has the session's token; the reply has a new one in enforced mode.
+
+    (source: SSP licence service)
+    """
 
     def handle(service: Service, entry: Entry) -> Answer:
         grant = service.license_grant(entry)
@@ -42,7 +45,10 @@ def _v1(key_system: KeySystem) -> Handler:
 
 
 def _v2(key_system: KeySystem) -> Handler:
-    """The request sets the session up, unless it names one; the reply tells of it (source: SSM v2, inferred wire form)."""
+    """SSP V2: the request sets the session up unless it has one; the reply describes the session.
+
+    (source: SSM v2, inferred wire form)
+    """
 
     def handle(service: Service, entry: Entry) -> Answer:
         grant = service.license_grant(entry, opens=True)
@@ -83,7 +89,7 @@ def _given(session: Session, token: str, reply: Reply) -> Answer:
 
 
 def _put(members: dict[str, Any], path: str | None, value: object) -> None:
-    """Sets the member at a path of names, ``None`` for nowhere."""
+    """Sets the member at a path of names; ``None``: does nothing."""
     if path is None:
         return
     *way, last = path.split(".")

@@ -1,7 +1,7 @@
-"""The payloads of the key systems: what a licence request holds, and the reply around a licence.
+"""The payloads of the key systems: the payload in a licence request, and the reply around a licence.
 
-A payload is read before anything takes effect. What a reply says of the session beside the licence is
-up to the caller (``Members``), since that is where SSP V1 and V2 differ.
+A payload is read before the request takes effect. The caller passes what the reply says about the session
+(``Members``), since SSP V1 and V2 differ there.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .ssm import json_challenge
 _XML_TYPE = "text/xml; charset=utf-8"
 
 Members = Mapping[str, Any]
-"""What the reply says of the session: members of its JSON, or of PlayReady's ``CustomData``."""
+"""What the reply says about the session: members of its JSON, or of PlayReady's ``CustomData``."""
 
 Build = Callable[[Members], Reply]
 """Makes the reply."""
 
 Prepare = Callable[[Service, Entry, Grant], Build]
-"""Reads the payload, refusing a bad one, and says how the reply is made."""
+"""Reads the payload, refuses a bad one, and returns the function that makes the reply."""
 
 
 def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
@@ -49,7 +49,7 @@ def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def _key_message(service: Service, grant: Grant, spc: bytes) -> bytes:
-    """The CKC for an SPC of ours: it holds the content key."""
+    """The CKC for an SPC with ``USPC``: it has the content key."""
     _, kid, key = service.read_spc(spc, grant.keys)
     service.check_kids(grant, [kid])
     return make_ckc(spc, kid, key)
@@ -75,7 +75,7 @@ def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def playready(service: Service, entry: Entry, grant: Grant) -> Build:
-    """SOAP in, SOAP out; ``CustomData`` carries what is said of the session (source: PlayReady licence service)."""
+    """SOAP in, SOAP out; ``CustomData`` describes the session (source: PlayReady licence service)."""
     if b"<" not in entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "challenge is not SOAP")
     text = base64.b64encode(playready_license(entry.body)).decode("ascii")
@@ -143,4 +143,4 @@ PREPARE: Mapping[KeySystem, Prepare] = {
     "playready": playready,
     "clearkey": clearkey,
 }
-"""How each key system's payload is read."""
+"""The reader of each key system's payload."""
