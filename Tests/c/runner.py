@@ -29,6 +29,8 @@ from interface import c_files  # noqa: E402
 HEADERS = Headers()
 STRESS = [ROOT / "Tests" / "c" / name for name in ("stress.h", "stress_steps.h")]
 """Every function that no step in these files calls gets a plain step."""
+STORIES = [*sorted((ROOT / "Tests" / "c").glob("*.c")), ROOT / "Tests" / "c" / "support.h"]
+"""Every function that none of these files calls gets a plain call in every_function.c."""
 C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 KID = "00112233445566778899aabbccddeeff"
@@ -158,6 +160,7 @@ class Runner:
         self.skipped = 0
         self.folder = Path(tempfile.mkdtemp(prefix="usher-tests-"))
         (self.folder / "plain_steps.h").write_text(c_files.plain_steps(HEADERS, words(*STRESS)))
+        (self.folder / "plain_calls.h").write_text(c_files.plain_steps(HEADERS, words(*STORIES)))
 
     def build(self, program: Program) -> Path | str:
         """Builds the program; returns its path, or why there is no program."""
