@@ -117,8 +117,8 @@ final class Simulation {
     run(until: now + 60_000)
     let left = engine.sync {
       (
-        self.engine.playbacks.count, self.engine.transfers.count, self.engine.timers.count,
-        self.engine.queue.waitingCount, self.engine.givingBack.count
+        self.engine.playbacks.count, self.engine.requests.transfers.count, self.engine.timers.count,
+        self.engine.requests.queuedCount, self.engine.slots.teardownCount
       )
     }
     #expect(left == (0, 0, 0, 0, 0), "\(comment): playbacks, transfers, timers, queued, giving back")

@@ -111,7 +111,7 @@ extension World {
     }
     play.beatPeriod = session.period
     // While the host has been asked, or its threads are blocked, it is not the library that is late.
-    let isAsked = !entry.hookAsks.isEmpty || !entry.customerAsks.isEmpty || entry.payloadAsk != nil
+    let isAsked = entry.questions.contains { $0.kind != .token && $0.kind != .spc }
     let isHosts = (play.kind.isCustomer || play.kind.asksHost) && (isAsked || lanes.isFull || lanes.isBlocked(play.id))
     guard let last = play.lastBeat, !isHosts else {
       play.lastBeat = now
@@ -214,9 +214,9 @@ extension World {
   func finalChecks(_ engine: Engine) {
     judgeLeft(isLast: true)
     let left = [
-      engine.playbacks.count, engine.transfers.count, engine.timers.count, engine.queue.waitingCount,
-      engine.givingBack.count, engine.contested.count,
-      engine.openCount, engine.awaitedCount, engine.heldBack.count
+      engine.playbacks.count, engine.requests.transfers.count, engine.timers.count, engine.requests.queuedCount,
+      engine.slots.teardownCount, engine.slots.waitingCount,
+      engine.closing.openCount, engine.closing.awaitedCount, engine.requests.pausedCount
     ]
     if left.contains(where: { $0 != 0 }) {
       blame(

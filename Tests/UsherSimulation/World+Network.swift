@@ -41,7 +41,7 @@ extension World {
   // MARK: The engine's side
 
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
-    guard !isOver, let engine, let transfer = engine.transfers[id] else { return }
+    guard !isOver, let engine, let transfer = engine.requests.transfers[id] else { return }
     let last = request.endpoint.url.dropLast().last ?? 0
     var playback: PlaybackID?
     switch transfer.purpose {

@@ -103,19 +103,23 @@ public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {
 /// Implements `usher_complete_token`; contract in `include/usher/delegate.h`.
 @_cdecl("usher_complete_token") @implementation
 public func usher_complete_token(_ completion: usher_completion, _ text: UnsafePointer<CChar>!) -> Int32 {
-  report { () throws(UsherError) in try answer(completion, .token, with: token(text)) }
+  report { () throws(UsherError) in try answer(completion, with: token(text)) { $0 == .token } }
 }
 
 /// Implements `usher_complete_payload`; contract in `include/usher/player.h`.
 @_cdecl("usher_complete_payload") @implementation
 public func usher_complete_payload(_ completion: usher_completion, _ bytes: UnsafePointer<UInt8>!, _ size: Int) -> Int32
 {
-  report { () throws(UsherError) in try answer(completion, .payload, with: bytes == nil ? nil : payload(bytes, size)) }
+  report { () throws(UsherError) in
+    try answer(completion, with: bytes == nil ? nil : payload(bytes, size)) { $0 == .payload || $0 == .spc }
+  }
 }
 
-private func answer(_ completion: usher_completion, _ kind: Ask.Kind, with value: Secret?) throws(UsherError) {
+private func answer(
+  _ completion: usher_completion, with value: Secret?, where isRightKind: (Ask.Kind) -> Bool
+) throws(UsherError) {
   let ask = try question(completion)
-  guard ask.kind == kind, ask.answer(value) else { throw UsherError(.invalidCompletion) }
+  guard isRightKind(ask.kind), ask.answer(value) else { throw UsherError(.invalidCompletion) }
 }
 
 /// The question of a completion id.

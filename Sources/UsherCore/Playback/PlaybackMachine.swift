@@ -194,9 +194,12 @@ package struct PlaybackMachine {
     return tokenCame(token, now: now)
   }
 
+  /// Whether a content token that the host gives now would be used.
+  package var wantsToken: Bool { !isClosing && !contentToken.isKnown && session.failure == nil }
+
   /// The host gave the token that was missing. nil: one is known already, or the playback has no use for it.
   package mutating func tokenGiven(_ token: Secret, now: Milliseconds) -> [Action]? {
-    guard !isClosing, !contentToken.isKnown, session.failure == nil else { return nil }
+    guard wantsToken else { return nil }
     return tokenCame(token, now: now)
   }
 

@@ -1,17 +1,17 @@
 internal import Synchronization
 package import UsherCore
 
-/// What the host answered.
+/// The host's answer to a question.
 package enum AskReply {
-  /// There is none.
+  /// The host has no answer.
   case none
-  /// A token, a payload, what a hook makes.
+  /// A token, a payload, or the value a hook makes.
   case value(Secret)
-  /// What the built-in behaviour would make.
+  /// The hook wants the built-in behaviour.
   case builtin
   /// A customer's licence.
   case license(CustomerLicense)
-  /// Why there is none, in the host's words or its server's.
+  /// The request failed: the reason, from the host or from its server.
   case failed(WireFailure)
 
   package var secret: Secret? {
@@ -20,25 +20,43 @@ package enum AskReply {
   }
 }
 
-/// One question put to the host; answered at most once, from any thread, before its deadline.
+/// One question to the host. The host answers at most once, from any thread, before the deadline.
 package final class Ask {
   package enum Kind: Equatable {
-    case token, payload
+    /// A content token.
+    case token
+    /// A payload for a renewal that the library asks for.
+    case payload
+    /// The SPC of a loading request.
+    case spc
     case hook(HookKind)
-    case customerLicense, customerCall
+    case customerLicense
+    /// A heartbeat or a teardown of a customer's session.
+    case customerCall
+  }
+
+  /// What closing the playback does to a question.
+  enum AtClose {
+    /// A call of the host waits for the answer: it completes before PLAYBACK_CLOSED.
+    case completesBeforeClosed
+    /// No answer is accepted any more. The machine hears of that after it heard of the close.
+    case endsAfterwards
+    /// The answer still counts: a customer may have set a session up, which must be torn down.
+    case staysOpen
   }
 
   package let kind: Kind
   /// What a hook is asked.
   package let question: HookQuestion?
-  /// What the host answers with.
+  /// The completion id that the host answers with.
   package private(set) var number: UInt64 = 0
   package let engine: Engine
+  /// 0: open; 1: answered; 2: no answer is accepted any more.
   private let state = Atomic<UInt8>(0)
   private let deliver: (AskReply, Status) -> Void
   var timer: UInt64?
 
-  /// - Parameter deliver: runs on the I/O thread, once.
+  /// - Parameter deliver: gets the answer, or why there is none; runs on the I/O thread, once.
   init(_ kind: Kind, engine: Engine, question: HookQuestion? = nil, deliver: @escaping (AskReply, Status) -> Void) {
     self.kind = kind
     self.question = question
@@ -47,8 +65,14 @@ package final class Ask {
     number = engine.options.nameAsk?(self) ?? 0
   }
 
-  /// The host waits for what comes of it, and the session does not.
-  var isRequest: Bool { kind == .hook(.contentID) || kind == .hook(.certificate) }
+  var atClose: AtClose {
+    switch kind {
+    case .hook(.contentID), .hook(.certificate): return .completesBeforeClosed
+    case .token, .payload, .spc, .hook(.headers), .hook(.licenseURL), .hook(.licenseBody), .hook(.license):
+      return .endsAfterwards
+    case .customerLicense, .customerCall: return .staysOpen
+    }
+  }
 
   package var isOpen: Bool { state.load(ordering: .acquiring) == 0 }
 
@@ -61,7 +85,7 @@ package final class Ask {
       return false
     }
     engine.submit {
-      // Here, where `number` was written: who knows it early, before `init` is done, may answer, too.
+      // On the I/O thread, which wrote `number`: a host thread that guesses the number may answer before `init` has returned.
       self.engine.options.forgetAsk?(self.number)
       self.engine.timers.cancel(self.timer)
       var status = Status.ok
@@ -71,10 +95,11 @@ package final class Ask {
     return true
   }
 
-  /// I/O thread.
+  /// I/O thread: the deadline has passed, or nobody needs the answer any more.
   func expire(_ status: Status = .timeout) { if shut() { deliver(.none, status) } }
 
-  /// I/O thread: no answer is taken any more. True: `end` is still to be called.
+  /// I/O thread: no answer is accepted any more.
+  /// - Returns: true: the caller must still call `end`.
   func shut() -> Bool {
     guard state.compareExchange(expected: 0, desired: 2, ordering: .acquiringAndReleasing).exchanged else {
       return false
@@ -84,6 +109,6 @@ package final class Ask {
     return true
   }
 
-  /// I/O thread: tells who asked that there is no answer.
+  /// I/O thread: reports that there is no answer.
   func end(_ status: Status) { deliver(.none, status) }
 }

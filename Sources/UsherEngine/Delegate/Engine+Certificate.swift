@@ -7,7 +7,7 @@ extension Engine {
     _ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
     submit {
-      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
       guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
         return handOver(certificateFailure(UsherError(.closed)))
       }
@@ -36,7 +36,7 @@ extension Engine {
       let answer = wait.wait()
       return answer.data.map { .value($0) } ?? .failed(answer.error)
     }
-    ask(
+    askHost(
       entry, .hook(.certificate), question, atMost: min(timeout ?? .never, entry.delegate.hookTimeout),
       put: { ask, host in hook(ask, question, host) }
     ) { _, reply, status in
@@ -62,7 +62,7 @@ extension Engine {
     guard let request = source.request else {
       return endCertificate(source, UsherError(.state, message: "the delegate has no certificate URL"))
     }
-    send(request, for: .certificate(source))
+    requests.send(request, for: .certificate(source))
   }
 
   func certificateReplied(_ source: CertificateSource, _ outcome: HTTPOutcome) {

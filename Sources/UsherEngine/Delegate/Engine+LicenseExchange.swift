@@ -24,7 +24,7 @@ extension Engine {
     isRenewal: Bool
   ) {
     guard let job = entry.jobs[license] else { return }
-    if entry.machine.session.isOpening(request) { entry.slotsGivenBackAtSetup = slotsGivenBack }
+    if entry.machine.session.isOpening(request) { entry.slotsAtSetup = slots.mark }
     if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
     let draft = entry.delegate.licenseDraft(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
@@ -55,7 +55,7 @@ extension Engine {
   private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest) {
     guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
-    job.transfer = send(
+    job.transfer = requests.send(
       message, for: .license(entry.id, request.id, request.license),
       atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
   }
@@ -81,7 +81,7 @@ extension Engine {
     _ entry: PlaybackEntry, _ hook: @escaping DelegateHooks.Hook, _ question: HookQuestion,
     answered: @escaping (PlaybackEntry, AskReply, Status) -> Void
   ) {
-    ask(
+    askHost(
       entry, .hook(question.kind), question, atMost: entry.delegate.hookTimeout,
       put: { ask, host in hook(ask, question, host) }
     ) { entry, reply, status in

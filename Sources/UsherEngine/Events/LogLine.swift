@@ -6,6 +6,14 @@ struct LogLine {
 
   init(_ text: StaticString) { add(text) }
 
+  /// "playback 7: set-up"
+  init(playback: PlaybackID, _ word: StaticString) {
+    add("playback ")
+    add(playback)
+    add(": ")
+    add(word)
+  }
+
   @inline(never)
   mutating func add(_ text: StaticString) { text.withUTF8Buffer { bytes.append(contentsOf: $0) } }
 

@@ -10,7 +10,7 @@ extension Engine {
     isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
     submit {
-      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
       guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
         return handOver(Answer(data: nil, error: UsherError(.closed, operation: .license)))
       }
@@ -138,20 +138,16 @@ extension Engine {
   private func askSPC(_ entry: PlaybackEntry, _ job: LoadingJob, _ certificate: Secret?) {
     let loader = job.loader
     let question = ResourceLoader.Question(certificate: certificate, contentIdentifier: job.identifier, url: job.url)
-    let id = entry.id
-    let ask = Ask(.payload, engine: self) { reply, status in
+    let put: (Ask, HostPlayback) -> Void = { ask, host in loader.askSPC(ask, question, host) }
+    job.ask = askHost(entry, .spc, atMost: loader.options.spcTimeout, put: put) { entry, reply, status in
       job.ask = nil
-      guard job.isOpen, let entry = self.playbacks[id] else { return }
+      guard job.isOpen, let entry else { return }
       if let spc = reply.secret {
         self.sendSPC(entry, job, spc)
       } else {
         self.fail(entry, job, UsherError(status, operation: .license))
       }
     }
-    job.ask = ask
-    ask.timer = timers.set(at: clock.now.adding(loader.options.spcTimeout), .ask(ask))
-    let host = entry.host
-    call(id) { loader.askSPC(ask, question, host) }
   }
 
   private func sendSPC(_ entry: PlaybackEntry, _ job: LoadingJob, _ spc: Secret) {
@@ -178,7 +174,7 @@ extension Engine {
   }
 
   private func send(_ request: HTTPRequest, for entry: PlaybackEntry, _ job: LoadingJob, _ step: LoadingJob.Step) {
-    job.transfer = send(request, for: .load(entry.id, job, step))
+    job.transfer = requests.send(request, for: .load(entry.id, job, step))
   }
 
   func loadReplied(_ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome) {
@@ -228,7 +224,7 @@ extension Engine {
       job.loader.binding?.licenseArrived()
       guard let complete = job.take() else { return }
       close(entry, job)
-      emit(.license, entry)
+      events.emit(.license, entry)
       complete(Answer(data: ckc))
     } catch {
       fail(entry, job, ReplyDecoder.unreadable(response, words(error)).error(.license, .license))
@@ -240,14 +236,14 @@ extension Engine {
   private func fail(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError, tells: Bool = true) {
     guard let complete = job.take() else { return }
     close(entry, job)
-    if tells { emit(.licenseError, entry, error: error) }
+    if tells { events.emit(.licenseError, entry, error: error) }
     complete(Answer(data: nil, error: error))
   }
 
   private func close(_ entry: PlaybackEntry, _ job: LoadingJob) {
     entry.loads.removeAll { $0 === job }
     timers.cancel(job.timer)
-    if let transfer = job.transfer { abandonTransfer(transfer) }
+    if let transfer = job.transfer { requests.abandon(transfer) }
     job.transfer = nil
     let ask = job.ask
     job.ask = nil

@@ -1,4 +1,3 @@
-internal import Synchronization
 package import UsherCore
 
 extension Engine {
@@ -13,9 +12,8 @@ extension Engine {
   package func pending() -> Pending {
     sync {
       let now = self.clock.now
-      let waiting = self.queue.waitingCount
       return Pending(
-        transfers: self.transfers.count - waiting, queued: waiting, callbacks: self.executor.pending,
+        transfers: self.requests.inFlightCount, queued: self.requests.queuedCount, callbacks: self.executor.pending,
         next: self.timers.next().map { $0.since(now) }, now: now)
     }
   }
@@ -49,44 +47,11 @@ extension Engine {
     return allSettled
   }
 
-  /// Moves the manual clock on at one blow.
+  /// Moves the manual clock forward in one step: timers that were due in between fire at the new time.
   package func jump(_ duration: Milliseconds) {
     sync {
       self.clock.set(self.clock.now.adding(duration))
       self.fireTimers()
-    }
-  }
-}
-
-extension Engine {
-  /// Waits until all playbacks are closed, for who frees the context. What of that is the host's to do (a customer's teardown) runs here in pumped mode, since
-  /// nobody pumps any more. On the manual clock nobody else moves time, so this does.
-  package func finishClosing(within timeout: Milliseconds) {
-    beginClosing()
-    if options.isManualClock { return moveClockUntilClosed(within: timeout) }
-    // One cap for the whole of closing, also where the host waited for a part of it before.
-    let passed = Milliseconds(max(0, monotonicMilliseconds() &- closingBegan.load(ordering: .relaxed)))
-    guard let pump else {
-      _ = close(within: timeout.since(passed))
-      return
-    }
-    let closed = Wait<Status>(onEnd: { pump.wake() })
-    waitForAllClosed(closed, within: timeout.since(passed))
-    pump.serve { !closed.isEnded }
-  }
-
-  private func moveClockUntilClosed(within timeout: Milliseconds) {
-    let end = sync { self.clock.now.adding(timeout) }
-    while true {
-      _ = settle(transfers: 0, callbacks: pump == nil ? 0 : .max, within: 1000)
-      if pump?.runDue() == true { continue }
-      let isDone = sync { () -> Bool in
-        guard !self.isAllClosed, let next = self.timers.next(), next <= end else { return true }
-        self.clock.set(next)
-        self.fireTimers()
-        return false
-      }
-      if isDone { return }
     }
   }
 }

@@ -1,12 +1,11 @@
 internal import CPlatform
-internal import Synchronization
-internal import UsherCore
+package import UsherCore
 
 package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
   package var callbackThreadsMax = 16
-  /// Under way at once: to an origin that answers at once, and to one that takes its time.
+  /// Requests in flight at once: to an origin that answers at once, and to one that takes its time.
   package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
   package var logLevel = LogLevel.info.rawValue
@@ -19,66 +18,32 @@ package struct EngineOptions {
   package init() {}
 }
 
-/// One context's I/O thread: everything that happens to its playbacks happens here, one thing at a time. Other threads only `submit`.
+/// One context's I/O thread: everything that happens to its players and playbacks happens here, one thing at a time. Other threads only `submit`.
+/// It has the loop, the clock, the timers and the two tables; requests, slots, events and closing have owners of their own.
 package final class Engine {
-  enum TimerTarget {
-    case session(PlaybackID)
-    case transfer(TransferID)
-    case ask(Ask)
-    case license(PlaybackID, LicenseID)
-    case certificate(CertificateSource, CertificateWaiter)
-    case wait(Wait<Status>)
-    case token(PlaybackID)
-    case load(PlaybackID, LoadingJob)
-  }
-
   package let options: EngineOptions
-  package let executor: any CallbackExecutor
-  /// The same, in pumped mode.
+  /// Where host code runs in pumped mode.
   package let pump: PumpedExecutor?
   let clock: Clock
+  /// Knows when the I/O thread and the callback threads have nothing to do; testers wait for that.
+  let quiet: Quiet
+  let calls: HostCalls
   private let transport: any Transport
-  private let mailbox = Monitor()
-  private var commands: [() -> Void] = []
-  private var isStopping = false
-  /// The I/O thread has ended; what is submitted now runs on the submitting thread.
-  private var isGone = false
+  private let commands = CommandQueue()
+  /// Held by a command that runs after the I/O thread has ended, on the thread that submitted it.
   private let afterEnd = Monitor()
-  private var orphanedJobs: [() -> Void] = []
   private var threadID: UInt64 = 0
 
-  /// What testers wait on: whether the I/O thread has nothing left to do.
-  let quiet: Quiet
-
   // The I/O thread's own.
-  var timers = TimerHeap<TimerTarget>()
+  let timers = Timers()
+  let requests: RequestDispatcher
+  let events: EventSink
+  let closing = ContextClosing()
+  var slots = SlotLedger()
+  var steps = StepQueue()
   var playbacks = IDTable<PlaybackEntry>()
   var players = IDTable<PlayerMachine<PlaybackID>>()
-  var transfers = Slots<Transfer>()
-  var queue: RequestQueue
-  /// Who waits for a place gets none: playbacks are closing, and what they have waiting is to be withdrawn first.
-  var holdingBack = 0
-  /// Where places came free meanwhile.
-  var heldBack: [[UInt8]] = []
-  var observers: [Observer] = []
-  var log: ((LogLevel, String) -> Void)?
-  var eventSequence: UInt64 = 0
-  /// Origins whose kept connections let a request down lately.
-  var suspects: [[UInt8]] = []
-  /// Playbacks whose slots are being given back.
-  var givingBack: Set<PlaybackID> = []
-  /// Playbacks whose set-up was refused while `givingBack` was not empty.
-  var contested: Set<PlaybackID> = []
-  /// Counts the slots given back, so that a set-up knows whether one was while it was on its way.
-  var slotsGivenBack: UInt64 = 0
-  var isClosing = false
-  /// Playbacks that are not closed yet, or still give back a slot whose token came late.
-  var openCount = 0
-  /// Playbacks that are closed, while a reply is on its way that may bring a slot's token.
-  var awaitedCount = 0
-  /// Real time of the first wish to close; 0: none yet.
-  let closingBegan = Atomic<Int64>(0)
-  var closeWaits: [Wait<Status>] = []
+  private var isStopping = false
 
   /// - Parameters:
   ///   - transport: nil for libcurl.
@@ -91,12 +56,8 @@ package final class Engine {
         ?? CurlTransport(options: options.transport, connectionsMax: max(64, options.requestsPerOriginMax))
     else { return nil }
     let quiet = Quiet()
-    self.quiet = quiet
-    self.options = options
-    self.transport = transport
-    clock = Clock(isManual: options.isManualClock)
-    queue = RequestQueue(
-      least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax)
+    let clock = Clock(isManual: options.isManualClock)
+    let executor: any CallbackExecutor
     if options.isPumped {
       guard let pumped = PumpedExecutor(onChange: { quiet.callbackEnded(left: $0) }) else { return nil }
       pump = pumped
@@ -105,7 +66,19 @@ package final class Engine {
       pump = nil
       executor = above ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.callbackEnded(left: $0) })
     }
+    self.options = options
+    self.transport = transport
+    self.quiet = quiet
+    self.clock = clock
+    calls = HostCalls(executor: executor, quiet: quiet)
+    events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
+    requests = RequestDispatcher(
+      transport: transport, timers: timers, clock: clock, httpTimeout: options.transport.httpTimeout,
+      queue: RequestQueue(
+        least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax))
   }
+
+  package var executor: any CallbackExecutor { calls.executor }
 
   /// Starts the I/O thread.
   package func start() -> Bool {
@@ -121,29 +94,21 @@ package final class Engine {
   /// Any thread: runs `command` on the I/O thread, in the order of submission.
   package func submit(_ command: @escaping () -> Void) {
     quiet.stir()
-    let isAccepted = mailbox.locked { () -> Bool in
-      if isGone { return false }
-      commands.append(command)
-      // Under the lock: the transport is gone once `isGone` is set. With more of them there, it was woken already.
-      if commands.count == 1 { transport.wake() }
-      return true
-    }
-    if !isAccepted { runAfterEnd(command) }
+    if !commands.append(command, wake: { transport.wake() }) { runAfterEnd(command) }
   }
 
-  /// A call that raced with the end of the context: everything is closed and empty by now, so the command finds nothing and says so. Host code
-  /// it calls runs on the calling thread, after the lock.
+  /// A call that raced with the end of the context: everything is closed and empty by now, so the command finds nothing and reports that. Host code it
+  /// calls runs on the calling thread, outside the lock.
   private func runAfterEnd(_ command: () -> Void) {
     let jobs = afterEnd.locked { () -> [() -> Void] in
       command()
-      defer { orphanedJobs = [] }
-      return orphanedJobs
+      return calls.takeRefused()
     }
     for job in jobs { job() }
     quiet.idle(transfers: 0)
   }
 
-  var hasCommands: Bool { mailbox.locked { !commands.isEmpty } }
+  var hasCommands: Bool { !commands.isEmpty }
 
   /// Runs `body` on the I/O thread and waits for it. Not from a callback, and not from the I/O thread.
   package func sync<Value>(_ body: @escaping () -> Value) -> Value {
@@ -152,40 +117,28 @@ package final class Engine {
     return wait.wait()
   }
 
-  /// Host code, in the order of its lane.
-  func call(_ lane: UInt64, _ job: @escaping () -> Void) {
-    quiet.stir()
-    if !executor.enqueue(lane, job) { orphanedJobs.append(job) }
-  }
-
   fileprivate func run() {
     while !isStopping {
       runCommands()
-      for finished in transport.takeFinished() { transferEnded(finished) }
+      for finished in transport.takeFinished() { handle(requests.ended(finished)) }
       fireTimers()
       if isStopping || hasCommands { continue }
-      quiet.idle(transfers: transfers.count)
+      quiet.idle(transfers: requests.transfers.count)
       transport.wait(until: timers.next().flatMap { clock.bootTime(of: $0) })
       quiet.busy()
     }
-    wrapUp()
+    finish()
     transport.shutDown()
   }
 
-  private func runCommands() {
-    let taken = mailbox.locked { () -> [() -> Void] in
-      defer { commands = [] }
-      return commands
-    }
-    for command in taken { command() }
-  }
+  private func runCommands() { for command in commands.takeAll() { command() } }
 
   func fireTimers() {
     let now = clock.now
     while let target = timers.popDue(now: now) {
       switch target {
       case .session(let id): sessionTimerFired(id)
-      case .transfer(let id): transferTimerFired(id)
+      case .transfer(let id): handle(requests.timerFired(id))
       case .ask(let ask): ask.expire()
       case .license(let playback, let license): licenseTimedOut(playback, license)
       case .certificate(let source, let waiter): certificateTimedOut(source, waiter)
@@ -196,50 +149,42 @@ package final class Engine {
     }
   }
 
-  /// Lets go of everything, while callback threads still run.
-  private func wrapUp() {
-    isClosing = true
+  /// The loop has ended: completes what is pending and forgets everything, while callback threads still run.
+  private func finish() {
+    _ = closing.begin()
     afterEnd.locked {
-      mailbox.locked { isGone = true }
+      commands.close()
       runCommands()
-      endWhatWaits()
-      let asks = playbacks.sortedIDs.flatMap { playbacks[$0]?.customerAsks ?? [] }
-      letGo()
-      // Nobody listens any more; their numbers go stale, and what they hold is let go of.
-      for ask in asks { ask.expire(.closed) }
+      let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
+      endPending()
+      forgetEverything()
+      // A customer's answer counts until now. From here on the numbers of all questions are stale.
+      for question in questions { question.expire(.closed) }
     }
     quiet.idle(transfers: 0)
   }
 
-  private func endWhatWaits() {
+  private func endPending() {
     for id in playbacks.sortedIDs {
       guard let entry = playbacks[id] else { continue }
-      entry.tokenAsk?.expire(.closed)
-      entry.payloadAsk?.expire(.closed)
-      for ask in entry.hookAsks { ask.expire(.closed) }
+      for question in entry.questions where question.atClose != .staysOpen { question.expire(.closed) }
       endLoads(entry, .closed)
       for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
     }
-    for wait in closeWaits { wait.end(.closed) }
-    let left = transfers.ids
+    closing.endWaits(.closed)
+    let left = requests.transfers.ids
     for id in left {
-      if case .certificate(let source) = transfers[id]?.purpose { endCertificate(source, UsherError(.closed)) }
+      if case .certificate(let source) = requests.transfers[id]?.purpose { endCertificate(source, UsherError(.closed)) }
     }
-    for id in left { abandonTransfer(id) }
+    for id in left { requests.abandon(id) }
   }
 
-  private func letGo() {
+  private func forgetEverything() {
     playbacks = IDTable()
     players = IDTable()
-    observers = []
-    log = nil
-    timers = TimerHeap()
+    events.close()
+    timers.removeAll()
   }
-
-  func startTransfer(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
-    transport.start(id, request, isFresh: isFresh)
-  }
-  func cancelTransfer(_ id: TransferID) -> Bool { transport.cancel(id) }
 
   /// Ends the I/O thread, lets the callbacks run out, and ends their threads. Not from a callback.
   package func stop() {

@@ -1,7 +1,7 @@
 internal import UsherCore
 
 /// Every time-out of a context, soonest first; equal instants in the order they were set.
-struct TimerHeap<Target> {
+final class TimerHeap<Target> {
   typealias ID = UInt64
   private struct Entry {
     let at: Milliseconds
@@ -13,7 +13,12 @@ struct TimerHeap<Target> {
 
   var count: Int { live.count }
 
-  mutating func set(at instant: Milliseconds, _ target: Target) -> ID {
+  func removeAll() {
+    heap = []
+    live = Slots()
+  }
+
+  func set(at instant: Milliseconds, _ target: Target) -> ID {
     let id = live.insert(target)
     heap.append(Entry(at: instant, id: id))
     siftUp(heap.count - 1)
@@ -21,12 +26,12 @@ struct TimerHeap<Target> {
     return id
   }
 
-  mutating func cancel(_ id: ID?) {
+  func cancel(_ id: ID?) {
     if let id { live.remove(id) }
   }
 
   /// The soonest instant.
-  mutating func next() -> Milliseconds? {
+  func next() -> Milliseconds? {
     while let first = heap.first {
       if live.contains(first.id) { return first.at }
       removeFirst()
@@ -35,13 +40,13 @@ struct TimerHeap<Target> {
   }
 
   /// Takes out the soonest timer if it is due.
-  mutating func popDue(now: Milliseconds) -> Target? {
+  func popDue(now: Milliseconds) -> Target? {
     guard let at = next(), at <= now, let first = heap.first else { return nil }
     removeFirst()
     return live.remove(first.id)
   }
 
-  private mutating func compact() {
+  private func compact() {
     let kept = heap.filter { live.contains($0.id) }
     heap = []
     heap.reserveCapacity(kept.count)
@@ -53,7 +58,7 @@ struct TimerHeap<Target> {
 
   private func isSooner(_ a: Entry, _ b: Entry) -> Bool { a.at != b.at ? a.at < b.at : a.id < b.id }
 
-  private mutating func siftUp(_ start: Int) {
+  private func siftUp(_ start: Int) {
     var child = start
     while child > 0 {
       let parent = (child - 1) / 2
@@ -63,7 +68,7 @@ struct TimerHeap<Target> {
     }
   }
 
-  private mutating func removeFirst() {
+  private func removeFirst() {
     guard let last = heap.popLast(), !heap.isEmpty else { return }
     heap[0] = last
     var parent = 0

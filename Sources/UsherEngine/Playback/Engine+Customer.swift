@@ -10,8 +10,8 @@ extension Engine {
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     let deadline =
       isBounded ? min(customer.licenseTimeout, entry.machine.session.keepAliveTimeout) : customer.licenseTimeout
-    ask(
-      entry, .customerLicense, atMost: deadline, endsWithPlayback: false,
+    askHost(
+      entry, .customerLicense, atMost: deadline,
       put: { ask, host in customer.license(ask, question, host) }
     ) { entry, reply, status in
       if let entry { self.licenseDecoded(entry, request, license, customerDecoding(reply, status)) }
@@ -22,11 +22,11 @@ extension Engine {
   {
     let id = entry.id
     guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
-      // Nothing to be done for it: it is done. Behind what is being performed.
-      return submit { self.ssmReplied(id, request, call, .success(SessionFields())) }
+      // The customer has nothing to do for it.
+      return ssmReplied(id, request, call, .success(SessionFields()))
     }
     let deadline = call == .heartbeat ? entry.machine.session.keepAliveTimeout : entry.delegate.policy.teardownTimeout
-    ask(entry, .customerCall, atMost: deadline, endsWithPlayback: false, put: callback) { _, reply, status in
+    askHost(entry, .customerCall, atMost: deadline, put: callback) { _, reply, status in
       switch reply {
       case .builtin, .value, .license: self.ssmReplied(id, request, call, .success(SessionFields()))
       case .failed(let failure): self.ssmReplied(id, request, call, .failure(failure))

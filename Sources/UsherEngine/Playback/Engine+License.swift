@@ -11,7 +11,7 @@ extension Engine {
     isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
     submit {
-      let handOver: (Answer) -> Void = isBlocking ? complete : { answer in self.call(playback) { complete(answer) } }
+      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
       guard let entry = self.playbacks[playback] else {
         handOver(
           Answer(
@@ -45,13 +45,13 @@ extension Engine {
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
       let known = entry.machine.knownToken
-      // An item that named no content is that of its first licence.
+      // An item that named no content has the content of its first licence request.
       if entry.contentID.isEmpty, known == nil { entry.contentID = contentID }
       // The item's own is newer than the map's where the token callback replaced it.
       token = contentID == entry.contentID ? known ?? found : found
     case .unneeded: token = nil
     case .missing:
-      // Not the item's own content, and nobody told us its token: nothing to wait for.
+      // Another content than the item's, and the map has no token of it: there is nothing to wait for.
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }
     let isForPlayingItem = token == nil || contentID == entry.contentID
@@ -62,35 +62,36 @@ extension Engine {
     }
   }
 
-  /// The payload the library asked for has come.
+  /// The host answered with the payload for a renewal.
   func renew(_ entry: PlaybackEntry, _ keySystem: KeySystem, _ payload: Secret) {
     let id = entry.id
     let renewed = entry.callbacks.renewed
     let host = entry.host
     ask(entry, keySystem, isRenewal: true, payload: payload, timeout: nil, isByLibrary: true) { answer in
       guard answer.error.status == .ok, let renewed else { return }
-      self.call(id) { renewed(answer, host) }
+      self.calls.run(id) { renewed(answer, host) }
     }
   }
 
   func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
     guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
-    let isOpening = entry.machine.session.isOpening(request)
-    let others = isOpening ? ownTeardowns(besides: entry) : .none
+    let outcome: PlaybackMachine.LicenseOutcome
     switch decoding {
-    case .success(let reply):
-      let success = PlaybackMachine.LicenseOutcome.success(reply.fields, license: reply.data)
-      step(entry) { $0.licenseReplied(request, success, ownTeardowns: others, now: self.clock.now) }
+    case .success(let reply): outcome = .success(reply.fields, license: reply.data)
     case .failure(let failure):
-      let origin: Origin = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM ? .ssm : .license
-      step(entry) { $0.licenseReplied(request, .failure(failure, origin), ownTeardowns: others, now: self.clock.now) }
+      let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM
+      outcome = .failure(failure, isSSM ? .ssm : .license)
+    }
+    step(entry) {
+      let ownTeardowns = $0.session.isOpening(request) ? self.ownTeardowns(besides: entry) : .none
+      return $0.licenseReplied(request, outcome, ownTeardowns: ownTeardowns, now: self.clock.now)
     }
   }
 
   func deliver(_ entry: PlaybackEntry, _ license: LicenseID, _ data: Secret?) {
     guard let job = entry.jobs.removeValue(forKey: license) else { return }
     timers.cancel(job.timer)
-    emit(.license, entry)
+    events.emit(.license, entry)
     job.end(
       Answer(
         data: data, period: entry.machine.session.period, renewType: renewType(entry),
@@ -112,8 +113,8 @@ extension Engine {
     timers.cancel(job.timer)
     job.request?.exchange.abandon(error.status)
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
-    // A failed renewal of the library's own is told as a heartbeat error, if it comes to that.
-    if !job.isByLibrary && !entry.machine.isClosing { emit(.licenseError, entry, error: error) }
+    // Of a renewal that the library asked for, the machine reports the failure as a heartbeat error, if it is one.
+    if !job.isByLibrary && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
     job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
   }
 

@@ -1,7 +1,6 @@
 internal import Synchronization
 package import UsherCore
 
-package typealias PlaybackID = UInt64
 package typealias PlayerID = UInt64
 
 /// What a playback's handle may read from any thread.
@@ -39,25 +38,19 @@ final class PlaybackEntry {
   var sessionTimer: UInt64 = 0
   /// What the item is called, for the token map.
   var contentID: [UInt8]
-  var tokenAsk: Ask?
   var tokenTimer: UInt64 = 0
   /// Its tokens in the map, which are not pruned while it plays.
-  var held: [(id: [UInt8], pin: TokenMap.Pin)] = []
-  var payloadAsk: Ask?
-  fileprivate var business: Business?
-  /// Its end was told: the machine knows it before the actions ahead of it are performed.
-  var hasToldClosed = false
+  var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
+  fileprivate var pending: Pending?
+  /// PLAYBACK_CLOSED was emitted.
+  var hasReportedClosed = false
+  /// How set-up ended; nil: it has not.
   var setupStatus: Status?
-  var slotsGivenBackAtSetup: UInt64 = 0
+  /// The ledger's mark when the session was asked for.
+  var slotsAtSetup: SlotLedger.Mark = 0
   /// Its last set-up or heartbeat.
   var callTransfer: TransferID = 0
   var nextLicense: LicenseID = 1
-  /// Counted among those that are not closed yet, or still give back a slot whose token came late.
-  var isOpen = true
-  /// Counted among those that are closed and may be brought a token.
-  var isAwaited = false
-  var isContested = false
-  var isGivingBack = false
 
   init(
     id: PlaybackID, player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,
@@ -87,47 +80,44 @@ final class PlaybackEntry {
   }
 }
 
-/// What a playback has to do with others just now; most of the time, and so for most of them, nothing.
-private final class Business {
-  var hookAsks: [Ask] = []
-  var customerAsks: [Ask] = []
+/// What is pending for a playback. Most of the time nothing is, so most playbacks have none of this.
+private final class Pending {
+  var questions: [Ask] = []
   var loads: [LoadingJob] = []
   var setupWaits: [Wait<Status>] = []
   var closeWaits: [Wait<Status>] = []
 
-  var isDone: Bool {
-    hookAsks.isEmpty && customerAsks.isEmpty && loads.isEmpty && setupWaits.isEmpty && closeWaits.isEmpty
-  }
+  var isEmpty: Bool { questions.isEmpty && loads.isEmpty && setupWaits.isEmpty && closeWaits.isEmpty }
 }
 
 extension PlaybackEntry {
-  /// Hooks that are being asked.
-  var hookAsks: [Ask] {
-    get { business?.hookAsks ?? [] }
-    set { change { $0.hookAsks = newValue } }
-  }
-  /// Questions to a customer's callbacks: they outlive closing, since their answers count.
-  var customerAsks: [Ask] {
-    get { business?.customerAsks ?? [] }
-    set { change { $0.customerAsks = newValue } }
+  /// The questions that the host has not answered yet; each says what closing the playback does to it.
+  var questions: [Ask] {
+    get { pending?.questions ?? [] }
+    set { change { $0.questions = newValue } }
   }
   var loads: [LoadingJob] {
-    get { business?.loads ?? [] }
+    get { pending?.loads ?? [] }
     set { change { $0.loads = newValue } }
   }
   var setupWaits: [Wait<Status>] {
-    get { business?.setupWaits ?? [] }
+    get { pending?.setupWaits ?? [] }
     set { change { $0.setupWaits = newValue } }
   }
   var closeWaits: [Wait<Status>] {
-    get { business?.closeWaits ?? [] }
+    get { pending?.closeWaits ?? [] }
     set { change { $0.closeWaits = newValue } }
   }
 
-  private func change(_ change: (Business) -> Void) {
-    let now = business ?? Business()
+  private func change(_ change: (Pending) -> Void) {
+    let now = pending ?? Pending()
     change(now)
-    business = now.isDone ? nil : now
+    pending = now.isEmpty ? nil : now
+  }
+
+  /// Where its session is held.
+  var headEnd: SlotLedger.HeadEnd {
+    SlotLedger.HeadEnd(delegate: ObjectIdentifier(delegate), teardownOrigin: delegate.endpoints.teardown?.origin)
   }
 }
 

@@ -48,6 +48,23 @@ import Testing
     s.finish()
   }
 
+  /// The end of the first item starts the second, whose set-up fails at once: a step inside a step. Its actions come after the first one's.
+  @Test func zap_toAnItemThatFailsAtOnce_reportsTheEndOfTheFirstBefore() throws {
+    let s = try simulation()
+    let emitted = Notes<(sequence: UInt64, text: String)>()
+    s.engine.addObserver(2) { emitted.add(($0.sequence, "\($0.playback.tag) \($0.kind.name)")) }
+    s.engine.addPlayer(1)
+    var policy = steady
+    policy.tokenWait = 0
+    s.play(1, on: 1, Simulation.delegate(policy))
+    s.pass(10)
+    s.play(2, on: 1, Simulation.delegate(policy), content: false)
+    s.pass(10)
+    let order = emitted.all.sorted { $0.sequence < $1.sequence }.map(\.text)
+    #expect(order == ["1 SESSION_STARTED", "1 SESSION_ENDED", "1 PLAYBACK_CLOSED", "2 SETUP_ERROR"])
+    s.finish()
+  }
+
   @Test func zap_whileTheTeardownHangs_goesOnAtTheCapAndTheTeardownIsRetried() throws {
     let s = try simulation()
     s.engine.addPlayer(1)
@@ -349,7 +366,7 @@ import Testing
     s.engine.beginClosing()
     s.settle()
     s.pass(6000)
-    #expect(s.engine.sync { s.engine.isAllClosed })
+    #expect(s.engine.sync { s.engine.closing.isDone })
     #expect(s.network.look { $0.alive.isEmpty })
     s.play(99, on: 1, delegate)
     #expect(s.kinds(99) == [.playbackClosed])

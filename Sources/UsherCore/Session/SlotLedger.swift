@@ -1,0 +1,65 @@
+/// Names one playback of one context.
+package typealias PlaybackID = UInt64
+
+/// Which playbacks of a context give a slot back right now, and which set-ups wait for that: a set-up that the head-end refused for the limit is
+/// sent once more when our own teardowns at that head-end have ended.
+package struct SlotLedger {
+  /// Where a session is held. Two delegates with the same teardown server share one.
+  package struct HeadEnd: Equatable {
+    let delegate: ObjectIdentifier
+    let teardownOrigin: [UInt8]?
+
+    package init(delegate: ObjectIdentifier, teardownOrigin: [UInt8]?) {
+      self.delegate = delegate
+      self.teardownOrigin = teardownOrigin
+    }
+
+    package static func == (left: HeadEnd, right: HeadEnd) -> Bool {
+      if left.delegate == right.delegate { return true }
+      guard let one = left.teardownOrigin, let other = right.teardownOrigin else { return false }
+      return one == other
+    }
+  }
+
+  /// How many slots were given back until an instant; compared with a later one, it says whether any was meanwhile.
+  package typealias Mark = UInt64
+
+  package private(set) var mark: Mark = 0
+  private var tearingDown: [PlaybackID: HeadEnd] = [:]
+  private var waiting: [PlaybackID: HeadEnd] = [:]
+
+  package init() {}
+
+  package var teardownCount: Int { tearingDown.count }
+  package var waitingCount: Int { waiting.count }
+
+  package mutating func teardownBegan(_ playback: PlaybackID, at headEnd: HeadEnd) { tearingDown[playback] = headEnd }
+
+  /// The slot is free, or the library has given up on it.
+  package mutating func teardownEnded(_ playback: PlaybackID) {
+    if tearingDown.removeValue(forKey: playback) != nil { mark &+= 1 }
+  }
+
+  /// The head-end refused this playback's set-up for the limit while our own teardowns were under way.
+  package mutating func setupWaits(_ playback: PlaybackID, at headEnd: HeadEnd) { waiting[playback] = headEnd }
+
+  package mutating func setupWaitsNoLonger(_ playback: PlaybackID) { waiting.removeValue(forKey: playback) }
+
+  /// Whether another playback gives a slot back to this head-end, or has done so since `mark`.
+  package func ownTeardowns(
+    besides playback: PlaybackID, at headEnd: HeadEnd, since earlier: Mark
+  ) -> SSMSession.OwnTeardowns {
+    if hasTeardown(besides: playback, at: headEnd) { return .underWay }
+    return mark == earlier ? .none : .ended
+  }
+
+  /// The set-ups that may be sent again, oldest playback first: no teardown of ours is under way at their head-end any more.
+  package var readyToRetry: [PlaybackID] {
+    guard !waiting.isEmpty else { return [] }
+    return waiting.filter { !hasTeardown(besides: $0.key, at: $0.value) }.map { $0.key }.sorted()
+  }
+
+  private func hasTeardown(besides playback: PlaybackID, at headEnd: HeadEnd) -> Bool {
+    tearingDown.contains { $0.key != playback && $0.value == headEnd }
+  }
+}

@@ -1,0 +1,27 @@
+internal import UsherCore
+
+extension Engine {
+  /// The one way to ask the host: puts a question to it in the order of the playback's callbacks. `answered` runs on the I/O thread, once, however the
+  /// question ends; without the playback where that is gone by then.
+  /// - Parameters:
+  ///   - question: what a hook is asked.
+  ///   - deadline: how long the host has for the answer.
+  ///   - put: calls the host; runs where host code runs.
+  @discardableResult
+  func askHost(
+    _ entry: PlaybackEntry, _ kind: Ask.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,
+    put: @escaping (Ask, HostPlayback) -> Void, answered: @escaping (PlaybackEntry?, AskReply, Status) -> Void
+  ) -> Ask {
+    let id = entry.id
+    let ask = Ask(kind, engine: self, question: question) { reply, status in
+      let entry = self.playbacks[id]
+      entry?.questions.removeAll { !$0.isOpen }
+      answered(entry, reply, status)
+    }
+    entry.questions.append(ask)
+    ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))
+    let host = entry.host
+    calls.run(id) { put(ask, host) }
+    return ask
+  }
+}

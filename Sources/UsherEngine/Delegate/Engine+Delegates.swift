@@ -1,0 +1,77 @@
+package import UsherCore
+
+/// What the host sets on a delegate while it is in use, and what it asks a delegate for.
+extension Engine {
+  /// Any thread: (re)places a delegate's token callback.
+  package func setTokenCallback(_ delegate: LicenseDelegate, _ callback: LicenseDelegate.TokenCallback?) {
+    submit { delegate.tokenCallback = callback }
+  }
+
+  /// Any thread.
+  package func setHooks(_ delegate: LicenseDelegate, _ hooks: DelegateHooks?) {
+    if hooks?.certificate != nil { delegate.certificates.expectHook() }
+    submit { delegate.hooks = hooks }
+  }
+
+  /// Any thread: a header of the licence requests to come; nil takes it away.
+  package func setLicenseHeader(_ delegate: LicenseDelegate, name: [UInt8], line: Secret?) {
+    submit {
+      delegate.licenseHeaders.removeAll { equalIgnoringCase($0.name, name) }
+      if let line { delegate.licenseHeaders.append((name, line)) }
+    }
+  }
+
+  /// Any thread. What a player's key request needs as content identifier of a URL; `complete` as in `requestLicense`.
+  package func requestContentID(
+    _ playback: PlaybackID, url: [UInt8], timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void
+  ) {
+    submit {
+      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
+      guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
+        return handOver(contentIDAnswer(.failed(UsherError(.closed))))
+      }
+      let hooks = entry.delegate.hooks
+      let scheme = hooks?.scheme ?? AssetID.fairPlayScheme
+      guard let hook = hooks?.contentID else { return handOver(contentIDAnswer(contentIdentifier(url, scheme))) }
+      let question = HookQuestion(.contentID, assetID: url) { contentIdentifier(url, scheme) }
+      let deadline = min(timeout, entry.delegate.hookTimeout)
+      self.askHost(
+        entry, .hook(.contentID), question, atMost: deadline, put: { ask, host in hook(ask, question, host) }
+      ) {
+        _, reply, status in
+        switch reply {
+        case .builtin: handOver(contentIDAnswer(question.builtin()))
+        case .value(let value): handOver(contentIDAnswer(.value(value)))
+        case .failed(let failure): handOver(contentIDAnswer(.failed(failure.error(.local, .license))))
+        case .none, .license:
+          handOver(contentIDAnswer(.failed(UsherError(status == .ok ? .callback : status, operation: .license))))
+        }
+      }
+    }
+  }
+}
+
+/// The built-in content identifier.
+private func contentIdentifier(_ url: [UInt8], _ scheme: [UInt8]) -> HookQuestion.BuiltIn {
+  let bytes = url.withUnsafeBufferPointer { text -> [UInt8]? in
+    try? ContentIdentifier.decodedJSON.bytes(of: text, scheme: scheme)
+  }
+  guard let bytes else {
+    return .failed(UsherError(.invalidArgument, operation: .license, message: "the URL names no content"))
+  }
+  return .value(Secret(bytes))
+}
+
+/// What the token map knows an asset ID by; nil where it names nothing.
+package func sspContentID(_ assetID: [UInt8]) -> [UInt8]? {
+  let asset = assetID.withUnsafeBufferPointer { text -> AssetID? in try? AssetID(text) }
+  return asset?.read().contentID
+}
+
+private func contentIDAnswer(_ made: HookQuestion.BuiltIn) -> Answer {
+  switch made {
+  case .value(let value):
+    return Answer(data: value, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
+  case .failed(let error): return Answer(data: nil, period: 0, renewType: .none, isRenewal: false, error: error)
+  }
+}

@@ -1,0 +1,72 @@
+internal import UsherCore
+
+/// Where a context's events and log lines go: to its observers and its log sink, as calls of host code. I/O thread only.
+final class EventSink {
+  private struct Observer {
+    let id: UInt64
+    let call: (EngineEvent) -> Void
+  }
+
+  private let calls: HostCalls
+  private let clock: Clock
+  private let logLevel: Int32
+  private var observers: [Observer] = []
+  private var log: ((LogLevel, String) -> Void)?
+  private var lastSequence: UInt64 = 0
+
+  init(calls: HostCalls, clock: Clock, logLevel: Int32) {
+    self.calls = calls
+    self.clock = clock
+    self.logLevel = logLevel
+  }
+
+  /// The observer gets the events from now on.
+  func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
+    observers.append(Observer(id: id, call: call))
+  }
+
+  func removeObserver(_ id: UInt64) { observers.removeAll { $0.id == id } }
+
+  func setLog(_ sink: @escaping (LogLevel, String) -> Void) { log = sink }
+
+  /// Forgets observers and log sink.
+  func close() {
+    observers = []
+    log = nil
+  }
+
+  /// Reports an event of a playback to every observer, and writes it to the log.
+  func emit(
+    _ kind: EventKind, _ entry: PlaybackEntry, isLeft: Bool = false, period: Milliseconds = 0,
+    lateness: Milliseconds = 0, error: UsherError = UsherError(.ok)
+  ) {
+    lastSequence &+= 1
+    let event = EngineEvent(
+      kind: kind, playback: entry.host, sequence: lastSequence, time: clock.now, isLeft: isLeft, period: period,
+      lateness: lateness, error: error)
+    for observer in observers {
+      calls.run(entry.id) { observer.call(event) }
+    }
+    if error.status != .ok, kind != .playbackClosed {
+      guard logs(.warning) else { return }
+      var line = LogLine(playback: entry.id, kind.name)
+      line.add(": ")
+      line.add(error.status.name)
+      line.add(": ")
+      line.add(error.message)
+      write(.warning, line)
+    } else if logs(.info) {
+      write(.info, LogLine(playback: entry.id, kind.name))
+    }
+  }
+
+  /// Whether the host wants log lines of this level.
+  func logs(_ level: LogLevel) -> Bool { log != nil && level.rawValue <= logLevel }
+
+  /// Lane 0 keeps log lines in order.
+  func write(_ level: LogLevel, _ line: LogLine) {
+    guard let log else { return }
+    let text = line.text()
+    calls.run(0) { log(level, text) }
+  }
+}

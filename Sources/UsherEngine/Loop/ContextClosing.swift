@@ -1,0 +1,65 @@
+internal import Synchronization
+internal import UsherCore
+
+/// The close of a whole context: whether it has begun, how many playbacks it still waits for, and which threads wait for it. I/O thread, except `beginNow`
+/// and `elapsed`.
+final class ContextClosing {
+  private(set) var hasBegun = false
+  /// Playbacks that are not closed yet, or that give back a slot whose token came after the close.
+  private(set) var openCount = 0
+  /// Closed playbacks for which a reply is under way that may bring the token of a slot.
+  private(set) var awaitedCount = 0
+  private var waits: [Wait<Status>] = []
+  /// Real time of the first request to close; 0: none yet.
+  private let firstRequest = Atomic<Int64>(0)
+
+  var isDone: Bool { openCount == 0 && awaitedCount == 0 }
+
+  /// Any thread: the time that closing may take counts from the first of these calls.
+  func noteRequest() {
+    _ = firstRequest.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .relaxed)
+  }
+
+  /// Any thread: real time since the first `noteRequest`.
+  var elapsed: Milliseconds {
+    Milliseconds(max(0, monotonicMilliseconds() &- firstRequest.load(ordering: .relaxed)))
+  }
+
+  /// - Returns: false if it had begun before.
+  func begin() -> Bool {
+    defer { hasBegun = true }
+    return !hasBegun
+  }
+
+  func playbackAdded() { openCount += 1 }
+
+  /// A playback's machine went from one standing to another.
+  func playbackChanged(from before: PlaybackMachine.Standing, to after: PlaybackMachine.Standing) {
+    let (wasOpen, isOpen) = (before.isOpen, after.isOpen)
+    let (wasAwaited, isAwaited) = (before.isAwaited, after.isAwaited)
+    guard wasOpen != isOpen || wasAwaited != isAwaited else { return }
+    openCount += (isOpen ? 1 : 0) - (wasOpen ? 1 : 0)
+    awaitedCount += (isAwaited ? 1 : 0) - (wasAwaited ? 1 : 0)
+    endWaitsIfDone()
+  }
+
+  /// Ends `wait` when every playback is closed. The caller sets the timer that bounds it.
+  func add(_ wait: Wait<Status>) {
+    waits.append(wait)
+    endWaitsIfDone()
+  }
+
+  func endWaitsIfDone() { if hasBegun, isDone { endWaits(.ok) } }
+
+  func endWaits(_ status: Status) {
+    for wait in waits { wait.end(status) }
+    waits = []
+  }
+}
+
+extension PlaybackMachine.Standing {
+  /// The context's close waits for it.
+  fileprivate var isOpen: Bool { !isClosed || isGivingBack }
+  /// The context's close waits for a reply to it, but reports the playback as closed.
+  fileprivate var isAwaited: Bool { !isOpen && awaitsToken }
+}

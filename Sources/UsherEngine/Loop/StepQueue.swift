@@ -1,0 +1,21 @@
+/// Keeps the actions of two machines' steps apart: a step that begins while the actions of another are performed waits until all of those are done.
+struct StepQueue {
+  private var waiting = Fifo<() -> Void>()
+  private var isPerforming = false
+
+  /// - Returns: false: the actions of another step are being performed; `append` the step instead.
+  mutating func begin() -> Bool {
+    if isPerforming { return false }
+    isPerforming = true
+    return true
+  }
+
+  mutating func append(_ step: @escaping () -> Void) { waiting.append(step) }
+
+  /// The step that has waited longest; nil ends what `begin` began.
+  mutating func next() -> (() -> Void)? {
+    if let step = waiting.popFirst() { return step }
+    isPerforming = false
+    return nil
+  }
+}

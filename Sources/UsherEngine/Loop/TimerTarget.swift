@@ -1,0 +1,15 @@
+internal import UsherCore
+
+/// What a timer of a context is for.
+enum TimerTarget {
+  case session(PlaybackID)
+  case transfer(TransferID)
+  case ask(Ask)
+  case license(PlaybackID, LicenseID)
+  case certificate(CertificateSource, CertificateWaiter)
+  case wait(Wait<Status>)
+  case token(PlaybackID)
+  case load(PlaybackID, LoadingJob)
+}
+
+typealias Timers = TimerHeap<TimerTarget>

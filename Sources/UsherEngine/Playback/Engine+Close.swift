@@ -1,0 +1,171 @@
+package import UsherCore
+
+/// The close of one playback and of the whole context, and the threads that wait for it.
+extension Engine {
+  // MARK: One playback
+
+  /// Any thread.
+  /// - Parameter ending: nil: what the delegate does by itself.
+  package func closePlayback(_ id: PlaybackID, _ ending: SSMSession.Ending?) {
+    submit { if let entry = self.playbacks[id] { self.close(entry, ending, .closed) } }
+  }
+
+  func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
+    requests.withoutStartingQueued { closeNow(entry, ending, status) }
+  }
+
+  private func closeNow(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
+    // First, so that the callbacks of what follows see the playback as ended.
+    entry.shared.publish(.ended)
+    if !entry.machine.isClosing { endSetupWaits(entry, status) }
+    // From here on no answer is accepted, except those that still count after the close.
+    let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
+    let queued =
+      entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
+    timers.cancel(entry.tokenTimer)
+    releaseMappedTokens(entry)
+    // The calls of the host that wait for an answer complete before PLAYBACK_CLOSED, the last event of a playback.
+    for question in questions where question.atClose == .completesBeforeClosed { question.end(status) }
+    endCertificates(of: entry, status)
+    endLoads(entry, status)
+    step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
+    // Nothing of the playback follows its end, or its teardown.
+    for id in queued { handle(requests.withdrawQueued(id)) }
+    // The machine knows of the close by now, so a question without an answer is no error to it.
+    for question in questions where question.atClose == .endsAfterwards { question.end(status) }
+  }
+
+  func reportClosed(_ entry: PlaybackEntry, _ status: Status, orphanPossible: Bool) {
+    var error = UsherError(status == .replaced ? .replaced : .ok)
+    error.orphanPossible = orphanPossible
+    events.emit(.playbackClosed, entry, error: error)
+    entry.hasReportedClosed = true
+    for wait in entry.closeWaits { endCloseWait(wait, entry.id) }
+    entry.closeWaits = []
+    entry.callbacks = PlaybackCallbacks()
+  }
+
+  // MARK: Waits
+
+  func endSetupWaits(_ entry: PlaybackEntry, _ status: Status) {
+    entry.setupStatus = status
+    for wait in entry.setupWaits { wait.end(status) }
+    entry.setupWaits = []
+  }
+
+  private func bound(_ wait: Wait<Status>, _ timeout: Milliseconds?) {
+    if let timeout { _ = timers.set(at: clock.now.adding(timeout), .wait(wait)) }
+  }
+
+  /// Any thread but a callback's: waits until set-up has ended.
+  package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds) -> Status {
+    let wait = Wait<Status>()
+    submit {
+      guard let entry = self.playbacks[id] else { return wait.end(.closed) }
+      if let failure = entry.machine.session.failure { return wait.end(failure.status) }
+      if let status = entry.setupStatus { return wait.end(status) }
+      entry.setupWaits.append(wait)
+      self.bound(wait, timeout)
+    }
+    return wait.wait()
+  }
+
+  /// Ends a wait for the close after the events that are queued for the playback, so that its observers have run. In pumped mode they run when the host
+  /// pumps, and the wait does not depend on that.
+  private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
+    if executor.isBusy(id) { calls.run(id) { wait.end(.ok) } } else { wait.end(.ok) }
+  }
+
+  /// Any thread but a callback's: waits until a playback is closed.
+  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status { waitForClose(id, timeout) { _ in } }
+
+  /// Any thread but a callback's: closes a playback and waits until it is closed.
+  /// - Parameter ending: nil: what the delegate does by itself.
+  package func closeAndWait(_ id: PlaybackID, _ timeout: Milliseconds, _ ending: SSMSession.Ending?) -> Status {
+    waitForClose(id, timeout) { self.close($0, ending, .closed) }
+  }
+
+  private func waitForClose(
+    _ id: PlaybackID, _ timeout: Milliseconds?, then: @escaping (PlaybackEntry) -> Void
+  ) -> Status {
+    let wait = Wait<Status>()
+    submit {
+      self.bound(wait, timeout)
+      guard let entry = self.playbacks[id], !entry.machine.isClosed else { return self.endCloseWait(wait, id) }
+      entry.closeWaits.append(wait)
+      then(entry)
+    }
+    return wait.wait()
+  }
+
+  // MARK: The context
+
+  /// Any thread: begins closing everything.
+  package func beginClosing() {
+    closing.noteRequest()
+    submit {
+      guard self.closing.begin() else { return }
+      self.requests.withoutStartingQueued {
+        // Those that wait for a screen first, so that none of them starts when the one before it ends.
+        let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }
+        for entry in entries where entry.machine.isWaiting { self.close(entry, nil, .closed) }
+        for entry in entries where !entry.machine.isClosing { self.close(entry, nil, .closed) }
+      }
+      self.closing.endWaitsIfDone()
+    }
+  }
+
+  /// Any thread but a callback's: closes everything and waits, also for replies that may bring the token of a slot, which is then given back.
+  /// - Returns: how many playbacks are still open.
+  package func close(within timeout: Milliseconds) -> Int {
+    let wait = Wait<Status>()
+    beginClosing()
+    waitForAllClosed(wait, within: timeout)
+    _ = wait.wait()
+    return sync { self.closing.openCount }
+  }
+
+  /// Any thread: ends the wait when everything is closed, or when its time is over.
+  private func waitForAllClosed(_ wait: Wait<Status>, within timeout: Milliseconds) {
+    submit {
+      self.bound(wait, timeout)
+      self.closing.add(wait)
+    }
+  }
+
+  /// Waits, at most a second, for the callbacks that report the end; in pumped mode they run when the host pumps.
+  package func letCallbacksTell() {
+    if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
+  }
+
+  /// Waits until all playbacks are closed, for the thread that frees the context. Calls of the host that the close needs (a customer's teardown) run here
+  /// in pumped mode, since the host pumps no more. On the manual clock nobody else moves time, so this does.
+  package func finishClosing(within timeout: Milliseconds) {
+    beginClosing()
+    if options.isManualClock { return moveClockUntilClosed(within: timeout) }
+    // One cap for the whole of closing, also where the host waited for a part of it before.
+    let left = timeout.since(closing.elapsed)
+    guard let pump else {
+      _ = close(within: left)
+      return
+    }
+    let closed = Wait<Status>(onEnd: { pump.wake() })
+    waitForAllClosed(closed, within: left)
+    pump.serve { !closed.isEnded }
+  }
+
+  private func moveClockUntilClosed(within timeout: Milliseconds) {
+    let end = sync { self.clock.now.adding(timeout) }
+    while true {
+      _ = settle(transfers: 0, callbacks: pump == nil ? 0 : .max, within: 1000)
+      if pump?.runDue() == true { continue }
+      let isDone = sync { () -> Bool in
+        guard !self.closing.isDone, let next = self.timers.next(), next <= end else { return true }
+        self.clock.set(next)
+        self.fireTimers()
+        return false
+      }
+      if isDone { return }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package import UsherCore
+
+/// Players: which playback has its screen, and which waits for it.
+extension Engine {
+  /// Any thread.
+  package func addPlayer(_ id: PlayerID) {
+    submit { self.players[id] = PlayerMachine() }
+  }
+
+  /// Any thread: stops it and forgets it.
+  package func removePlayer(_ id: PlayerID) {
+    submit {
+      self.stop(id, nil)
+      self.players.remove(id)
+    }
+  }
+
+  /// Any thread: closes what plays on a player, and what waits for it.
+  /// - Parameter ending: nil: what the delegate does by itself.
+  package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?) {
+    submit { self.stop(id, ending) }
+  }
+
+  private func stop(_ id: PlayerID, _ ending: SSMSession.Ending?) {
+    guard let player = players[id] else { return }
+    requests.withoutStartingQueued {
+      if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
+      if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
+    }
+  }
+
+  /// Any thread: the next item on a player.
+  package func play(
+    _ id: PlaybackID, on player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,
+    callbacks: PlaybackCallbacks
+  ) {
+    submit {
+      var item = item
+      let mapped = item.contentToken == nil && !item.isClear ? item.delegate.tokenMap?.hold(item.contentID) : nil
+      if let mapped { item.contentToken = mapped.token }
+      let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: shared, callbacks: callbacks)
+      if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
+      self.playbacks[id] = entry
+      self.closing.playbackAdded()
+      if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }
+      self.perform(self.players[player]?.play(id) ?? [])
+    }
+  }
+
+  /// The playback no longer needs its player: the one that waits for it starts.
+  func startNext(after entry: PlaybackEntry) { perform(players[entry.player]?.nextMayStart(after: entry.id) ?? []) }
+
+  private func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) {
+    requests.withoutStartingQueued {
+      for action in actions {
+        switch action {
+        case .start(let id):
+          if let entry = playbacks[id] { step(entry) { $0.start(now: self.clock.now) } }
+        case .close(let id):
+          if let entry = playbacks[id] { close(entry, entry.machine.ending(isZap: true), .closed) }
+        case .replace(let id):
+          if let entry = playbacks[id] { close(entry, entry.machine.ending(isZap: true), .replaced) }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+internal import UsherCore
+
+/// The one way anything happens to a playback: its machine gets the news, answers with actions, and the engine performs them in order.
+extension Engine {
+  /// Tells a playback's machine what happened and performs the actions it answers with. Called while the actions of another step are performed, it waits
+  /// until those are done, so no two actions change places.
+  func step(_ entry: PlaybackEntry, _ happen: @escaping (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
+    guard steps.begin() else { return steps.append { self.stepNow(entry, happen) } }
+    stepNow(entry, happen)
+    while let next = steps.next() { next() }
+  }
+
+  private func stepNow(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
+    entry.machine.hasTokenCallback = entry.delegate.tokenCallback != nil
+    let before = entry.machine.standing()
+    let actions = happen(&entry.machine)
+    let after = entry.machine.standing()
+    entry.shared.publish(after.sessionState)
+    // Before the actions: a set-up among them is sent after this teardown ended, and must not count it as ended meanwhile.
+    noteSlot(entry, from: before, to: after)
+    perform(actions, entry)
+    if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }
+    if entry.setupStatus == nil, after.sessionState == .none, !after.isWaiting { endSetupWaits(entry, .ok) }
+    if after.isFinished, playbacks.remove(entry.id) != nil { timers.cancel(entry.sessionTimer) }
+    closing.playbackChanged(from: before, to: after)
+  }
+
+  private func perform(_ actions: [PlaybackMachine.Action], _ entry: PlaybackEntry) {
+    for action in actions {
+      switch action {
+      case .sendSSM(let request, let call, let token): sendSSM(entry, request, call, token)
+      case .sendLicense(let request, let license, let content, let session, let renewal):
+        sendLicense(entry, request, license, content: content, session: session, isRenewal: renewal)
+      case .setTimer(let at):
+        timers.cancel(entry.sessionTimer)
+        entry.sessionTimer = timers.set(at: at, .session(entry.id))
+      case .cancelTimer:
+        timers.cancel(entry.sessionTimer)
+        entry.sessionTimer = 0
+      case .askToken: askToken(entry)
+      case .awaitToken(let atMost):
+        timers.cancel(entry.tokenTimer)
+        entry.tokenTimer = timers.set(at: clock.now.adding(atMost), .token(entry.id))
+      case .askPayload(let keySystem): askPayload(entry, keySystem)
+      case .report(let report): emit(report, entry)
+      case .deliverLicense(let license, let data): deliver(entry, license, data)
+      case .failLicense(let license, let error): fail(entry, license, error)
+      case .nextMayStart: startNext(after: entry)
+      case .closed(let status, let orphanPossible): reportClosed(entry, status, orphanPossible: orphanPossible)
+      }
+    }
+  }
+
+  private func emit(_ report: PlaybackMachine.Report, _ entry: PlaybackEntry) {
+    switch report {
+    case .started(let period):
+      events.emit(.sessionStarted, entry, period: period)
+      endSetupWaits(entry, .ok)
+    case .setupError(let error):
+      events.emit(.setupError, entry, error: error)
+      endSetupWaits(entry, error.status)
+    case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
+    case .teardownError(let error):
+      guard entry.hasReportedClosed else { return events.emit(.teardownError, entry, error: error) }
+      // The slot's token came after PLAYBACK_CLOSED, which is the last event of a playback: only the log can say it.
+      guard events.logs(.warning) else { return }
+      var line = LogLine(playback: entry.id, "a session that came late could not be given back: ")
+      line.add(error.message)
+      events.write(.warning, line)
+    case .keptAlive(let lateness): events.emit(.keptAlive, entry, lateness: lateness)
+    case .recovered: events.emit(.recovered, entry)
+    case .doubtful: events.emit(.sessionDoubtful, entry)
+    case .ended(let left): events.emit(.sessionEnded, entry, isLeft: left)
+    case .sessionless: events.emit(.noSession, entry)
+    }
+  }
+
+  // MARK: Slots
+
+  private func noteSlot(
+    _ entry: PlaybackEntry, from before: PlaybackMachine.Standing, to after: PlaybackMachine.Standing
+  ) {
+    if before.waitsForOwnTeardowns != after.waitsForOwnTeardowns {
+      if after.waitsForOwnTeardowns {
+        slots.setupWaits(entry.id, at: entry.headEnd)
+      } else {
+        slots.setupWaitsNoLonger(entry.id)
+      }
+    }
+    if before.isGivingBack != after.isGivingBack {
+      if after.isGivingBack {
+        slots.teardownBegan(entry.id, at: entry.headEnd)
+      } else {
+        slots.teardownEnded(entry.id)
+      }
+    }
+  }
+
+  private func retryRefusedSetups() {
+    for id in slots.readyToRetry {
+      if let entry = playbacks[id] { step(entry) { $0.ownTeardownsEnded(now: self.clock.now) } }
+    }
+  }
+
+  /// Whether other playbacks give slots back to the head-end of `entry`, or have done so since its session was asked for.
+  func ownTeardowns(besides entry: PlaybackEntry) -> SSMSession.OwnTeardowns {
+    slots.ownTeardowns(besides: entry.id, at: entry.headEnd, since: entry.slotsAtSetup)
+  }
+
+  // MARK: The session's requests and timer
+
+  private func sendSSM(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ token: Secret) {
+    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, call) }
+    guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
+    if call == .setup { entry.slotsAtSetup = slots.mark }
+    let timeout = call == .heartbeat ? entry.machine.session.keepAliveTimeout : .never
+    let id = requests.send(message, for: .ssm(entry.id, request, call), atMost: timeout)
+    if call != .teardown { entry.callTransfer = id }
+  }
+
+  func ssmReplied(
+    _ playback: PlaybackID, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome,
+    queueDelay: Milliseconds = 0
+  ) {
+    guard let entry = playbacks[playback] else { return }
+    step(entry) {
+      $0.ssmReplied(
+        request, call, outcome, ownTeardowns: self.ownTeardowns(besides: entry), queueDelay: queueDelay,
+        now: self.clock.now)
+    }
+  }
+
+  func sessionTimerFired(_ id: PlaybackID) {
+    guard let entry = playbacks[id] else { return }
+    entry.sessionTimer = 0
+    step(entry) { $0.timerFired(now: self.clock.now) }
+  }
+}

@@ -1,0 +1,91 @@
+package import UsherCore
+
+/// Content tokens and payloads: from the host's calls, its callbacks and the token map.
+extension Engine {
+  // MARK: Questions to the host
+
+  func askToken(_ entry: PlaybackEntry) {
+    guard let callback = entry.delegate.tokenCallback else {
+      return step(entry) { $0.tokenAnswered(nil, now: self.clock.now) }
+    }
+    askHost(entry, .token, atMost: entry.delegate.policy.tokenTimeout, put: callback) { entry, reply, _ in
+      if let entry { self.step(entry) { $0.tokenAnswered(reply.secret, now: self.clock.now) } }
+    }
+  }
+
+  func askPayload(_ entry: PlaybackEntry, _ keySystem: KeySystem?) {
+    guard let callback = entry.callbacks.payload, let keySystem else { return events.emit(.renewalDue, entry) }
+    guard !entry.questions.contains(where: { $0.kind == .payload }) else { return }
+    let put: (Ask, HostPlayback) -> Void = { ask, host in callback(ask, keySystem, host) }
+    askHost(entry, .payload, atMost: entry.delegate.policy.payloadTimeout, put: put) { entry, reply, status in
+      guard let entry else { return }
+      if let payload = reply.secret { return self.renew(entry, keySystem, payload) }
+      self.step(entry) { $0.payloadFailed(status, now: self.clock.now) }
+    }
+  }
+
+  // MARK: Tokens the host gives without being asked
+
+  /// Any thread: the content token that was missing has come.
+  /// - Returns: false: none was missing.
+  package func giveToken(_ playback: PlaybackID, _ token: Secret) -> Bool {
+    sync { self.playbacks[playback].map { self.give(token, $0) } ?? false }
+  }
+
+  private func give(_ token: Secret, _ entry: PlaybackEntry) -> Bool {
+    guard entry.machine.wantsToken else { return false }
+    timers.cancel(entry.tokenTimer)
+    step(entry) { $0.tokenGiven(token, now: self.clock.now) ?? [] }
+    return true
+  }
+
+  func tokenWaitEnded(_ playback: PlaybackID) {
+    guard let entry = playbacks[playback] else { return }
+    entry.tokenTimer = 0
+    step(entry) { $0.tokenWaitEnded(now: self.clock.now) }
+  }
+
+  // MARK: Token map
+
+  enum MappedToken {
+    case known(Secret)
+    /// The playback's own token will do.
+    case unneeded
+    case missing
+  }
+
+  /// The content token of the content that a licence request names.
+  func mappedToken(_ entry: PlaybackEntry, _ contentID: [UInt8]) -> MappedToken {
+    guard let map = entry.delegate.tokenMap, !contentID.isEmpty else { return .unneeded }
+    if entry.mappedTokens.contains(where: { $0.id == contentID }) {
+      return contentID.withUnsafeBufferPointer { map.get($0) }.map { .known($0) } ?? .unneeded
+    }
+    guard let found = map.hold(contentID) else { return contentID == entry.contentID ? .unneeded : .missing }
+    entry.mappedTokens.append((contentID, found.pin))
+    return .known(found.token)
+  }
+
+  /// The playback needs its tokens in the map no longer.
+  func releaseMappedTokens(_ entry: PlaybackEntry) {
+    for (_, pin) in entry.mappedTokens { entry.delegate.tokenMap?.release(pin) }
+    entry.mappedTokens = []
+  }
+
+  /// Any thread: the host put a token into a delegate's map. Playbacks that wait for it use it now, others for their next licence.
+  package func tokenMapped(_ delegate: LicenseDelegate, _ contentID: [UInt8]) {
+    submit {
+      guard let map = delegate.tokenMap else { return }
+      for id in self.playbacks.sortedIDs {
+        guard let entry = self.playbacks[id], entry.delegate === delegate, entry.contentID == contentID,
+          !entry.machine.isClosing
+        else { continue }
+        if entry.mappedTokens.contains(where: { $0.id == contentID }) {
+          if let token = contentID.withUnsafeBufferPointer({ map.get($0) }) { entry.machine.tokenReplaced(token) }
+        } else if let found = map.hold(contentID) {
+          entry.mappedTokens.append((contentID, found.pin))
+          _ = self.give(found.token, entry)
+        }
+      }
+    }
+  }
+}

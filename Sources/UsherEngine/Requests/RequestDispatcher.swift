@@ -1,0 +1,205 @@
+internal import UsherCore
+
+/// Sends the context's requests: queues them by origin, bounds their time, and decides which connections may be used again. It knows nothing of playbacks:
+/// who asked for a request gets its `Reply` from the engine. I/O thread only.
+final class RequestDispatcher {
+  /// How a request ended.
+  struct Reply {
+    let transfer: Transfer
+    let outcome: HTTPOutcome
+  }
+
+  /// A request that takes longer than this gives its permit up, so that others do not wait for it.
+  private static var stallTime: Milliseconds { 1000 }
+  /// How long a keep-alive waits in the queue: of an origin that does not answer, and of one that does.
+  private static var keepAliveWait: Milliseconds { 100 }
+  private static var keepAliveWaitMax: Milliseconds { 500 }
+
+  private let transport: any Transport
+  private let timers: Timers
+  private let clock: Clock
+  private let httpTimeout: Milliseconds
+  private(set) var transfers = Slots<Transfer>()
+  private var queue: RequestQueue
+  /// Calls of `withoutStartingQueued` under way.
+  private var pauses = 0
+  /// Origins whose queue may go on when the last of them ends.
+  private var pausedOrigins: [[UInt8]] = []
+  /// Origins whose last request failed: connections made before are not used until a fresh one was answered.
+  private var distrusted: [[UInt8]] = []
+
+  init(transport: any Transport, timers: Timers, clock: Clock, httpTimeout: Milliseconds, queue: RequestQueue) {
+    self.transport = transport
+    self.timers = timers
+    self.clock = clock
+    self.httpTimeout = httpTimeout
+    self.queue = queue
+  }
+
+  var queuedCount: Int { queue.waitingCount }
+  var inFlightCount: Int { transfers.count - queue.waitingCount }
+  var pausedCount: Int { pausedOrigins.count }
+
+  // MARK: Sending
+
+  /// Sends a request, or queues it where its origin has as many in flight as it is allowed.
+  /// - Parameter timeout: where it is less than the context's time-out for requests.
+  @discardableResult
+  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost timeout: Milliseconds = .never) -> TransferID
+  {
+    let now = clock.now
+    let transfer = Transfer(purpose: purpose, request: request, now: now, timeout: min(httpTimeout, timeout))
+    let id = transfers.insert(transfer)
+    transfer.isQueued = !queue.admit(id, request)
+    transfer.hasPermit = !transfer.isQueued
+    if transfer.isQueued {
+      let keepAliveTurn = now.adding(Self.keepAliveWait)
+      let at = transfer.isKeepAlive ? min(transfer.deadline, keepAliveTurn) : transfer.deadline
+      transfer.timer = timers.set(at: at, .transfer(id))
+    } else {
+      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(id))
+      start(id, transfer)
+    }
+    return id
+  }
+
+  private func start(_ id: TransferID, _ transfer: Transfer) {
+    transport.start(id, transfer.request, isFresh: distrusted.contains(transfer.origin))
+  }
+
+  private func firstTimer(_ transfer: Transfer, _ now: Milliseconds) -> Milliseconds {
+    min(now.adding(Self.stallTime), transfer.deadline)
+  }
+
+  /// A keep-alive has waited in the queue for `keepAliveWait`. Where the origin answers, it waits up to `keepAliveWaitMax`: only other requests are before
+  /// it, and more connections would make a burst slower that the origin is getting through. Where it does not, or after that, it goes without a permit.
+  private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
+    let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
+    guard now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) else {
+      _ = queue.withdraw(id, transfer.origin)
+      leaveQueue(transfer, now)
+      transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+      return start(id, transfer)
+    }
+    transfer.timer = timers.set(at: min(last, now.adding(Self.keepAliveWait)), .transfer(id))
+  }
+
+  /// Its time-out counts from now on.
+  private func leaveQueue(_ transfer: Transfer, _ now: Milliseconds) {
+    transfer.isQueued = false
+    transfer.queueDelay = now.since(transfer.askedAt)
+    transfer.deadline = now.adding(transfer.timeout)
+  }
+
+  // MARK: Ends
+
+  /// The transport is done with a request.
+  func ended(_ finished: FinishedTransfer) -> Reply? {
+    guard let transfer = transfers.remove(finished.id) else { return nil }
+    timers.cancel(transfer.timer)
+    switch finished.outcome {
+    case .response(let response):
+      trust(transfer.origin)
+      let isGood = (200..<300).contains(response.status)
+      queue.answered(transfer.origin, after: isGood ? finished.microseconds : nil, now: clock.now)
+    case .failure: distrust(transfer.origin)
+    }
+    releasePermit(transfer)
+    return Reply(transfer: transfer, outcome: finished.outcome)
+  }
+
+  /// A timer of a request fired. nil: the request goes on.
+  func timerFired(_ id: TransferID) -> Reply? {
+    guard let transfer = transfers[id] else { return nil }
+    let now = clock.now
+    if now < transfer.deadline {
+      if transfer.isQueued {
+        keepAliveWaited(id, transfer, now)
+      } else {
+        transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+        queue.stalled(transfer.origin)
+        releasePermit(transfer)
+      }
+      return nil
+    }
+    transfer.timer = nil
+    let wasQueued = transfer.isQueued
+    let mayHaveReachedServer = abandon(id)
+    if !wasQueued { distrust(transfer.origin) }
+    let message =
+      wasQueued ? "the request found no place among those under way" : "no answer within \(transfer.timeout) ms"
+    return Reply(
+      transfer: transfer,
+      outcome: .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: mayHaveReachedServer)))
+  }
+
+  /// Ends a request; there will be no reply.
+  /// - Returns: whether the server may have read it.
+  @discardableResult
+  func abandon(_ id: TransferID) -> Bool {
+    guard let transfer = transfers.remove(id) else { return false }
+    timers.cancel(transfer.timer)
+    if transfer.isQueued {
+      _ = queue.withdraw(id, transfer.origin)
+      return false
+    }
+    let mayHaveReachedServer = transport.cancel(id)
+    releasePermit(transfer)
+    return mayHaveReachedServer
+  }
+
+  /// Takes a request of a closing playback out of the queue. nil: it is not queued.
+  func withdrawQueued(_ id: TransferID) -> Reply? {
+    guard let transfer = transfers[id], transfer.isQueued else { return nil }
+    abandon(id)
+    return Reply(transfer: transfer, outcome: .failure(WireFailure(.closed)))
+  }
+
+  // MARK: Permits
+
+  private func releasePermit(_ transfer: Transfer) {
+    if transfer.hasPermit {
+      transfer.hasPermit = false
+      queue.free(transfer.origin)
+    }
+    // Also without a permit: its reply may have raised how many the origin is allowed.
+    startQueued(transfer.origin)
+  }
+
+  /// Runs `body`, during which several playbacks may close, and starts no queued request before it has ended: it may withdraw them.
+  func withoutStartingQueued(_ body: () -> Void) {
+    pauses += 1
+    body()
+    pauses -= 1
+    guard pauses == 0 else { return }
+    let origins = pausedOrigins
+    pausedOrigins = []
+    for origin in origins { startQueued(origin) }
+  }
+
+  private func startQueued(_ origin: [UInt8]) {
+    guard pauses == 0 else {
+      if !pausedOrigins.contains(origin) { pausedOrigins.append(origin) }
+      return
+    }
+    while let next = queue.next(origin) {
+      guard let transfer = transfers[next] else {
+        queue.free(origin)
+        continue
+      }
+      let now = clock.now
+      leaveQueue(transfer, now)
+      transfer.hasPermit = true
+      timers.cancel(transfer.timer)
+      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(next))
+      start(next, transfer)
+    }
+  }
+
+  // MARK: Connections
+
+  private func trust(_ origin: [UInt8]) { if !distrusted.isEmpty { distrusted.removeAll { $0 == origin } } }
+
+  /// The next requests to an origin go over fresh connections, until one of them is answered.
+  func distrust(_ origin: [UInt8]) { if !distrusted.contains(origin) { distrusted.append(origin) } }
+}

@@ -1,0 +1,43 @@
+internal import UsherCore
+
+/// One request of the context, queued or in flight.
+final class Transfer {
+  enum Purpose {
+    case ssm(PlaybackID, RequestID, SSMSession.Call)
+    case license(PlaybackID, RequestID, LicenseID)
+    case certificate(CertificateSource)
+    case load(PlaybackID, LoadingJob, LoadingJob.Step)
+  }
+
+  let purpose: Purpose
+  let request: HTTPRequest
+  let askedAt: Milliseconds
+  let timeout: Milliseconds
+  var timer: UInt64?
+  var deadline: Milliseconds
+  /// It waits in the queue of its origin.
+  var isQueued = false
+  /// How long it did.
+  var queueDelay: Milliseconds = 0
+  /// It counts among the requests in flight that its origin is allowed.
+  var hasPermit = true
+
+  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds) {
+    self.purpose = purpose
+    self.request = request
+    askedAt = now
+    self.timeout = timeout
+    deadline = now.adding(timeout)
+  }
+
+  var origin: [UInt8] { request.endpoint.origin }
+
+  /// A heartbeat, or a renewal that keeps the session alive.
+  var isKeepAlive: Bool {
+    switch purpose {
+    case .ssm(_, _, let call): return call == .heartbeat
+    case .license: return request.isUrgent
+    case .certificate, .load: return false
+    }
+  }
+}
