@@ -36,8 +36,8 @@
  * `callback_threads_max`: callbacks of one playback in order and one at a time, those of different playbacks in
  * parallel. With USHER_CALLBACKS_PUMPED there are no callback threads: callbacks run only inside usher_context_pump(),
  * on the thread of your own loop, and a file descriptor tells you when to call it. A function that would wait answers
- * USHER_E_WOULD_DEADLOCK inside a callback, since it would wait for itself. The comment of such a function says "Waits:"
- * and, if the thread that pumps may not call it between two pumps either, "Pumping thread: no".
+ * USHER_E_WOULD_DEADLOCK inside a callback, since it would wait for itself. The comment of such a function says
+ * "Waits:" and, if the thread that pumps may not call it between two pumps either, "Pumping thread: no".
  *
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the
