@@ -1,4 +1,4 @@
-"""Loading requests of a playback: a key for the URL that its content names."""
+"""Loading requests of a playback: a key for a URL in its content."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 class LoadingRequest(Future[bytes]):
-    """A loading request (AVAssetResourceLoadingRequest): a future that gets the key for the CDM (a CKC) or the error, exactly once.
+    """A loading request (AVAssetResourceLoadingRequest): a future of the key for the CDM, a CKC.
+
+    It gets the key or the error, exactly once. Threads: any.
 
     Attributes:
-        url: what is loaded.
+        url: the URL to load.
     """
 
     def __init__(self, url: bytes, playback: abi.PlaybackHandle) -> None:
@@ -34,7 +36,7 @@ class LoadingRequest(Future[bytes]):
         self._number = ctypes.c_uint64()
 
     def cancel(self) -> bool:
-        """Gives it up: nothing more is sent for it, and a key that came already is dropped. False: it was finished before."""
+        """Cancels it: the library sends nothing more for it, and drops a key that has come. False: it was finished before."""
         if not super().cancel():
             return False
         with contextlib.suppress(UsherError):  # finished just now, or freed with its playback
@@ -56,7 +58,7 @@ class LoadCauses(Causes):
 
 
 class Loads:
-    """What a playback has to do with resource loaders."""
+    """The part of a playback that uses resource loaders."""
 
     context: Context
     _handle: abi.PlaybackHandle

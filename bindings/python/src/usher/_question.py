@@ -1,4 +1,4 @@
-"""Answer now or later: the question a producing callback (token, payload) is handed."""
+"""Requests to a callback that must give a value (token, payload …). It answers now or later."""
 
 from __future__ import annotations
 
@@ -27,52 +27,53 @@ class Later(Enum):
 
 
 LATER = Later.LATER
-"""Returned by a token or payload callback that keeps its request, to call ``answer()`` or ``fail()`` on it from any thread before the deadline."""
+"""A callback returns it if it keeps its request. It then calls ``answer()`` or ``fail()`` from any thread, before the
+deadline."""
 
 
 class Causes:
-    """The exceptions for which questions of one playback had no answer: the ``__cause__`` of the errors that come of it. Threads: any."""
+    """The newest exceptions of callbacks of one playback: the ``__cause__`` of the errors that follow. Threads: any."""
 
     def __init__(self) -> None:
         self._newest: dict[Status, BaseException] = {}
 
     def swap(self, status: Status, cause: BaseException | None) -> BaseException | None:
-        """Keeps what the newest question came to whose failing has this status; returns what was kept before."""
+        """Replaces the exception for errors with this status; None removes it. Returns the earlier one."""
         before = self._newest.pop(status, None)
         if cause is not None:
             self._newest[status] = cause
         return before
 
     def chain(self, error: UsherError) -> UsherError:
-        """Gives the error its cause, where that was an exception of a callback; returns it."""
+        """Sets the ``__cause__`` of an error if an exception of a callback caused it; returns the error."""
         status = error.status
         cause = self._newest.get(status)
         if cause is None and (
             status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL)
         ):
-            cause = self._newest.get(Status.CALLBACK)  # the renewals failed, for want of a payload
+            cause = self._newest.get(Status.CALLBACK)  # the renewals failed because there was no payload
         if cause is not None and error.__cause__ is None:
             error.__cause__ = cause
         return error
 
 
 class Question(Generic[Answer]):
-    """A question of the library. Answered at most once, in any thread, before the delegate's deadline.
+    """The library needs a value. You may answer it once, from any thread, before the delegate's deadline.
 
     Attributes:
         tag: the `tag` given to Player.play().
     """
 
     _fails_as: Status
-    """The status of what fails when there is no answer."""
+    """The status of the error if there is no answer."""
 
     def __init__(self, completion: int, playback: Playback | None, tag: object, causes: Causes | None = None) -> None:
         self.tag = tag
         self._completion = completion
         self._answered = False
-        # Held while the library is told: who goes on because of the answer finds it answered.
+        # Held while the library gets the answer, so that threads which continue because of it see `answered` as True.
         self._lock = threading.RLock()
-        # Weak: an exception that is kept as a cause has this object in its frames.
+        # Weak, because an exception that is kept as a cause has this object in its frames.
         self._reference = None if playback is None else weakref.ref(playback)
         self._causes = causes or (Causes() if playback is None else playback._causes)
 
@@ -87,37 +88,37 @@ class Question(Generic[Answer]):
 
     @property
     def playback(self) -> Playback | None:
-        """The playback it is for; None when the object is gone."""
+        """The playback that needs the value; None if Python has freed the object."""
         return None if self._reference is None else self._reference()
 
     @property
     def answered(self) -> bool:
-        """It has its answer, or was told that there is none. Waits for a call that is about to."""
+        """Whether answer() or fail() was called. Waits for such a call in another thread to return."""
         with self._lock:
             return self._answered
 
     def answer(self, value: Answer) -> None:
-        """Answers.
+        """Gives the value to the library.
 
         Raises:
-            InvalidCompletionError: answered before, or too late: the answer does nothing.
-            InvalidArgumentError: no possible answer; the question stays open.
+            InvalidCompletionError: there is an answer already, or the deadline is over. The call does nothing.
+            InvalidArgumentError: not a valid value. You may answer again.
         """
         self._complete(value)
 
     def fail(self, cause: BaseException | None = None) -> None:
-        """Says that there is no answer.
+        """Tells the library that there is no value.
 
         Args:
-            cause: why; becomes the ``__cause__`` of the errors that come of it.
+            cause: the reason. It becomes the ``__cause__`` of the errors that follow.
 
         Raises:
-            InvalidCompletionError: as answer() does.
+            InvalidCompletionError: like answer().
         """
         with self._lock:
             before = self._causes.swap(
                 self._fails_as, cause
-            )  # first, since who waits may go on before the call returns
+            )  # first, because a waiting thread may continue before the call returns
             try:
                 self._complete(None)
             except BaseException:
@@ -125,17 +126,17 @@ class Question(Generic[Answer]):
                 raise
 
     def _tell(self, function: Callable[..., object], *arguments: object) -> None:
-        """Calls what completes it in the library."""
+        """Calls the library function that completes the request."""
         with self._lock:
             function(self._completion, *arguments)
             self._answered = True
 
     def _complete(self, value: Answer | None) -> None:
-        """Makes of it what C takes, then `_tell`s the library."""
+        """Converts the value for C and calls `_tell`."""
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:
-        """Answers with what a callback returned; where that came too late the library has told so already."""
+        """Answers with the return value of a callback. If it is too late, the library has reported that already."""
         with contextlib.suppress(InvalidCompletionError):
             if value is None:
                 self.fail()
@@ -143,17 +144,17 @@ class Question(Generic[Answer]):
                 self.answer(value)
 
     def _give_up(self, cause: BaseException) -> None:
-        """Says that there is no answer, because the callback raised; where that came too late the library has told so already."""
+        """Fails because the callback raised. If it is too late, the library has reported that already."""
         with contextlib.suppress(InvalidCompletionError):
             self.fail(cause)
 
 
 Reply = Union[Answer, "Future[Answer]", "Future[Answer | None]", Later, None]
-"""What a producing callback may return: the answer, None (there is none), LATER, or a Future of the answer."""
+"""What such a callback may return: the value, None (no value), LATER, or a Future of the value."""
 
 
 def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callable[[BaseException], None]) -> None:
-    """Runs a producing callback; whatever happens in it, the library gets an answer or the callback took the question over."""
+    """Runs a callback that must give a value. The library gets an answer even if it raises, unless it answers later."""
 
     def settle(future: Future[Any]) -> None:
         try:

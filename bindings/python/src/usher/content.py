@@ -1,4 +1,4 @@
-"""What a player reads out of its content: how it is protected, and what names the key. Pure functions: no context, no thread, no I/O.
+"""Reads how content is protected and which keys it needs. Pure functions: no context, no thread, no I/O.
 
 for way in usher.read_hls_keys(playlist):
     if way.key_system is usher.KeySystem.FAIRPLAY:
@@ -20,19 +20,19 @@ from ._errors import TooLargeError
 
 @dataclass(frozen=True)
 class Protection:
-    """One way a content is protected.
+    """One way in which content is protected. None means that the content does not say it.
 
     Attributes:
-        key_system: None: another one, or none is named.
-        system_id: the system's id, 16 bytes; None: none is named.
-        key_ids: 16 bytes each, in the order of their UUID's text.
+        key_system: the key system; None also for an unknown one.
+        system_id: the id of the key system, 16 bytes.
+        key_ids: key ids of 16 bytes each, in the byte order of the UUID's text.
         content_id: the content identifier.
-        init_data: what the CDM takes as init data: the pssh box.
+        init_data: init data for the CDM: the pssh box.
         uri: URI of the key (HLS) or URL of the licence server (DASH, PlayReady).
         iv: initialisation vector, 8 or 16 bytes.
-        scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments; None: not said.
-        crypt_blocks, skip_blocks: of a pattern (tenc), the blocks encrypted and left clear; 0: no pattern.
-        is_session: for the whole presentation (HLS EXT-X-SESSION-KEY).
+        scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments.
+        crypt_blocks, skip_blocks: numbers of encrypted and clear blocks of a pattern (tenc); 0: no pattern.
+        is_session: it holds for the whole presentation (HLS EXT-X-SESSION-KEY).
     """
 
     key_system: KeySystem | None = None
@@ -49,7 +49,7 @@ class Protection:
 
 
 def read_pssh(data: bytes) -> tuple[Protection, ...]:
-    """Reads pssh boxes: one, several after each other, or base64 of them; Widevine and PlayReady data in them is looked into.
+    """Reads one or more pssh boxes, or base64 of them, and the Widevine and PlayReady data in them.
 
     Args:
         data: up to 1 MiB.
@@ -66,7 +66,7 @@ def read_tenc(data: bytes) -> tuple[Protection, ...]:
 
 
 def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
-    """Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or those of a whole playlist. METHOD=NONE has neither key system nor URI.
+    """Reads one EXT-X-KEY or EXT-X-SESSION-KEY line, or those of a playlist. METHOD=NONE has no key system and no URI.
 
     Args:
         playlist: up to 1 MiB.
@@ -89,15 +89,17 @@ def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECOD
         url: 1 byte to 64 kB.
 
     Raises:
-        InvalidArgumentError: it names nothing.
+        InvalidArgumentError: there is no content identifier in it.
     """
     text = ffi.as_bytes(url) or b""
     return _copied(lambda buffer, size: ffi.lib.usher_content_id(ffi.c_bytes(text), len(text), rule, buffer, size))
 
 
 def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
-    """Rewrites a playlist for a demuxer that refuses a scheme: the URI of each key of that scheme becomes `uri_prefix` and the number of the URI in
-    the playlist, from 0, the same for the same URI. Everything else is left as it is, byte for byte.
+    """Rewrites a playlist for a demuxer that refuses key URIs of a scheme.
+
+    Each such URI becomes `uri_prefix` plus the number of the URI in the playlist, from 0; equal URIs get the same number.
+    Everything else stays the same, byte for byte.
 
     Args:
         playlist: 1 byte to 1 MiB.
@@ -157,7 +159,7 @@ _KEY_SYSTEMS = {system.value: system for system in KeySystem}
 
 
 def _copied(ask: Callable[[Any, Any], object]) -> bytes:
-    """What a function writes into a buffer whose length it says first."""
+    """Calls a function twice: for the size of its result, then for the result."""
     size = ctypes.c_size_t(0)
     with contextlib.suppress(TooLargeError):
         ask(None, ctypes.byref(size))

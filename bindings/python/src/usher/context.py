@@ -36,14 +36,14 @@ _live: weakref.WeakSet[Context] = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Pending:
-    """What a context has under way.
+    """What a context is doing now.
 
     Attributes:
-        transfers: requests sent and not answered.
-        callbacks: callbacks queued or running.
-        queued: requests waiting for a place at their origin.
-        next_timer_ms: until the next timer, milliseconds; None without one.
-        now_ms: the context's clock, milliseconds.
+        transfers: number of requests that were sent and have no reply yet.
+        callbacks: number of callbacks that are queued or running.
+        queued: number of requests that wait for a free connection to their origin.
+        next_timer_ms: milliseconds until the next timer is due; None if there is no timer.
+        now_ms: time on the context's clock, milliseconds.
     """
 
     transfers: int
@@ -56,22 +56,24 @@ class Pending:
 class Context(ffi.Owner):
     """One independent instance of the library: its I/O thread, connections, timers and observers.
 
-    Ended by close() or by leaving a ``with`` block. One that nobody keeps, with nothing left in it, is freed too, with a ResourceWarning.
+    close() ends it; leaving a ``with`` block calls close(). If you drop the last reference without close(), Python frees
+    the context and warns with a ResourceWarning.
 
-    Every method may be called from any thread, and inside callbacks unless it says otherwise.
+    You may call every method from any thread, also inside callbacks, unless the method says otherwise.
 
-    **Threads of callbacks.** ``callbacks="threaded"``: they run on the library's own threads, those of one playback in order, those of
-    different playbacks in parallel. ``callbacks="pumped"``: they run only inside pump() (and what is still due inside close()), on the thread
-    that calls it, all in order; ``pump_fd`` is readable while some are due. Sessions are kept alive however seldom pump() is called. The thread
-    that pumped last may not wait for what could need it: there wait_session(), wait_closed(), get_license(), get_certificate(), shutdown() and
-    play() with a sync delegate raise WouldDeadlockError, as inside any callback; use request_license(), request_certificate() and events, or
-    ``usher.aio``. Another thread's wait_closed() does not wait for a pump: PLAYBACK_CLOSED may be told later.
+    **Threads of callbacks.** With ``callbacks="threaded"`` the library calls you on its own threads: in order for one
+    playback, in parallel for different playbacks. With ``callbacks="pumped"`` callbacks run only inside pump(), in order,
+    on the thread that calls it; close() runs those that are still queued. ``pump_fd`` is readable while callbacks are
+    queued. The library keeps sessions alive even if you rarely call pump(). On the thread that called pump() last,
+    wait_session(), wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a sync delegate raise
+    WouldDeadlockError, as they do inside callbacks. Use request_license(), request_certificate() and events there, or
+    ``usher.aio``. wait_closed() on another thread may return before pump() reports PLAYBACK_CLOSED.
 
-    **Exceptions in callbacks** never reach the library. One is kept in ``last_callback_error`` and handed to ``on_callback_error(name, error)``
-    (default: ``threading.excepthook``, which prints it). A callback that was asked for something has then answered "there is none", so what it was
-    asked for fails with NoTokenError, CallbackError or (headers) DeclinedError; that error, raised by a call, in a future or in an event, has the
-    exception as its ``__cause__``, as ``raise ... from`` gives it. In pumped mode KeyboardInterrupt and SystemExit are raised again by pump() or
-    close().
+    **Exceptions in callbacks** never reach the library. The context keeps the last one in ``last_callback_error`` and
+    calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which prints it). If the callback had to
+    give a value, the library continues without a value: the request fails with NoTokenError, CallbackError or, for
+    headers, DeclinedError. Calls, futures and events carry that error with your exception as its ``__cause__``. In
+    pumped mode, pump() and close() raise KeyboardInterrupt and SystemExit again.
     """
 
     def __init__(
@@ -95,18 +97,20 @@ class Context(ffi.Owner):
         user_agent: str | None = None,
         on_callback_error: CallbackErrorHook | None = None,
     ) -> None:
-        """Makes a context and starts its I/O thread. 0 and None mean the default that usher_context_options names.
+        """Makes a context and starts its I/O thread. 0 and None mean the default that usher_context_options documents.
 
         Args:
             clock: "manual" for tests: time passes only in advance() and jump().
-            callbacks: on whose threads callbacks run: see the class.
-            log: told lines without newline or secrets, up to `log_level` (default INFO).
-            ca_file: PEM file of the certificate authorities to trust. Default: the system's.
-            proxy: URL; "" for none. Default: as the environment says.
-            on_callback_error: see the class.
+            callbacks: which threads run callbacks; see the class.
+            log: a function that gets each log line, without newline and without secrets, up to `log_level`
+                (default INFO).
+            ca_file: PEM file with the certificate authorities to trust. Default: those of the system.
+            proxy: URL of the proxy; "" for no proxy. Default: the proxy that the environment variables name.
+            on_callback_error: a function that gets exceptions of callbacks; see the class.
 
         Raises:
-            InvalidArgumentError, ResourceError.
+            InvalidArgumentError: an option is out of range or malformed.
+            ResourceError: the system gives no memory, thread or file descriptor.
         """
         self.on_callback_error = on_callback_error
         self.last_callback_error: BaseException | None = None
@@ -151,7 +155,9 @@ class Context(ffi.Owner):
     # ---- observers and delegate --------------------------------------------------------------------------------------
 
     def add_observer(self, observer: EventCallback) -> Observer:
-        """Adds a callable that is told every event from now on, on the library's threads: in order for one playback, in parallel for different ones.
+        """Adds a function that gets every event from now on, in order for one playback, in parallel for different ones.
+
+        The class says on which threads. The context keeps the function until Observer.remove() or close().
 
         Raises:
             InvalidHandleError, ClosedError.
@@ -162,7 +168,7 @@ class Context(ffi.Owner):
         return Observer(self, number.value)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
-        """Sets (or with None clears) the delegate for playbacks that name none. Playbacks already started keep theirs.
+        """Sets the delegate for playbacks that name none; None clears it. Playbacks that have started keep their delegate.
 
         Raises:
             InvalidHandleError, InvalidArgumentError for a delegate of another context.
@@ -177,32 +183,37 @@ class Context(ffi.Owner):
     # ---- the host and its network ------------------------------------------------------------------------------------
 
     def suspend(self) -> None:
-        """Playback.suspend() for all its playbacks. Raises InvalidHandleError."""
+        """Calls Playback.suspend() for all playbacks of the context. Raises InvalidHandleError."""
         ffi.lib.usher_context_suspend(self._handle)
 
     def resume(self) -> None:
-        """Playback.resume() for all its playbacks. Raises InvalidHandleError."""
+        """Calls Playback.resume() for all playbacks of the context. Raises InvalidHandleError."""
         ffi.lib.usher_context_resume(self._handle)
 
     def network_changed(self) -> None:
-        """Says that the network is back, or another one: connections made before are not used again, and keep-alives that failed are tried at once.
-        Without it they are tried at their next time. Raises InvalidHandleError.
+        """Tells the library that the network is back or has changed. Raises InvalidHandleError.
+
+        The library then uses no connection that it opened before, and retries failed keep-alives at once. Without this
+        call it retries them when they are due next.
         """
         ffi.lib.usher_context_network_changed(self._handle)
 
     # ---- pumped mode -------------------------------------------------------------------------------------------------
 
     def pump(self) -> int:
-        """Runs the callbacks that are due, on the calling thread; those that become due meanwhile wait for the next time. Never blocks.
+        """Runs the queued callbacks on the calling thread. Never blocks.
 
-        Any thread may pump, one at a time; usually the one with the host's loop.
+        Callbacks that the library queues meanwhile wait for the next call. Any thread may call it, one at a time; usually
+        the thread of the host's event loop does.
 
         Returns:
-            How many ran.
+            The number of callbacks that ran.
 
         Raises:
-            StateError in threaded mode, or while another thread pumps; WouldDeadlockError inside a callback; InvalidHandleError after close().
-            KeyboardInterrupt or SystemExit where a callback raised it.
+            StateError: in threaded mode, or while another thread is in pump().
+            WouldDeadlockError: inside a callback.
+            InvalidHandleError: after close().
+            KeyboardInterrupt, SystemExit: a callback raised it.
         """
         ran = ctypes.c_uint32()
         ffi.lib.usher_context_pump(self._handle, ctypes.byref(ran))
@@ -211,11 +222,14 @@ class Context(ffi.Owner):
 
     @property
     def pump_fd(self) -> int:
-        """The file descriptor that is readable while callbacks are due: watch it (select, poll, a loop's reader), do not read, write or close it.
-        It lives until close(): take it out of the loop before.
+        """The file descriptor that is readable while callbacks are queued.
+
+        Watch it with select, poll or a reader of your event loop; do not read, write or close it. It is valid until
+        close(), so remove it from your loop before.
 
         Raises:
-            StateError in threaded mode; InvalidHandleError after close().
+            StateError: in threaded mode.
+            InvalidHandleError: after close().
         """
         out = ctypes.c_int()
         ffi.lib.usher_context_pump_fd(self._handle, ctypes.byref(out))
@@ -224,16 +238,19 @@ class Context(ffi.Owner):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout_ms: int = 0) -> int:
-        """Closes every playback in parallel and waits until all are closed; nothing new starts afterwards. May be called again, to wait again.
+        """Closes every playback in parallel and waits until all are closed. Afterwards nothing new starts.
+
+        You may call it again to wait again.
 
         Args:
-            timeout_ms: longest wait, milliseconds on the context's clock; 0: 6000.
+            timeout_ms: longest wait, milliseconds on the context's clock; 0 means 6000.
 
         Returns:
-            The number of playbacks still not closed: 0 unless the time ran out.
+            The number of playbacks that are not closed yet: 0 unless the time ran out.
 
         Raises:
-            InvalidHandleError; WouldDeadlockError inside a callback or on the thread that pumped last (closing begins all the same).
+            InvalidHandleError.
+            WouldDeadlockError: inside a callback, or on the thread that called pump() last. The playbacks close anyway.
         """
         still_open = ctypes.c_uint32()
         timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
@@ -243,14 +260,15 @@ class Context(ffi.Owner):
         return still_open.value
 
     def close(self, timeout_ms: int = 0) -> int:
-        """shutdown(), then frees the context and all in it; its players, playbacks and delegates raise InvalidHandleError afterwards.
+        """Calls shutdown(), then frees the context with its players, playbacks, delegates and loaders.
 
-        After return none of its callbacks runs or will run. Inside a callback it returns at once and the rest happens in the background (pumped mode:
-        before that pump() returns). In pumped mode the callbacks still due run inside close(). Closing again does nothing. Leaving a ``with`` block
-        closes.
+        These raise InvalidHandleError afterwards. When close() returns, no callback of the context runs or will run. In
+        pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at once, and
+        the library frees the context in the background (in pumped mode: before that pump() returns). A second call does
+        nothing.
 
         Returns:
-            The number of playbacks that were not closed in time.
+            The number of playbacks that did not close in time.
         """
         with self._lock:
             if not self._has_handle:
@@ -286,29 +304,33 @@ class Context(ffi.Owner):
     # ---- virtual time, for tests -------------------------------------------------------------------------------------
 
     def advance(self, ms: int, settle_ms: int = 0) -> None:
-        """Moves a manual clock on by `ms`, stopping at every timer on the way in order. Not in callbacks.
+        """Moves a manual clock forward by `ms` milliseconds and runs each timer at its time. Not in callbacks.
 
         Args:
-            ms: milliseconds.
-            settle_ms: longest wait at each stop, milliseconds of real time, for what is under way; 0: does not wait.
+            settle_ms: longest wait at each timer for requests and callbacks, milliseconds of real time; 0: no wait.
 
         Raises:
-            UsherTimeoutError: at some stop something was still under way (time was moved all the same); StateError on the system clock.
+            UsherTimeoutError: requests or callbacks were still running at some timer. The clock has moved anyway.
+            StateError: the context uses the system clock.
         """
         ffi.lib.usher_context_advance(self._handle, ffi.integer(ms, 64, "ms"), ffi.integer(settle_ms, 32, "settle_ms"))
 
     def jump(self, ms: int) -> None:
-        """Moves a manual clock on by `ms` milliseconds at one blow, as when the machine slept. Not in callbacks. Raises StateError."""
+        """Moves a manual clock forward by `ms` milliseconds in one step, as if the machine had slept. Not in callbacks.
+
+        Raises:
+            StateError: the context uses the system clock.
+        """
         ffi.lib.usher_context_jump(self._handle, ffi.integer(ms, 64, "ms"))
 
     def settle(self, transfers: int = 0, callbacks: int = 0, timeout_ms: int = 5000) -> None:
-        """Waits until no more than so many requests and callbacks are under way. Not in callbacks.
+        """Waits until at most `transfers` requests and `callbacks` callbacks are still running. Not in callbacks.
 
         Args:
             timeout_ms: longest wait, milliseconds of real time.
 
         Raises:
-            UsherTimeoutError.
+            UsherTimeoutError: more are still running.
         """
         ffi.lib.usher_context_settle(
             self._handle,
@@ -318,7 +340,7 @@ class Context(ffi.Owner):
         )
 
     def pending(self) -> Pending:
-        """Says what is under way. Not in callbacks."""
+        """Counts the requests and callbacks of this moment. Not in callbacks."""
         out = abi.Pending(struct_size=ctypes.sizeof(abi.Pending))
         ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
         timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms
@@ -340,7 +362,10 @@ class Context(ffi.Owner):
             raise interrupt
 
     def _close_at_exit(self) -> None:
-        """No callback may arrive once the interpreter is being taken down. On a manual clock nobody moves the caps, so move them here."""
+        """Closes the context before the interpreter shuts down, because no callback may come afterwards.
+
+        On a manual clock the deadlines of closing would never pass, so this moves the clock.
+        """
         if self._manual:
             callbacks = 2**32 - 1 if self._pumped else 0  # those of pumped mode run in close()
             with contextlib.suppress(UsherError):
@@ -355,7 +380,7 @@ class Context(ffi.Owner):
 
 
 class Observer(ffi.Owner):
-    """An observer of a context. remove() (or leaving a ``with`` block) ends it; dropping the object does not."""
+    """An observer of a context. remove() ends it, also at the end of a ``with`` block; dropping the object does not."""
 
     def __init__(self, context: Context, number: int) -> None:
         self.context = context
@@ -363,7 +388,10 @@ class Observer(ffi.Owner):
         self._removed = False
 
     def remove(self) -> None:
-        """Removes it. Events already on their way may still reach it. Again, or after the context was closed: does nothing."""
+        """Removes the observer. It may still get events that the library has queued already.
+
+        A second call, or a call after the context was closed, does nothing.
+        """
         if not self._removed and not self.context.closed:
             self._removed = True
             end(self.context, ffi.lib.usher_context_remove_observer, self.context._handle, self._number)

@@ -1,4 +1,4 @@
-"""Events: what the library tells the host."""
+"""Events that the library reports to observers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["Event", "EventType", "KeySystem", "Operation", "Origin", "SessionSta
 
 @dataclass(frozen=True)
 class Event:
-    """One event; plain values that may be kept.
+    """One event. It is a plain value; you may keep it.
 
     Attributes:
         type: what happened.
-        left: for SESSION_ENDED: the session was left at the head-end on purpose.
-        sequence: counts the events of the context from 1, in the order of happening.
-        time_ms: when, milliseconds on the context's clock (starts at 0).
-        playback: about which playback; None when the object is gone already.
-        player: on which player; None when the object is gone already.
+        left: for SESSION_ENDED: the library left the session at the head-end on purpose.
+        sequence: the number of the event in its context, from 1, in the order in which events happened.
+        time_ms: when it happened, milliseconds on the context's clock, which starts at 0.
+        playback: its playback; None if Python has freed the object.
+        player: its player; None if Python has freed the object.
         tag: the `tag` given to Player.play().
-        period_ms: keep-alive period in milliseconds (0: none); SESSION_STARTED.
-        lateness_ms: how long after it was due the keep-alive was sent, milliseconds; KEPT_ALIVE.
-        error: what went wrong, not raised; None for events that are no errors.
-        orphan_possible: a session may be held at the head-end whose token never reached us; it ends by expiry. Also told
-            with PLAYBACK_CLOSED, which is no error.
+        period_ms: for SESSION_STARTED: keep-alive period in milliseconds; 0: no keep-alives.
+        lateness_ms: for KEPT_ALIVE: how many milliseconds after its due time the keep-alive was sent.
+        error: what went wrong; None for events that are no errors.
+        orphan_possible: the head-end may hold a session whose token never reached us; it ends when it expires. Also set
+            for PLAYBACK_CLOSED, which is no error.
     """
 
     type: EventType

@@ -17,10 +17,10 @@ class License:
     """The answer to a licence request.
 
     Attributes:
-        data: what the CDM needs: CKC, Widevine licence, PlayReady SOAP reply or Clear Key JSON. Never printed.
-        period_ms: keep-alive period of the session in milliseconds; 0: none.
-        renew_type: how the session is kept alive.
-        type: REQUEST or RENEWAL, as was asked.
+        data: bytes for the CDM: CKC, Widevine licence, PlayReady SOAP reply or Clear Key JSON. repr() does not show it.
+        period_ms: keep-alive period of the session in milliseconds; 0: no keep-alives.
+        renew_type: how the library keeps the session alive.
+        type: REQUEST or RENEWAL, like the request.
     """
 
     data: bytes = field(repr=False)
@@ -29,7 +29,7 @@ class License:
     type: LicenseType = LicenseType.REQUEST
 
     def clear_keys(self) -> dict[bytes, bytes]:
-        """The keys of a Clear Key licence: key id (16 bytes) -> key (16 bytes). Entries of another ``kty`` are left out.
+        """The keys of a Clear Key licence: key id (16 bytes) -> key (16 bytes), without entries of another ``kty``.
 
         Raises:
             ProtocolError: `data` is no Clear Key licence (W3C EME, "License Format" of Clear Key).
@@ -43,7 +43,10 @@ class License:
 
 
 def clear_key_request(kids: Iterable[bytes]) -> bytes:
-    """The Clear Key licence request for these key ids (16 bytes each), as Chromium's EME sends it: the `payload` of get_license()."""
+    """The Clear Key licence request for these key ids, 16 bytes each: the `payload` for get_license().
+
+    It has the form that Chromium's EME sends.
+    """
     request = {"kids": [_encode(kid) for kid in kids], "type": "temporary"}
     return json.dumps(request, separators=(",", ":")).encode("ascii")
 

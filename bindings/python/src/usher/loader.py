@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 
 
 class LoaderOptions(TypedDict, total=False):
-    """How a resource loader works. 0 and None mean the default that usher_loader_options names beside each option.
+    """Options of resource loaders; see usher_loader_options. 0 and None mean the default documented there.
 
-    scheme: of the URLs it handles. Default "skd".
-    route: where the SPC goes: `license_url` (KEY_SERVER), the token URL that `entitlement_url` answers (ENTITLEMENT), or the `skd:` URL itself, its
-        scheme replaced (TOKEN_URL).
-    content_id_rule: which part of the URL is the content identifier.
+    scheme: the scheme of the URLs that the loader handles. Default "skd".
+    route: where the loader sends the SPC: to `license_url` (KEY_SERVER), to the token URL in the reply of `entitlement_url`
+        (ENTITLEMENT), or to the `skd:` URL with `derived_scheme` (TOKEN_URL).
+    content_id_rule: the part of the URL that is the content identifier.
     license_url, entitlement_url: default: the URL inside the `skd:` URL, if its host is allowed.
-    allowed_hosts: hosts that a URL out of content, or of an entitlement server, may have: "host", "host:port", "host:*", "*.example.com"; without a
-        port: the scheme's own. Default: none, so no such URL is used.
-    derived_scheme: "https" or "http" (for loopback): in place of `scheme`.
-    certificate, certificate_file, certificate_url: the application certificate, one of the three. A file is read at once; a URL fetched with the
-        first request, and again with the next where that failed.
+    allowed_hosts: hosts that URLs from content or from an entitlement server may have: "host", "host:port", "host:*",
+        "*.example.com"; without a port: the default port of the scheme. Default: the loader uses no such URL.
+    derived_scheme: the scheme that replaces `scheme`: "https", or "http" for loopback.
+    certificate, certificate_file, certificate_url: the application certificate, one of the three. The loader reads a file
+        at once. It fetches a URL with the first request, and retries with the next one if that failed.
     extra_headers: "Name: value" lines for the key server, separated by newlines.
-    request_format, spc_urlencode, spc_field, content_id_field: how the SPC is wrapped.
-    response_format, response_path: how the CKC is wrapped; the path ("a.b") is of JSON.
-    device_binding: the entitlement server binds the device: the first pass registers it, later ones are bound to it. Wants `customer_cookie`.
+    request_format, spc_urlencode, spc_field, content_id_field: the format of the request with the SPC.
+    response_format, response_path: the format of the reply with the CKC; the path ("a.b") is for JSON.
+    device_binding: the entitlement server binds the device: the first request registers it, later ones use the binding.
+        Needs `customer_cookie`.
     customer_cookie: for the entitlement server, up to 32 bytes of UTF-8.
     spc_timeout_ms: how long the SPC callback may take, milliseconds. Default 5000.
     """
@@ -65,12 +66,12 @@ class LoaderOptions(TypedDict, total=False):
 
 
 class SPCRequest(Question[bytes]):
-    """The library asks for an SPC of the CDM: 1 byte to 1 MiB.
+    """The library needs an SPC from the CDM, 1 byte to 1 MiB.
 
     Attributes:
         certificate: the application certificate; None: the loader has none.
         content_id: the content identifier.
-        url: the URL as it was given.
+        url: the URL of the loading request.
     """
 
     _fails_as = Status.CALLBACK
@@ -96,37 +97,39 @@ class SPCRequest(Question[bytes]):
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes]]
-"""``lambda request: make_spc(request.certificate, request.content_id)``. May also return None (there is none), a concurrent.futures.Future, or
-LATER after keeping the request."""
+"""``lambda request: make_spc(request.certificate, request.content_id)``. May also return None (no SPC), a
+concurrent.futures.Future, or LATER if it keeps the request to answer it later."""
 
 
 class ResourceLoader(Part):
-    """Loads what stands behind the URLs of one scheme (PTAVAssetResourceLoaderDelegate): certificate, SPC, key server, CKC.
+    """Loads keys for the URLs of one scheme: certificate, SPC, key server, CKC (PTAVAssetResourceLoaderDelegate).
 
         loader = usher.ResourceLoader(context, spc=make_spc, license_url=KEY_SERVER, certificate_file="fairplay.cer")
         cdm.set_key(playback.get_resource("skd://…"))
 
-    Serves every playback of its context; the context keeps it until close(), or until another takes over its scheme. A context with a loader lets
-    items be played that have no licence delegate.
+    It serves every playback of its context. The context keeps it until close(), or until another loader registers for its
+    scheme. With a loader, a context can play items without a licence delegate.
     """
 
     _free = ffi.lib.usher_loader_free
 
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[LoaderOptions]) -> None:
-        """Makes a loader and registers it; one registered for the scheme before is replaced.
+        """Makes a loader and registers it; it replaces an earlier loader for the same scheme.
 
-        The callback runs on a library thread, in the order of the playback, and has `spc_timeout_ms` to answer: ``lambda request: spc``. Returning
-        None means that there is none (the request fails with CallbackError). To answer later, return a ``concurrent.futures.Future``, or keep the
-        request, return ``usher.LATER``, and call ``request.answer(spc)`` or ``request.fail()`` from any thread. An exception counts as None, and
-        becomes the ``__cause__`` of that CallbackError; see Context.
+        The callback runs on a thread of callbacks, in the order of the playback, and has `spc_timeout_ms` to answer:
+        ``lambda request: spc``. None means no SPC: the request fails with CallbackError. To answer later, return a
+        ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(spc)`` or
+        ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the CallbackError;
+        see Context.
 
         Args:
-            context: whose playbacks it serves.
-            spc: has the CDM make an SPC.
+            context: the loader serves its playbacks.
+            spc: a function that makes an SPC with the CDM.
             options: ``LoaderOptions``.
 
         Raises:
-            InvalidHandleError, InvalidArgumentError (also for a certificate file that cannot be read), ClosedError.
+            InvalidArgumentError: an option is malformed, or the certificate file cannot be read.
+            InvalidHandleError, ClosedError.
         """
         super().__init__(context, abi.LoaderHandle())
         self.scheme = (options.get("scheme") or "skd").lower()
@@ -139,7 +142,7 @@ class ResourceLoader(Part):
         context._loaders[self.scheme] = self
 
     def close(self) -> None:
-        """Unregisters it. Loading requests under way go on. Again: does nothing."""
+        """Unregisters the loader and frees it. Running requests continue. A second call does nothing."""
         if self.context._loaders.get(self.scheme) is self:
             self.context._loaders.pop(self.scheme, None)
         super().close()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PayloadRequest(Question[bytes]):
-    """The library must renew a licence and asks for a fresh challenge of the CDM: 1 byte to 1 MiB.
+    """The library must renew a licence and asks for a new challenge of the CDM, 1 byte to 1 MiB.
 
     Attributes:
         key_system: a ``KeySystem`` value.
@@ -45,9 +45,10 @@ class PayloadRequest(Question[bytes]):
 
 
 class Playback(Loads, Part):
-    """One play of one item; made by Player.play(). Owns at most one SSM session and its licences.
+    """One item on a player, with at most one SSM session and its licences. Player.play() makes it.
 
-    close() ends the play; free() gives the handle back (a ``with`` block does both, and so does dropping the last reference).
+    close() ends it; free() frees the handle. A ``with`` block does both, and so does Python with the last reference.
+    Threads: any. Methods that wait are not allowed in callbacks.
     """
 
     _free = ffi.lib.usher_playback_free
@@ -56,7 +57,7 @@ class Playback(Loads, Part):
         """For Player.play() only."""
         Loads.__init__(self)
         Part.__init__(self, context, abi.PlaybackHandle())
-        #: The screen it plays on; kept while the playback is, since a freed player stops what it plays.
+        #: The player. The playback keeps it, because freeing a player closes its playback.
         self.player = player
         self.tag = tag
         self._causes = Causes()
@@ -66,20 +67,24 @@ class Playback(Loads, Part):
 
     @property
     def session_state(self) -> SessionState:
-        """How its session stands. Raises InvalidHandleError."""
+        """The state of its session. Raises InvalidHandleError."""
         out = ctypes.c_int32()
         ffi.lib.usher_playback_session_state(self._handle, ctypes.byref(out))
         return SessionState(out.value)
 
     def wait_session(self, timeout_ms: int = 0) -> None:
-        """Waits until set-up has ended: returns when the session is active, or when there is none to set up. Not in callbacks.
+        """Waits for the set-up of the session. Returns when the session is active, or if the playback needs no session.
+
+        Not in callbacks.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock; 0: the delegate's `setup_timeout_ms`.
 
         Raises:
-            UsherTimeoutError: still pending. Or why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError,
-            TLSError, ProtocolError, TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError. InvalidHandleError, WouldDeadlockError.
+            UsherTimeoutError: the set-up has not ended yet.
+            LimitError, RefusedError, HTTPStatusError, TransportError, TLSError, ProtocolError, TooLargeError,
+            RedirectError, NoTokenError, ReplacedError, ClosedError: the set-up failed, or the playback was closed.
+            InvalidHandleError, WouldDeadlockError.
         """
         timeout = ffi.integer(timeout_ms, 32, "timeout_ms")
         try:
@@ -89,7 +94,9 @@ class Playback(Loads, Part):
             raise
 
     def wait_closed(self, timeout_ms: int = abi.OFF) -> None:
-        """Waits until it is closed, and in threaded mode until observers were told so (PLAYBACK_CLOSED); does not close it. Not in callbacks.
+        """Waits until the playback is closed; does not close it. Not in callbacks.
+
+        In threaded mode it also waits until the observers got PLAYBACK_CLOSED.
 
         Args:
             timeout_ms: longest wait, milliseconds on the context's clock. Default: no limit.
@@ -100,22 +107,27 @@ class Playback(Loads, Part):
         ffi.lib.usher_playback_wait_closed(self._handle, ffi.integer(timeout_ms, 32, "timeout_ms"))
 
     def set_content_token(self, token: str) -> None:
-        """Gives the content token of a playback that was started without one and still waits for it. Once: a token that is known is not replaced.
+        """Gives the content token to a playback that was started without one and still waits for it.
 
         Raises:
-            StateError: it has a token, or gave up waiting. InvalidHandleError, InvalidArgumentError, ClosedError.
+            StateError: the playback has a token, or its wait for one is over.
+            InvalidHandleError, InvalidArgumentError, ClosedError.
         """
         ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
 
     def suspend(self) -> None:
-        """Says that the host goes to sleep, or that this item is not shown for a while (not needed for background or picture-in-picture). With the
-        delegate's `suspend` option KEEP nothing changes, with PAUSE no keep-alives are sent until resume(). Raises InvalidHandleError.
+        """Tells the library that the host goes to sleep or does not show this item for a while. Raises InvalidHandleError.
+
+        Background mode and picture-in-picture do not need it. If the delegate's `suspend` option is KEEP, nothing changes;
+        if it is PAUSE, the library sends no keep-alives until resume().
         """
         ffi.lib.usher_playback_suspend(self._handle)
 
     def resume(self) -> None:
-        """Says that it is back. A keep-alive that fell due meanwhile is sent at once; until it is answered the session is doubtful
-        (SESSION_DOUBTFUL), and if it fails, HEARTBEAT_ERROR says so. Raises InvalidHandleError.
+        """Ends suspend(). Raises InvalidHandleError.
+
+        The library sends a keep-alive that became due meanwhile at once. Until its reply, the session is doubtful (event
+        SESSION_DOUBTFUL). If it fails, HEARTBEAT_ERROR follows.
         """
         ffi.lib.usher_playback_resume(self._handle)
 
@@ -135,12 +147,14 @@ class Playback(Loads, Part):
         Args:
             key_system: ``KeySystem`` or its identifier, with or without "urn:uuid:".
             payload: the CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON; 1 byte to 1 MiB.
-            asset_id: what it is for: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of the delegate
-                are told it, and a multi-instance delegate finds the content token by it.
-            timeout_ms: milliseconds on the context's clock, the wait for the session included; 0: 20000; OFF: none but those of the single steps.
+            asset_id: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of the
+                delegate get it, and a multi-instance delegate uses it to find the content token.
+            timeout_ms: limit for the whole request, with the wait for the session, milliseconds on the context's clock;
+                0 means 20000; OFF: only the single steps have limits.
 
         Raises:
-            The error, with all its detail; WouldDeadlockError, InvalidHandleError, InvalidArgumentError.
+            UsherError: why there is no licence, a subclass with all details.
+            WouldDeadlockError, InvalidHandleError, InvalidArgumentError.
         """
         request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), abi.ResponseHandle()
         status = ffi.lib.usher_playback_get_license(self._handle, ctypes.byref(request), ctypes.byref(out))
@@ -160,16 +174,16 @@ class Playback(Loads, Part):
         timeout_ms: int = 0,
         callback: Callable[[Future[License]], object] | None = None,
     ) -> Future[License]:
-        """Asks for a licence; arguments as get_license().
+        """Asks for a licence and returns at once. Arguments as get_license().
 
         Args:
-            callback: told the finished future, on a library thread, in the order of the playback.
+            callback: a function that gets the finished future, on a thread of callbacks, in the order of the playback.
 
         Returns:
-            A future that gets the licence or the error, exactly once; it cannot be cancelled (close the playback instead).
+            A future that gets the licence or the error, exactly once. You cannot cancel it; close the playback instead.
 
         Raises:
-            InvalidHandleError, InvalidArgumentError, ClosedError: nothing was asked.
+            InvalidHandleError, InvalidArgumentError, ClosedError: no request was made.
         """
         request = _license_request(key_system, payload, type, asset_id, timeout_ms)
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_license, callback)
@@ -180,37 +194,46 @@ class Playback(Loads, Part):
         return inquiry.future
 
     def get_certificate(self, timeout_ms: int = 0) -> bytes:
-        """Gets the delegate's certificate (DER, as the server sent it): fetched once, then from memory. Not in callbacks.
+        """Returns the delegate's certificate: the bytes that the server sent, DER. Not in callbacks.
+
+        The delegate fetches it once and then keeps it in memory.
 
         Args:
-            timeout_ms: milliseconds on the context's clock; 0: 10000.
+            timeout_ms: longest wait, milliseconds on the context's clock; 0 means 10000.
 
         Raises:
-            StateError without a certificate URL; the error; InvalidHandleError, WouldDeadlockError, ClosedError.
+            StateError: the delegate has no certificate URL.
+            UsherError: why there is no certificate.
+            InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()
         status = ffi.lib.usher_playback_get_certificate(self._handle, timeout, ctypes.byref(out))
         return self._bytes(out, status, "usher_playback_get_certificate")
 
     def request_certificate(self, callback: Callable[[Future[bytes]], object] | None = None) -> Future[bytes]:
-        """Asks for the delegate's certificate; the future and the callback as with request_license(). Raises StateError without a URL."""
+        """Asks for the delegate's certificate. Future and callback as for request_license().
+
+        Raises:
+            StateError: the delegate has no certificate URL.
+        """
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         entry = registry.add(inquiry)
         ffi.lib.usher_playback_request_certificate(self._handle, on_response, entry, registry.destroy)
         return inquiry.future
 
     def get_content_id(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """The content identifier of a `skd:` URL or asset ID, as the delegate sees it: what goes into the SPC. Not in callbacks.
+        """Returns the content identifier that the delegate finds in a `skd:` URL or asset ID, for the SPC. Not in callbacks.
 
-        Built in: scheme stripped, cut at "?" or "#", percent-decoded, base64 in any variant decoded; a text that is no base64 of JSON is its own.
+        The built-in rule strips the scheme, cuts at "?" or "#", percent-decodes, and decodes any variant of base64. Text
+        that is not base64 of JSON is used as the identifier itself.
 
         Args:
             url: 1 byte to 64 kB.
-            timeout_ms: milliseconds on the context's clock; 0: 10000.
+            timeout_ms: longest wait, milliseconds on the context's clock; 0 means 10000.
 
         Raises:
-            CallbackError, UsherTimeoutError of an overridden content_identifier(); InvalidArgumentError, InvalidHandleError, WouldDeadlockError,
-            ClosedError.
+            CallbackError, UsherTimeoutError: an overridden content_identifier() gave no value, or none in time.
+            InvalidArgumentError, InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         timeout, out = ffi.integer(timeout_ms, 32, "timeout_ms"), abi.ResponseHandle()
         text = ffi.as_bytes(url) or b""
@@ -222,7 +245,7 @@ class Playback(Loads, Part):
     def request_content_id(
         self, url: str | bytes, callback: Callable[[Future[bytes]], object] | None = None
     ) -> Future[bytes]:
-        """Asks for the content identifier of a URL; the future and the callback as with request_license()."""
+        """Asks for the content identifier of a URL. Future and callback as for request_license()."""
         inquiry = Inquiry(weakref.ref(self.context), self._causes, as_data, callback)
         text = ffi.as_bytes(url) or b""
         given = ffi.c_bytes(text), len(text)
@@ -241,13 +264,14 @@ class Playback(Loads, Part):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes it: "playback stops". Waiting licence requests fail with ClosedError; the session is torn down or left, as `mode` says.
+        """Closes the playback. `mode` says whether the library tears the session down or leaves it.
 
-        Returns at once; with a sync delegate waits until closed, at most `teardown_timeout_ms`, and returns also when that ran out. The end is told
-        as PLAYBACK_CLOSED. Again, or after free(): does nothing.
+        Licence requests that wait fail with ClosedError. The call returns at once; with a sync delegate it waits until the
+        playback is closed, at most `teardown_timeout_ms`. The event PLAYBACK_CLOSED comes at the end. A second call, or a
+        call after free(), does nothing.
 
         Raises:
-            InvalidArgumentError for a mode that is none.
+            InvalidArgumentError: `mode` is no close mode.
         """
         if not self._has_handle:
             return
@@ -258,7 +282,10 @@ class Playback(Loads, Part):
                 raise
 
     def free(self) -> None:
-        """Gives the handle back; closes with the default mode if it is not closed yet, without waiting. Again: does nothing."""
+        """Frees the handle. Closes the playback with the default mode if it is open, without waiting.
+
+        A second call does nothing.
+        """
         self._give_back()
 
     def __exit__(self, *exception: object) -> None:
@@ -266,13 +293,14 @@ class Playback(Loads, Part):
         self.free()
 
     def _adopt(self, handle: abi.PlaybackHandle) -> None:
-        """Learns its handle: from play(), or from a callback that came before play() returned."""
+        """Sets its handle: after play(), or in a callback that comes before play() returns."""
         if not self._handle.value:
             self._handle = abi.PlaybackHandle(handle.value)
 
 
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes]]
-"""``lambda request: challenge``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
+"""``lambda request: challenge``. May also return None (no challenge), a concurrent.futures.Future, or LATER if it keeps
+the request to answer it later."""
 RenewedCallback = Callable[["Playback", License], object]
 """``renewed(playback, license)``"""
 
@@ -286,11 +314,11 @@ class Item:
     tag: object
     payload: PayloadCallback | None
     renewed: RenewedCallback | None
-    #: Its delegate, kept since the library may call its methods as long as this plays.
+    #: Its delegate, kept because the library may call its methods until the playback is closed.
     delegates: list[Delegate | None]
 
     def playback(self, handle: abi.PlaybackHandle) -> Playback | None:
-        """The playback, or None when the object is gone."""
+        """The playback, or None if Python has freed the object."""
         playback = self.reference()
         if playback is not None:
             playback._adopt(handle)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Player(Part):
-    """One screen. It plays one playback at a time; playing the next one is a zap. Freed with close() or at the end of a ``with`` block."""
+    """One screen. It plays one playback at a time; starting the next one is a zap.
+
+    close() frees it, also at the end of a ``with`` block. Threads: any.
+    """
 
     _free = ffi.lib.usher_player_free
 
@@ -41,21 +44,23 @@ class Player(Part):
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item; the earlier one is closed, and its session torn down before the new one is set up.
+        """Starts the next item. Closes the current one first, and tears its session down before the new set-up.
 
-        The result arrives as the event SESSION_STARTED or SETUP_ERROR. Returns at once; with a sync delegate it first waits for set-up, at most
-        `setup_timeout_ms`, and returns however that ended (and may then not be called inside a callback).
+        The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate it
+        waits for the set-up, at most `setup_timeout_ms`, and returns whether the set-up succeeded or not; such a call is
+        not allowed in callbacks.
 
         Args:
-            content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; may hold commas. Default: the token callback is asked; without
-                one, Playback.set_content_token() may still give it for `token_wait_ms`.
-            delegate: default: the context's.
-            content_id: the content's identifier, bytes or text for its UTF-8; a multi-instance delegate finds the content token by it.
-            clear: the item is not encrypted: it has no session and needs no token.
-            tag: yours, anything; comes back in events and questions.
-            payload: asked for a fresh challenge when the library itself must renew a licence. Answers bytes, or later, as a token callback does.
-                Default: none; RENEWAL_DUE is raised instead.
-            renewed: told the licences such renewals brought, as ``renewed(playback, license)``. Failures are told as events.
+            content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; commas are allowed. Default: the
+                library calls the token callback; without one, it waits `token_wait_ms` for Playback.set_content_token().
+            delegate: default: the delegate of the context.
+            content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses it
+                to find the content token.
+            clear: the item is not encrypted; it has no session and needs no token.
+            tag: any object of yours; events and requests to callbacks carry it.
+            payload: a function that makes a new challenge when the library must renew a licence. It returns bytes, or
+                answers later, like a token callback. Default: the library sends the event RENEWAL_DUE instead.
+            renewed: a function that gets the renewed licences, ``renewed(playback, license)``. Failures are events.
 
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError, WouldDeadlockError.
@@ -85,9 +90,9 @@ class Player(Part):
     def _start(
         self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: abi.PlaybackHandle
     ) -> bool:
-        """usher_player_play(). False: the context's delegate was replaced and freed by another thread just then."""
-        # Chosen here, so that it is the one kept alive: another thread may replace the context's any number of times meanwhile. One whose handle
-        # was given up lives on in the context only, which then chooses.
+        """Calls usher_player_play(). False: another thread has just replaced and freed the context's delegate."""
+        # Chosen here, so that the delegate in use is the one kept alive: another thread may replace the context's delegate
+        # meanwhile. Of a delegate whose handle was freed only the context still has one, so the context then chooses.
         chosen = self.context._delegate if delegate is None else delegate
         named = chosen is not None and (delegate is not None or chosen._has_handle)
         wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()
@@ -103,7 +108,7 @@ class Player(Part):
         return True
 
     def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes what it plays, and what still waits for its turn, as Playback.close() does. Nothing playing: does nothing.
+        """Closes the current playback, and those that still wait to start, like Playback.close().
 
         Raises:
             InvalidHandleError, InvalidArgumentError.
@@ -111,11 +116,11 @@ class Player(Part):
         ffi.lib.usher_player_stop(self._handle, mode)
 
     def close(self) -> None:
-        """Stops and frees it. Again: does nothing."""
+        """Closes its playbacks and frees it. A second call does nothing."""
         super().close()
         self._playback = None
 
     def _let_go(self) -> None:
-        """Frees the playback it keeps, without waiting."""
+        """Frees the handle of its current playback, without waiting."""
         if self._playback is not None:
             self._playback.free()

@@ -1,4 +1,4 @@
-"""Licence delegates: how licences are asked for. Here: what all of them have in common."""
+"""What all licence delegates have in common: the handle, and the token callback."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Delegate(Part):
-    """Says how licences are asked for. Not made itself: its subclasses are.
+    """Says how the library asks for licences. Make one of its subclasses.
 
-    Freed with close(), at the end of a ``with`` block, or when nobody keeps it. Inside the library it lives on while playbacks or the context use it,
-    and so does the object where the library may still call its methods.
+    close() frees it; so does the end of a ``with`` block, and Python with the last reference. The library keeps its own
+    part while playbacks or the context use the delegate. It keeps the Python object while it may call its methods.
     """
 
     _free = ffi.lib.usher_delegate_free
@@ -30,17 +30,17 @@ class Delegate(Part):
         super().__init__(context, abi.DelegateHandle())
 
     def close(self) -> None:
-        """Frees it; playbacks that use it go on. Again: does nothing."""
+        """Frees it. Playbacks that use it continue. A second call does nothing."""
         super().close()
 
     @property
     def _result(self) -> object:
-        """Where a constructor of the library puts the handle."""
+        """The address for the handle, an argument of the library's constructors."""
         return ctypes.byref(self._handle)
 
 
 class TokenRequest(Question[str]):
-    """The library asks for a fresh content token: a header value, not empty, no CR, LF or NUL, at most 64 kB."""
+    """The library needs a new content token: a header value, not empty, no CR, LF or NUL, at most 64 kB."""
 
     _fails_as = Status.NO_TOKEN
 
@@ -49,7 +49,8 @@ class TokenRequest(Question[str]):
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str]]
-"""``lambda request: "token"``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
+"""``lambda request: "token"``. May also return None (no token), a concurrent.futures.Future, or LATER if it keeps the
+request to answer it later."""
 
 
 def set_token_callback(delegate: Delegate, callback: TokenCallback | None) -> None:

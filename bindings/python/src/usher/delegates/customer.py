@@ -1,4 +1,4 @@
-"""Customer SSM: the operator's own session management. The host talks to its servers; the library says when."""
+"""Customer SSM: the operator's own session management. The library calls the host, which sends all requests itself."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LicenseResponse:
-    """What the host's servers gave (OTVSSMLicenseResponse), or why they gave nothing.
+    """The licence from the host's servers (OTVSSMLicenseResponse), or why they gave none.
 
     Attributes:
-        license: the licence for the CDM, up to 1 MiB; None: there is none, for the reason below. Never printed.
-        heartbeat_s: period of heartbeats or renewals in seconds, 0 to 1e9; 0: none. A later answer changes it.
-        renew_type: ENFORCED: the library asks for a renewal each period; HEARTBEAT: it calls heartbeat(). The first answer decides.
+        license: the licence for the CDM, up to 1 MiB; None: no licence, for the reason below. repr() does not show it.
+        heartbeat_s: period of heartbeats or renewals in seconds, 0 to 1e9; 0: no period. A later answer changes it.
+        renew_type: ENFORCED: the library asks for a renewal each period; HEARTBEAT: it calls heartbeat(). The first
+            answer decides.
         http_status: HTTP status of the server, for the error; 0: none.
         service_code: the server's code, for the error; 1007 means too many sessions. 0: none.
         message: one line for the error.
@@ -45,14 +46,14 @@ class LicenseResponse:
 
 
 class CustomerRequest(Question[LicenseResponse]):
-    """A licence the host is to get.
+    """The library needs a licence from the host.
 
     Attributes:
         tag: the `tag` given to Player.play().
         key_system: a ``KeySystem`` value.
         payload: the CDM's message: SPC, challenge.
         type: REQUEST or RENEWAL.
-        asset_id: of the licence request; None: there is none.
+        asset_id: the asset ID of the licence request; None: not given.
     """
 
     _fails_as = Status.CALLBACK
@@ -93,7 +94,9 @@ class CustomerRequest(Question[LicenseResponse]):
 
 
 class SessionCall(Question[Status]):
-    """A heartbeat or teardown the host is to make. Done when the callback returns, unless it returns LATER: then by answer() or fail().
+    """The library needs a heartbeat or teardown from the host.
+
+    The call is done when the callback returns; after LATER, when answer() or fail() is called.
 
     Attributes:
         tag: the `tag` given to Player.play().
@@ -109,22 +112,23 @@ class SessionCall(Question[Status]):
         self.operation = operation
 
     def answer(self, value: Status = Status.OK) -> None:
-        """Says how it went.
+        """Gives the result.
 
         Args:
-            value: OK: done. SESSION, REFUSED, LIMIT: the server ended the session, playback must stop. Any other: it failed; a heartbeat is tried
-                again inside its period.
+            value: OK: it succeeded. SESSION, REFUSED, LIMIT: the server has ended the session, playback must stop. Any
+                other status: it failed; the library retries a heartbeat within its period.
 
         Raises:
-            InvalidCompletionError: answered before, or too late. InvalidArgumentError: no status; the question stays open.
+            InvalidCompletionError: it has its answer, or its deadline is over.
+            InvalidArgumentError: not a status. It still needs its answer.
         """
         super().answer(value)
 
     def fail(self, cause: BaseException | None = None) -> None:
-        """Says that it failed; with a SessionError, RefusedError or LimitError as cause that the server ended the session.
+        """Reports a failure. A SessionError, RefusedError or LimitError as cause means: the server has ended the session.
 
         Raises:
-            InvalidCompletionError: as answer() does.
+            InvalidCompletionError: like answer().
         """
         self._fails_as = next((status for kind, status in _ENDS.items() if isinstance(cause, kind)), Status.CALLBACK)
         super().fail(cause)
@@ -146,15 +150,17 @@ _ENDS: dict[type[BaseException], Status] = {
 }
 
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
-"""``lambda request: LicenseResponse(…)``. May also return None (there is none), a concurrent.futures.Future, or LATER after keeping the request."""
+"""``lambda request: LicenseResponse(…)``. May also return None (no licence), a concurrent.futures.Future, or LATER if it
+keeps the request to answer it later."""
 SessionCallback = Callable[[SessionCall], Reply[Status]]
-"""``callback(call)``; done when it returns. May also return a Status, a concurrent.futures.Future, or LATER after keeping the call."""
+"""``callback(call)``; the call is done when it returns. May also return a Status, a concurrent.futures.Future, or LATER if
+it keeps the call to answer it later."""
 
 
 class CustomerOptions(TypedDict, total=False):
-    """How a customer SSM delegate works; see usher_customer_options. 0 and None mean the default written there.
+    """Options of customer SSM delegates; see usher_customer_options. 0 and None mean the default documented there.
 
-    license_timeout_ms: how long license() may take, milliseconds. Default 10000; a renewal has no longer than a heartbeat.
+    license_timeout_ms: how long license() may take, milliseconds. Default 10000. A renewal has the time of a heartbeat.
     heartbeat_timeout_ms: how long a heartbeat or renewal may take. Default: three eighths of the period, at least 1000.
     teardown_timeout_ms: how long teardown() may take. Default 3000.
     payload_timeout_ms: how long the payload callback may take. Default 5000.
@@ -171,10 +177,12 @@ class CustomerOptions(TypedDict, total=False):
 
 
 class CustomerDelegate(Delegate):
-    """Customer SSM (OTVCustomerSSMDelegate): three callbacks instead of requests, given as functions or overridden in a subclass. They run on library
-    threads, in the order of the playback. The first licence opens the playback's session; SESSION_STARTED tells its period.
+    """Customer SSM (OTVCustomerSSMDelegate): the library calls the host instead of sending requests.
 
-    An exception in one counts as "failed", and becomes the ``__cause__`` of the errors that come of it; see Context.
+    Give three functions, or override the methods in a subclass. They run on threads of callbacks, in the order of the
+    playback. The first licence opens the playback's session; SESSION_STARTED has its period.
+
+    An exception counts as a failure and becomes the ``__cause__`` of the errors that follow; see Context.
     """
 
     def __init__(
@@ -191,12 +199,13 @@ class CustomerDelegate(Delegate):
 
         Args:
             context: its playbacks belong to the same context.
-            license, heartbeat, teardown: in place of the methods of these names.
+            license, heartbeat, teardown: functions to call instead of the methods with these names.
             certificate: the application certificate, up to 1 MiB.
             options: ``CustomerOptions``.
 
         Raises:
-            InvalidArgumentError without a licence callback; InvalidHandleError, ClosedError.
+            InvalidArgumentError: there is no licence callback.
+            InvalidHandleError, ClosedError.
         """
         callbacks = Callbacks(
             context, self, CustomerDelegate, {"license": license, "heartbeat": heartbeat, "teardown": teardown}
@@ -220,15 +229,21 @@ class CustomerDelegate(Delegate):
         self._has_handle = True
 
     def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
-        """To override: gets a licence from the host's servers, setting its session up before the first. Now or later, within `license_timeout_ms`."""
+        """Override it to get a licence from the host's servers, now or later, within `license_timeout_ms`.
+
+        Set the session up before the first licence.
+        """
         raise NotImplementedError
 
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
-        """To override: a heartbeat, within its part of the period. Where it is not, periods pass in silence."""
+        """Override it to send a heartbeat, within `heartbeat_timeout_ms`. Otherwise the library does nothing each period."""
         raise NotImplementedError
 
     def teardown(self, call: SessionCall) -> Reply[Status]:
-        """To override: called once when a playback that had a licence closes, with `teardown_timeout_ms` to do it."""
+        """Override it to end the session, within `teardown_timeout_ms`.
+
+        The library calls it once, when a playback that had a licence closes.
+        """
         raise NotImplementedError
 
 
@@ -236,7 +251,10 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 
 
 class Callbacks:
-    """What C's user_data means for a customer SSM delegate: functions, or methods of an object that is kept by who keeps the delegate."""
+    """The callbacks of one customer SSM delegate: what C's ``user_data`` stands for.
+
+    They are functions, or methods of an object that the host, playbacks and the context keep alive.
+    """
 
     def __init__(
         self, context: Context, target: Any, base: type, given: dict[str, Any], run: Run | None = None

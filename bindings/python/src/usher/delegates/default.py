@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class DefaultOptions(TypedDict, total=False):
-    """How a default or common delegate works; see usher_default_options. 0 and None mean the default written there.
+    """Options of default and common delegates; see usher_default_options. 0 and None mean the default documented there.
 
-    license_url: licence server. Required, but for a common delegate that overrides license_url().
-    certificate_url: server of the application certificate.
+    license_url: URL of the licence server. Required, except for a common delegate that overrides license_url().
+    certificate_url: URL of the application certificate.
     extra_headers: "Name: value" lines separated by newlines, for every request.
-    token_header: name of the header that carries a playback's content token, where it has one. Default "nv-authorizations".
-    wire_format: Widevine's form.
+    token_header: name of the header for a playback's content token. Default "nv-authorizations".
+    wire_format: the form of Widevine requests.
     hook_timeout_ms: how long an overridden method may take, milliseconds. Default 5000.
     """
 
@@ -35,9 +35,9 @@ class DefaultOptions(TypedDict, total=False):
 
 
 class CommonDelegate(HTTPDelegate):
-    """A certificate URL, a licence URL, the headers of set_http_header(), and in place of each the subclass's own (OTVCommonLicenseDelegate).
+    """Licences without sessions, whose certificate, URL and headers a subclass may give itself (OTVCommonLicenseDelegate).
 
-    No session, and no token is needed.
+    It needs no token.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
@@ -55,9 +55,9 @@ class CommonDelegate(HTTPDelegate):
 
 
 class DefaultDelegate(HTTPDelegate):
-    """A certificate URL, a licence URL, and the headers of set_http_header() (OTVDefaultLicenseDelegate): one stream after the other.
+    """Licences without sessions: a certificate URL, a licence URL and the headers of set_http_header().
 
-    No session, and no token is needed. A subclass may override steps here too.
+    It is for one stream after the other and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps too.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:

@@ -1,4 +1,4 @@
-"""Delegates that send requests, and the steps of a licence request that a subclass may take over."""
+"""Delegates that send requests over HTTP, and the steps of a licence request that a subclass may override."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ METHODS = {
     Hook.LICENSE_BODY: "license_body",
     Hook.LICENSE: "license_from_reply",
 }
-"""Which method stands for which hook."""
+"""The method that implements each hook."""
 
 Headers = Mapping[str, str]
 """HTTP headers by name."""
 
 
 class HookCall(Question[Answer], Generic[Answer]):
-    """One step of a licence request, put to a method of a delegate. Answered by what the method returns, or later by answer() or fail().
+    """One step of a licence request that a method of a delegate decides.
+
+    The method returns the value, or LATER; then answer() or fail() gives it from any thread.
 
     Attributes:
         tag: the `tag` given to Player.play().
-        hook: which step.
+        hook: the step.
         type: REQUEST or RENEWAL.
         key_system: a ``KeySystem`` value; "" for content identifier and certificate.
-        asset_id: asset ID of the licence request, or the URL a content identifier is wanted of; None: there is none.
+        asset_id: asset ID of the licence request; for content_identifier() the URL or asset ID. None: not given.
         data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and certificate.
         http_status: HTTP status of the reply; 0 for the others.
     """
@@ -70,10 +72,11 @@ class HookCall(Question[Answer], Generic[Answer]):
         self.http_status = http_status
 
     def builtin(self) -> Answer:
-        """What the built-in behaviour makes of it; the question stays open. For a certificate it may wait for the server.
+        """Returns the value of the built-in behaviour; the step still needs its answer. A certificate may wait for the server.
 
         Raises:
-            The built-in behaviour's error; InvalidCompletionError when answered before, or too late.
+            UsherError: the built-in behaviour failed.
+            InvalidCompletionError: the step has its answer, or its deadline is over.
         """
         out = abi.ResponseHandle()
         status = ffi.lib.usher_hook_builtin(self._completion, ctypes.byref(out))
@@ -85,7 +88,7 @@ class HookCall(Question[Answer], Generic[Answer]):
         return made  # type: ignore[no-any-return]
 
     def answer_builtin(self) -> None:
-        """Answers with what the built-in behaviour makes of it. Raises InvalidCompletionError as answer() does."""
+        """Answers with the value of the built-in behaviour. Raises InvalidCompletionError like answer()."""
         self._tell(ffi.lib.usher_complete_builtin)
 
     def _complete(self, value: Any) -> None:
@@ -97,7 +100,7 @@ class HookCall(Question[Answer], Generic[Answer]):
 
 
 def _made(hook: Hook, value: Any) -> bytes:
-    """What a method returned, as the bytes that C takes; of another type it is refused."""
+    """The return value of a method as bytes for C. Raises TypeError for a wrong type."""
     if hook is Hook.LICENSE_URL and isinstance(value, str):
         return ffi.c_string(value, "the URL") or b""
     if hook is Hook.LICENSE_URL or not isinstance(value, (bytes, bytearray, memoryview)):
@@ -120,45 +123,56 @@ def _read_headers(lines: bytes) -> dict[str, str]:
 
 
 Made = Reply[Answer]
-"""What a method of a delegate may return: the answer, None (there is none), a concurrent.futures.Future, or LATER after keeping the call."""
+"""What a method of a delegate may return: the answer, None (no value), a concurrent.futures.Future, or LATER if it keeps
+the call to answer it later."""
 
 
 class HTTPDelegate(Delegate):
-    """A delegate that sends requests. Not made itself: its subclasses are.
+    """A delegate that sends requests over HTTP. Make one of its subclasses.
 
-    A subclass takes over a step of a licence request by overriding its method; the others stay built in. Each is asked on a library thread, in the
-    order of the playback, and has `hook_timeout_ms` to answer: it returns the value, or a ``concurrent.futures.Future``, or keeps `call`, returns
-    ``usher.LATER``, and answers from any thread. None means that there is none (the request fails with CallbackError). An exception counts as None,
-    and becomes the ``__cause__`` of that error; see Context. ``call.builtin()``, or the method of the superclass, says what would be made otherwise:
+    Your subclass overrides the method of each step that it changes; the other steps stay built in. The library calls the
+    method on a thread of callbacks, in the order of the playback. The method has `hook_timeout_ms` to answer: it returns
+    the value or a ``concurrent.futures.Future``; or it keeps `call`, returns ``usher.LATER``, and answers from any thread.
+    None means no value: the request fails with CallbackError. An exception counts as None and becomes the ``__cause__``
+    of that error; see Context. ``call.builtin()``, or the method of the superclass, returns the built-in value:
 
         class Portal(usher.SSPDelegate):
             def http_headers(self, call):
                 return {**super().http_headers(call), "X-Device": self.device}
 
-    The object lives at least as long as a playback uses it.
+    The object lives at least as long as a playback that uses it.
     """
 
     # ---- steps to override -------------------------------------------------------------------------------------------
 
     def scheme(self) -> str:
-        """Of the URLs it is for; stripped from content identifiers. Asked once, when the delegate is made."""
+        """The scheme of its URLs, which content identifiers leave out. Called once, when the delegate is made."""
         return "skd"
 
     def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
-        """The bytes that go into the SPC, of the URL or asset ID ``call.asset_id`` (Apple: contentIdentifier(url:))."""
+        """The content identifier for the SPC, from the URL or asset ID ``call.asset_id``.
+
+        Apple: contentIdentifier(url:).
+        """
         return call.builtin()
 
     def certificate(self, call: HookCall[bytes]) -> Made[bytes]:
-        """The application certificate (Apple: certificate())."""
+        """The application certificate. Apple: certificate()."""
         return call.builtin()
 
     def http_headers(self, call: HookCall[dict[str, str]]) -> Made[dict[str, str]] | Made[Headers]:
-        """The headers of a licence request, in place of the token header and those of set_http_header(). {}: it is sent without. None: it is not
-        sent, and fails with DeclinedError (Apple: generateHTTPHeaders(assetID:))."""
+        """The headers of a licence request, instead of the token header and those of set_http_header().
+
+        {} sends the request without them. With None the library does not send it: it fails with DeclinedError.
+        Apple: generateHTTPHeaders(assetID:).
+        """
         return call.builtin()
 
     def license_url(self, call: HookCall[str]) -> Made[str]:
-        """Where a licence request goes, with ``renew=true`` for renewals where the server wants it (Apple: getLicenseRequestUrl())."""
+        """The URL of a licence request; with ``renew=true`` for a renewal if the server needs that.
+
+        Apple: getLicenseRequestUrl().
+        """
         return call.builtin()
 
     def license_body(self, call: HookCall[bytes]) -> Made[bytes]:
@@ -166,29 +180,36 @@ class HTTPDelegate(Delegate):
         return call.builtin()
 
     def license_from_reply(self, call: HookCall[bytes]) -> Made[bytes]:
-        """The licence in the reply ``call.data`` (Apple: getCkcFromLicenseResponse()). Not asked for replies with an HTTP error. What the reply says
-        about the session is read all the same."""
+        """The licence in the reply ``call.data``. Apple: getCkcFromLicenseResponse().
+
+        The library does not call it for replies with an HTTP error. It reads the session's part of the reply itself.
+        """
         return call.builtin()
 
     # ---- headers and tokens ------------------------------------------------------------------------------------------
 
     def set_http_header(self, name: str, value: str | None) -> None:
-        """Sets a header of the licence requests to come, or (None) takes it away; e.g. the token of the next stream. Where a playback has a token of
-        its own for the same header, that one is sent. Kept secret like a token.
+        """Sets a header of the next licence requests, for example the token of the next stream; None removes it.
+
+        If a playback has its own token for this header, the library sends that token. Logs and errors never show the value.
 
         Raises:
-            InvalidHandleError; InvalidArgumentError for a value with CR, LF or NUL, or over 64 kB.
+            InvalidArgumentError: the value has CR, LF or NUL in it, or is longer than 64 kB.
+            InvalidHandleError.
         """
         ffi.lib.usher_delegate_set_http_header(self._handle, ffi.c_string(name, "name"), ffi.c_string(value, "value"))
 
     def set_token_callback(self, callback: TokenCallback | None) -> None:
-        """Sets, replaces or (None) clears the token callback: asked for a fresh content token when a further licence request comes, where
-        Player.play() gave none, or where a server answered 401 or 403 to the one there is.
+        """Sets or replaces the token callback; None removes it.
 
-        The callback runs on a library thread and has `token_timeout_ms` to answer: ``lambda request: "token"``. Returning None means that there is
-        none (the licence fails with NoTokenError). To answer later, return a ``concurrent.futures.Future``, or keep the request, return
-        ``usher.LATER``, and call ``request.answer(token)`` or ``request.fail()`` from any thread. An exception counts as None, and becomes the
-        ``__cause__`` of that NoTokenError; see Context.
+        The library calls it for a new content token: for each further licence request, if Player.play() gave no token, and
+        if a server answered 401 or 403.
+
+        The callback runs on a thread of callbacks and has `token_timeout_ms` to answer: ``lambda request: "token"``. None
+        means no token: the licence request fails with NoTokenError. To answer later, return a
+        ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(token)`` or
+        ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the NoTokenError;
+        see Context.
 
         Raises:
             InvalidHandleError.
@@ -198,7 +219,7 @@ class HTTPDelegate(Delegate):
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _set_hooks(self, hooks: Hooked | None) -> None:
-        """usher_delegate_set_hooks(), for a delegate that was made without."""
+        """Calls usher_delegate_set_hooks(), for a delegate that was made without hooks."""
         if hooks is None:
             return
         try:
@@ -213,10 +234,13 @@ Run = Callable[[str, HookCall[Any], Callable[..., Any]], Any]
 
 
 class Hooked:
-    """What C's user_data means for hooks. The object with the methods is kept by who keeps the delegate: the host, playbacks, the context."""
+    """The hooks of one delegate: what C's ``user_data`` stands for.
+
+    It has a weak reference to the object with the methods; the host, playbacks and the context keep that object alive.
+    """
 
     def __init__(self, context: Context, target: Any, base: type, run: Run | None = None) -> None:
-        """`target` has the methods, those of `base` are built in, `run` calls one."""
+        """`target` has the methods, those of `base` are built in, and `run` calls a method."""
         self.context = weakref.ref(context)
         self.run = run
         self._target = weakref.ref(target)
@@ -249,7 +273,7 @@ _FIELDS = {
 
 
 def hooks_of(context: Context, target: Any, base: type = HTTPDelegate) -> Hooked | None:
-    """The hooks that an object overrides; None: none."""
+    """The hooks that an object overrides; None if it overrides none."""
     hooks = Hooked(context, target, base)
     return None if hooks.is_empty else hooks
 

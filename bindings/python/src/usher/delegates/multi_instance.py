@@ -21,10 +21,11 @@ Default = TypeVar("Default")
 
 
 class MultiInstanceOptions(SSPOptions, total=False):
-    """How a multi-instance delegate works: as an SSP delegate, and how its token map is kept small; see usher_token_map_options.
+    """Options of multi-instance delegates: those of SSP delegates, and the limits of usher_token_map_options.
 
-    tokens_max: most tokens; one more pushes out the one set longest ago that no playback holds. Default 0: no bound.
-    time_to_live_ms: a token that no playback holds is forgotten this long after it was set, milliseconds on the context's clock. Default 0: never.
+    tokens_max: limit of the map. A new token replaces the oldest one that no playback uses. Default 0: no limit.
+    time_to_live_ms: the map removes a token that no playback uses this long after it was set, milliseconds on the
+        context's clock. Default 0: never.
     """
 
     tokens_max: int
@@ -34,8 +35,8 @@ class MultiInstanceOptions(SSPOptions, total=False):
 class TokenMap:
     """Content tokens by content identifier: ``delegate.tokens[content_id] = token``. Threads: any.
 
-    Content identifiers are bytes, compared as such, 1 byte to 64 kB; text stands for its UTF-8. The map can be looked into, not gone through.
-    All raise InvalidHandleError when the delegate was freed, InvalidArgumentError for a content identifier or token that is none.
+    Content identifiers are bytes, 1 byte to 64 kB; text is encoded as UTF-8. You can look a token up, but not iterate.
+    All methods raise InvalidHandleError if the delegate was freed, InvalidArgumentError for an invalid identifier or token.
     """
 
     def __init__(self, delegate: MultiInstanceDelegate) -> None:
@@ -44,15 +45,17 @@ class TokenMap:
         self._handle = delegate._handle
 
     def __setitem__(self, content_id: bytes | str, token: str) -> None:
-        """Sets or replaces one (setStreamToken). Playbacks that wait for it go on; those that play ask for further licences with it.
+        """Sets or replaces a token (setStreamToken).
+
+        Playbacks that wait for it continue. Playbacks that use the old token send the new one with further licence requests.
 
         Raises:
-            FullError: the map is at its bound, and a playback holds every token.
+            FullError: the map is full, and playbacks use all its tokens.
         """
         ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), ffi.c_string(token, "token"))
 
     def __getitem__(self, content_id: bytes | str) -> str:
-        """The token. Raises KeyError where there is none."""
+        """The token. Raises KeyError if the map has none."""
         out = abi.ResponseHandle()
         try:
             ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), ctypes.byref(out))
@@ -61,7 +64,7 @@ class TokenMap:
         return ffi.text(take(out, 0, "usher_delegate_get_stream_token").data)
 
     def __delitem__(self, content_id: bytes | str) -> None:
-        """Takes one out; playbacks that hold it go on with it. Raises KeyError where there is none."""
+        """Removes a token; playbacks that use it keep it. Raises KeyError if the map has none."""
         try:
             ffi.lib.usher_delegate_remove_stream_token(self._handle, *_key(content_id))
         except NoTokenError:
@@ -91,14 +94,14 @@ class TokenMap:
     @overload
     def get(self, content_id: bytes | str, default: Default) -> str | Default: ...
     def get(self, content_id: bytes | str, default: Any = None) -> Any:
-        """The token, or `default` where there is none."""
+        """The token, or `default` if the map has none."""
         try:
             return self[content_id]
         except KeyError:
             return default
 
     def clear(self) -> None:
-        """Takes all out."""
+        """Removes all tokens."""
         ffi.lib.usher_delegate_clear_stream_tokens(self._handle)
 
 
@@ -110,10 +113,11 @@ def _key(content_id: bytes | str) -> tuple[Any, int]:
 
 
 class MultiInstanceDelegate(_SSPDelegate):
-    """An SSP delegate whose playbacks find their content token in a map, by the `content_id` given to Player.play() or the `asset_id` of their
-    licence requests (MultiInstanceDelegate of the SDK's examples). Each playback has a session of its own.
+    """An SSP delegate for several streams at once (MultiInstanceDelegate of the SDK's examples).
 
-    A playback that names no content begins its session with the first licence request; a clear stream asks for none and needs no token.
+    A map has the content tokens. The key is the `content_id` given to Player.play(), or the `asset_id` of licence
+    requests. Each playback has its own session. Without a content identifier the session starts with the first licence
+    request. A clear stream needs no licence and no token.
     """
 
     def __init__(
@@ -132,5 +136,5 @@ class MultiInstanceDelegate(_SSPDelegate):
 
     @property
     def tokens(self) -> TokenMap:
-        """Its map."""
+        """The map of content tokens."""
         return TokenMap(self)

@@ -1,4 +1,4 @@
-"""SSP delegates: an SSP licence server, and a session manager (SSM)."""
+"""SSP delegates: licences from an SSP licence server, with sessions of a session manager (SSM)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 class SSPOptions(TypedDict, total=False):
-    """How an SSP delegate works. 0 and None mean the default that usher_ssp_options names beside each option; ``usher.OFF`` means "none".
+    """Options of SSP delegates; see usher_ssp_options. 0 and None mean the default documented there, ``usher.OFF`` "none".
 
-    license_url: licence server. Required.
-    certificate_url: server of the FairPlay application certificate.
-    ssm_url: Secure Session Manager, with or without trailing "/" and "/v1". Default: none; playbacks then have no session.
-    sync_setup_teardown: play() waits for set-up and Playback.close() for teardown, at most `setup_timeout_ms` / `teardown_timeout_ms`.
+    license_url: URL of the licence server. Required.
+    certificate_url: URL of the FairPlay application certificate.
+    ssm_url: URL of the session manager, with or without "/" and "/v1" at the end. Default: playbacks have no session.
+    sync_setup_teardown: play() waits for the set-up, at most `setup_timeout_ms`, and Playback.close() for the teardown, at
+        most `teardown_timeout_ms`.
     extra_headers: "Name: value" lines separated by newlines.
     setup_body: JSON object sent as the body of set-up; "" for an empty body.
     """
@@ -65,13 +66,13 @@ class SSPOptions(TypedDict, total=False):
 
 
 class SSPV2Options(SSPOptions, total=False):
-    """How an SSP V2 delegate works; see usher_ssp_v2_options. `setup_url`, `setup_body` and `heartbeat_start` are not used.
+    """Options of SSP V2 delegates; see usher_ssp_v2_options. They ignore `setup_url`, `setup_body` and `heartbeat_start`.
 
-    teardown_on_close: closing tears down. Default: the session is left to expire at the head-end.
-    leave_on_zap: a zap leaves the session to expire. Default: it tears down, and the next item waits for that.
+    teardown_on_close: close() tears the session down. Default: the session expires at the head-end.
+    leave_on_zap: a zap lets the session expire. Default: a zap tears it down, and the next item waits for the teardown.
     token_field, period_field, enforced_field: JSON paths ("a.b") in the licence reply.
-    token_reply_header: a header of the reply that carries the session token where the body has none.
-    period_default_ms: period where the reply names none, milliseconds. Default 60000; OFF: no keep-alives then.
+    token_reply_header: the reply header with the session token, if the body has none.
+    period_default_ms: the period if the reply has none, milliseconds. Default 60000; OFF: no keep-alives then.
     """
 
     teardown_on_close: bool
@@ -98,7 +99,10 @@ class _SSPDelegate(HTTPDelegate):
 
 
 class SSPDelegate(_SSPDelegate):
-    """Asks an SSP licence server for licences, with an SSM v1 session per playback where `ssm_url` is given (OTVSSPLicenseDelegate)."""
+    """Licences from an SSP licence server, with an SSM v1 session for each playback if `ssm_url` is given.
+
+    OTVSSPLicenseDelegate.
+    """
 
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[SSPOptions]
@@ -119,7 +123,8 @@ class SSPDelegate(_SSPDelegate):
 class SSPV2Delegate(_SSPDelegate):
     """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up.
 
-    A refusal for too many sessions is told as SETUP_ERROR. A reply without session token plays without a session (NO_SESSION).
+    If the server refuses because of too many sessions, the event SETUP_ERROR follows. If the reply has no session token,
+    the playback continues without a session (event NO_SESSION).
     """
 
     def __init__(
