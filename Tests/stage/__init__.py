@@ -103,12 +103,14 @@ class Stage:
             self._player = usher.Player(self.context)
         return self._player
 
-    def delegate(self, key_system: str = "clearkey", **options: Any) -> usher.SSPDelegate:
-        """A delegate of this head-end. Without jitter unless told otherwise, so that beats come at the very period."""
+    def delegate(
+        self, key_system: str = "clearkey", *, kind: type[usher.SSPDelegate] = usher.SSPDelegate, **options: Any
+    ) -> usher.SSPDelegate:
+        """A delegate of this head-end, of class `kind`. It has no jitter by default, so heartbeats come exactly each period."""
         options.setdefault("license_url", self.headend.license_url(key_system))  # type: ignore[arg-type]
         options.setdefault("ssm_url", self.headend.ssm_url)
         options.setdefault("jitter_permille", usher.OFF)
-        return usher.SSPDelegate(self.context, **options)
+        return kind(self.context, **options)
 
     def play(self, token: str | None = None, *, player: usher.Player | None = None, **options: Any) -> usher.Playback:
         """Plays with a fresh content token and a fresh delegate unless told otherwise; returns without settling."""

@@ -518,12 +518,7 @@ def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory
         def license_from_reply(self, call: usher.HookCall[bytes]) -> bytes:
             return call.builtin()
 
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-    )
+    delegate = stage.delegate(kind=Own)
     playback = stage.play(delegate=delegate)
     stage.settle()
     assert stage.clear_keys(playback) == {KID: KEY}
@@ -549,12 +544,7 @@ def test_licenceStep_ofAnEnforcedSession_leavesTheSessionTokenToTheLibrary(stage
             return b"mine, from " + call.type.name.encode()
 
     renewed: list[bytes] = []
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-    )
+    delegate = stage.delegate(kind=Own)
     playback = stage.play(
         delegate=delegate, payload=lambda request: CHALLENGE, renewed=lambda p, license: renewed.append(license.data)
     )

@@ -28,13 +28,19 @@ class Kept:
         return usher.LATER
 
 
-def test_answer_later_fromAnotherThread_isUsed(stage: Stage) -> None:
+def asked(stage: Stage) -> tuple[CDM, usher.SPCRequest, usher.LoadingRequest]:
+    """A loading request that waits for its SPC: the CDM, the request to the callback, and the future."""
     ready(stage)
-    cdm, kept = CDM(), Kept()
+    kept = Kept()
     loader(stage, kept)
     load = play(stage).load_resource(SKD)
     stage.settle()
     (request,) = kept.requests
+    return CDM(), request, load
+
+
+def test_answer_later_fromAnotherThread_isUsed(stage: Stage) -> None:
+    cdm, request, load = asked(stage)
     assert not request.answered
     stage.call(lambda: request.answer(cdm.make(request))).result(10)
     assert request.answered
@@ -57,12 +63,7 @@ def test_answer_insideTheCallback_isUsed(stage: Stage) -> None:
 
 
 def test_answer_twice_theSecondIsRefused(stage: Stage) -> None:
-    ready(stage)
-    cdm, kept = CDM(), Kept()
-    loader(stage, kept)
-    load = play(stage).load_resource(SKD)
-    stage.settle()
-    (request,) = kept.requests
+    cdm, request, load = asked(stage)
     request.answer(cdm.make(request))
     with pytest.raises(usher.InvalidCompletionError):
         request.answer(b"another")
@@ -149,12 +150,7 @@ def test_answer_afterTheLoaderWasFreed_isUsed(stage: Stage) -> None:
     "spc", [b"", bytes(1024 * 1024 + 1), bytes(10 * 1024 * 1024)], ids=["0 bytes", "1 MiB + 1", "10 MiB"]
 )
 def test_answer_ofAnImpossibleSize_isRefused_andTheQuestionStaysOpen(stage: Stage, spc: bytes) -> None:
-    ready(stage)
-    cdm, kept = CDM(), Kept()
-    loader(stage, kept)
-    load = play(stage).load_resource(SKD)
-    stage.settle()
-    (request,) = kept.requests
+    cdm, request, load = asked(stage)
     with pytest.raises(usher.InvalidArgumentError):
         request.answer(spc)
     request.answer(cdm.make(request))
@@ -172,15 +168,10 @@ def test_answer_ofAnImpossibleSize_returned_failsTheRequest(stage: Stage) -> Non
 
 
 def test_answerInC_ofTheOtherKind_isRefused(stage: Stage) -> None:
-    ready(stage)
-    cdm, kept = CDM(), Kept()
-    loader(stage, kept)
-    load = play(stage).load_resource(SKD)
-    stage.settle()
-    number = kept.requests[0]._completion
+    cdm, request, load = asked(stage)
     with pytest.raises(usher.InvalidCompletionError):
-        ffi.lib.usher_complete_token(number, b"token")
-    kept.requests[0].answer(cdm.make(kept.requests[0]))
+        ffi.lib.usher_complete_token(request._completion, b"token")
+    request.answer(cdm.make(request))
     assert load.result(10)
 
 

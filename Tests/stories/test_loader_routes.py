@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -230,6 +231,12 @@ def test_entitlement_brokenAnswer_isAnErrorOfTheEntitlement(
 # ---- binding to a device ---------------------------------------------------------------------------------------------
 
 
+def bound(stage: Stage, cookie: str | None) -> dict[str, Any]:
+    """Options of a loader whose entitlement server binds the device."""
+    entitled = {"route": usher.Route.ENTITLEMENT, "entitlement_url": stage.headend.entitlement_url}
+    return {**entitled, "device_binding": True, "customer_cookie": cookie}
+
+
 def kinds(stage: Stage) -> list[tuple[int, str | None]]:
     return [
         (body["requestType"], body.get("customerCookie"))
@@ -240,14 +247,7 @@ def kinds(stage: Stage) -> list[tuple[int, str | None]]:
 def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stage: Stage) -> None:
     ready(stage)
     cdm = CDM(device=b"this tv")
-    loader(
-        stage,
-        cdm,
-        route=usher.Route.ENTITLEMENT,
-        entitlement_url=stage.headend.entitlement_url,
-        device_binding=True,
-        customer_cookie="household-1",
-    )
+    loader(stage, cdm, **bound(stage, "household-1"))
     playback = play(stage)
     assert cdm.opened(playback.get_resource(SKD)) == (KID, KEY)
     assert cdm.opened(playback.get_resource(SKD)) == (KID, KEY)
@@ -265,18 +265,12 @@ def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stag
 def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
     """A server that knows the cookie with another device: its refusal (-4001) makes the next request register this one."""
     ready(stage)
-    entitled = {
-        "route": usher.Route.ENTITLEMENT,
-        "entitlement_url": stage.headend.entitlement_url,
-        "device_binding": True,
-        "customer_cookie": "household-1",
-    }
     devices = iter([b"old tv", b"new tv", b"new tv", b"new tv"])
 
     def spc(request: usher.SPCRequest) -> bytes:
         return CDM(device=next(devices)).make(request)
 
-    loader(stage, spc, **entitled)
+    loader(stage, spc, **bound(stage, "household-1"))
     playback = play(stage)
     playback.get_resource(SKD)
     error = failed(playback)
@@ -289,14 +283,7 @@ def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
 def test_deviceBinding_firstPassFails_isNotCountedAsRegistered(stage: Stage) -> None:
     ready(stage)
     cdm = CDM(device=b"tv")
-    loader(
-        stage,
-        cdm,
-        route=usher.Route.ENTITLEMENT,
-        entitlement_url=stage.headend.entitlement_url,
-        device_binding=True,
-        customer_cookie="c",
-    )
+    loader(stage, cdm, **bound(stage, "c"))
     stage.headend.faults.add("rights", Fault.status(503))
     playback = play(stage)
     assert isinstance(failed(playback), usher.HTTPStatusError)
@@ -307,13 +294,7 @@ def test_deviceBinding_firstPassFails_isNotCountedAsRegistered(stage: Stage) -> 
 def test_deviceBinding_withoutACookie_isRefused(stage: Stage) -> None:
     for cookie in (None, "", "c" * 33):
         with pytest.raises(usher.InvalidArgumentError):
-            loader(
-                stage,
-                route=usher.Route.ENTITLEMENT,
-                entitlement_url=stage.headend.entitlement_url,
-                device_binding=True,
-                customer_cookie=cookie,
-            )
+            loader(stage, **bound(stage, cookie))
 
 
 def test_customerCookie_withoutBinding_isSentWithATimeBasedQuestion(stage: Stage) -> None:

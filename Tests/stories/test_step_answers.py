@@ -109,13 +109,7 @@ def test_step_thatBlocks_doesNotHoldUpHeartbeats(stage_factory: StageFactory) ->
             assert go.wait(10)
             return call.builtin()
 
-    delegate = Blocking(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=300_000,
-    )
+    delegate = stage.delegate(kind=Blocking, hook_timeout_ms=300_000)
     playback = stage.play(delegate=delegate)
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
@@ -462,12 +456,7 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> Any:
             return answers.pop() if answers else call.builtin()
 
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-    )
+    delegate = stage.delegate(kind=Own)
     playback = stage.play(delegate=delegate)
     stage.settle()
     with pytest.raises(usher.DeclinedError):
@@ -492,12 +481,7 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
                 raise StepError("mine")
             return call.builtin()
 
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-    )
+    delegate = stage.delegate(kind=Own)
     playback = stage.play(delegate=delegate, payload=lambda request: CHALLENGE)
     stage.settle()
     stage.clear_keys(playback)
@@ -551,12 +535,7 @@ def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFacto
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> Any:
             return answers.pop() if answers else call.builtin()
 
-    delegate = Own(
-        stage.context,
-        license_url=stage.headend.license_url("clearkey"),
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-    )
+    delegate = stage.delegate(kind=Own)
     playback = stage.play(delegate=delegate, payload=lambda request: CHALLENGE)
     stage.settle()
     stage.clear_keys(playback)
@@ -568,21 +547,20 @@ def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFacto
     assert "HEARTBEAT_ERROR" not in stage.events.types()
 
 
+def held_step(stage: Stage, step: str) -> tuple[Kept, Future[usher.License]]:
+    """A session whose licence request waits for this step while heartbeats replace the session token."""
+    session = {"ssm_url": stage.headend.ssm_url, "jitter_permille": usher.OFF}
+    kept = Kept(stage, step, usher.SSPDelegate, hook_timeout_ms=300_000, **session)
+    playback = kept.play()
+    stage.settle()
+    return kept, playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
+
+
 def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_factory: StageFactory) -> None:
     """A beat that comes while a step thinks replaces the session token: the request that then goes out must not carry the old one
     (protocol.md: The session)."""
     stage = stage_factory()
-    kept = Kept(
-        stage,
-        "license_body",
-        usher.SSPDelegate,
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=300_000,
-    )
-    playback = kept.play()
-    stage.settle()
-    future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
+    kept, future = held_step(stage, "license_body")
     stage.advance(60_000)
     assert stage.routes() == ["setup", "heartbeat"]
     kept.calls[0].answer(CHALLENGE)
@@ -593,17 +571,7 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
 def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factory: StageFactory) -> None:
     """What the superclass makes is made when it is asked: with the newest session token (protocol.md: The session; delegates.md: Hooks)."""
     stage = stage_factory()
-    kept = Kept(
-        stage,
-        "http_headers",
-        usher.SSPDelegate,
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=300_000,
-    )
-    playback = kept.play()
-    stage.settle()
-    future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
+    kept, future = held_step(stage, "http_headers")
     stage.advance(120_000)
     kept.calls[0].answer(kept.calls[0].builtin())
     assert future.result(10).clear_keys() == {KID: KEY}
@@ -615,17 +583,7 @@ def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: S
     """Headers with a token that was replaced meanwhile are denied; the request goes out once more, with headers asked for anew
     (protocol.md: The session)."""
     stage = stage_factory()
-    kept = Kept(
-        stage,
-        "http_headers",
-        usher.SSPDelegate,
-        ssm_url=stage.headend.ssm_url,
-        jitter_permille=usher.OFF,
-        hook_timeout_ms=300_000,
-    )
-    playback = kept.play()
-    stage.settle()
-    future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
+    kept, future = held_step(stage, "http_headers")
     stage.settle()
     old = kept.calls[0].builtin()
     stage.advance(60_000)

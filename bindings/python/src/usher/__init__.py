@@ -11,8 +11,8 @@
 
 ``usher.aio`` is the same for asyncio; ``Context(callbacks="pumped")`` for every other event loop.
 
-Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. The library itself (libusher.so) is loaded, and its version
-checked, when the first of the names below is used; ``usher.testing`` works without it.
+Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. The library itself (libusher.so) is
+loaded, and its version checked, when the first of the names below is used; ``usher.testing`` works without it.
 """
 
 from __future__ import annotations
@@ -123,12 +123,14 @@ __version__ = "0.1.0"
 
 _HOME = {
     "_c.abi": "OFF",
-    "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse HeartbeatMissing HeartbeatStart Hook "
-    "KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup Route SessionState Status Suspend URLEncode WireFormat",
-    "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError InvalidArgumentError "
-    "InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError NoTokenError NotAllowedError ProtocolError RedirectError "
-    "RefusedError RenewalMissedError ReplacedError ResourceError SessionError StateError TLSError TooLargeError TransportError "
-    "UsherError UsherTimeoutError WouldDeadlockError",
+    "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
+    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup Route "
+    "SessionState Status Suspend URLEncode WireFormat",
+    "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "
+    "InvalidArgumentError InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError "
+    "NoTokenError NotAllowedError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError "
+    "ResourceError SessionError StateError TLSError TooLargeError TransportError UsherError UsherTimeoutError "
+    "WouldDeadlockError",
     "_c.ffi": "explain",
     "_loads": "LoadingRequest",
     "_question": "LATER",

@@ -48,7 +48,10 @@ def subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, obje
 
 
 def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
-    """Hands an exception of a callback to the hook. Without a hook, or when the hook raises, to ``threading.excepthook``."""
+    """Hands an exception of a callback to the hook.
+
+    Without a hook, or when the hook raises, to ``threading.excepthook``.
+    """
     if hook is not None:
         try:
             hook(name, error)

@@ -1,4 +1,4 @@
-"""Errors: one class per status, each also the builtin exception that fits, so ``except TimeoutError`` works too."""
+"""Errors: one class per status. Each is also the fitting builtin exception, so ``except TimeoutError`` works too."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ._c.enums import Operation, Origin, Status
 class Explanation:
     """What an error means, for viewers and support desks.
 
-    ``summary`` is one sentence a viewer understands, ``advice`` what to do about it; ``known`` says whether the server's code is in its table
-    (else the words are about its kind only); ``source`` where the code is from, e.g. "SSM error codes".
+    ``summary`` is one sentence for viewers, ``advice`` says what to do. ``known`` is True if the server's code is in
+    the library's table; otherwise the words are about its kind only. ``source`` names the table, e.g. "SSM error
+    codes".
     """
 
     summary: str
@@ -27,10 +28,12 @@ class LegacyCodes:
     """An error in the numbers of other players, for hosts that migrate; see usher_legacy_codes.
 
     Attributes:
-        react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number fits.
+        react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number
+            fits.
         android_what: -1352 set-up, -1353 heartbeat, -1354 teardown; 0: no number fits.
         android_extra: the SSM's ``errorCode``, else 0.
-        apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no number fits.
+        apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no number
+            fits.
         apple_code: the HTTP status, -1 when there was no HTTP answer.
     """
 
@@ -49,7 +52,8 @@ class UsherError(Exception):
         origin: ``Origin``: which server answered; ``Origin.LOCAL`` for the library itself.
         operation: ``Operation``: during what.
         http_status: HTTP status, -1 when there was no HTTP answer.
-        service_code: the server's own ``errorCode``, 0 when it gave none. Numbers mean different things at different origins.
+        service_code: the server's own ``errorCode``, 0 when it gave none. Numbers mean different things at different
+            origins.
         message: the server's own message or one line of the library's; never a token or key.
         must_stop: playback must stop.
         orphan_possible: the head-end may hold a session whose token never reached us; it ends by expiry.
@@ -91,21 +95,21 @@ class UsherError(Exception):
         return type(self), (self.message,), self.__dict__
 
     def explain(self) -> Explanation:
-        """Explains it in words, by the origin's own code table where it has one. Threads: any."""
+        """Explains the error in words, with the code table of its origin if there is one. Threads: any."""
         from ._c.ffi import explain
 
         return explain(self.origin, self.status, self.service_code)
 
     @property
     def legacy_codes(self) -> LegacyCodes:
-        """It in the numbers of other players. Threads: any."""
+        """The error in the numbers of other players. Threads: any."""
         from ._c.ffi import legacy_codes
 
         return legacy_codes(self)
 
 
 class InvalidArgumentError(UsherError, ValueError):
-    """A parameter is empty, out of range, not a URL, or has CR, LF or NUL in it."""
+    """An argument is missing, malformed or out of range."""
 
 
 class InvalidHandleError(UsherError, ValueError):
@@ -125,11 +129,11 @@ class NoDelegateError(UsherError, LookupError):
 
 
 class UsherTimeoutError(UsherError, TimeoutError):
-    """The time given ran out. What was asked may still be under way."""
+    """The time ran out. The operation may still continue."""
 
 
 class WouldDeadlockError(UsherError, RuntimeError):
-    """The call would wait for something only the calling thread can do: a blocking call inside a callback."""
+    """The call would wait for its own thread: a blocking call inside a callback, or on the thread that pumps."""
 
 
 class ForkedError(UsherError, RuntimeError):
@@ -137,15 +141,15 @@ class ForkedError(UsherError, RuntimeError):
 
 
 class ResourceError(UsherError, OSError):
-    """Memory, a thread or a file descriptor could not be had."""
+    """The system gives no memory, thread or file descriptor."""
 
 
 class CallbackError(UsherError, RuntimeError):
-    """A callback of ours failed or had no answer."""
+    """A callback of the host raised an exception or gave no value."""
 
 
 class InvalidCompletionError(UsherError, ValueError):
-    """The question was answered before, or it is too late."""
+    """The request to the callback has its answer already, or its deadline is over."""
 
 
 class StateError(UsherError, RuntimeError):
@@ -169,7 +173,7 @@ class RefusedError(UsherError, PermissionError):
 
 
 class LimitError(RefusedError):
-    """The account plays as many streams as it may (SSM code 1007 from the SSM)."""
+    """The account already plays the allowed number of streams (code 1007 from the SSM)."""
 
 
 class ProtocolError(UsherError, ValueError):
@@ -181,11 +185,11 @@ class TooLargeError(UsherError, OverflowError):
 
 
 class NoTokenError(UsherError, LookupError):
-    """No content token: none was given, and the token callback gave none in time."""
+    """There is no content token: none was given, and the token callback gave none in time."""
 
 
 class RedirectError(UsherError, ConnectionError):
-    """A redirect was refused: a request with a token goes only where it was sent."""
+    """The library refused a redirect: it sends a request with a token only to the URL that it was made for."""
 
 
 class SessionError(UsherError, RuntimeError):
@@ -193,19 +197,19 @@ class SessionError(UsherError, RuntimeError):
 
 
 class RenewalMissedError(SessionError):
-    """The renewal that was due was not made in time."""
+    """The host did not renew the licence in time."""
 
 
 class DeclinedError(UsherError):
-    """A hook said not to send the request, or a resource loader that the URL is not its own."""
+    """A hook declined to send the request, or no resource loader handles the URL."""
 
 
 class FullError(UsherError):
-    """The token map is at its bound, and playbacks hold every token in it."""
+    """The token map is full, and playbacks use all its tokens."""
 
 
 class NotAllowedError(UsherError, PermissionError):
-    """USHER_E_NOT_ALLOWED: a URL that content, or an entitlement server, named leads to a host that is not on the allow-list."""
+    """A URL from content or from an entitlement server has a host that is not in `allowed_hosts`."""
 
 
 BY_STATUS: dict[Status, type[UsherError]] = {
@@ -240,5 +244,5 @@ BY_STATUS: dict[Status, type[UsherError]] = {
 
 
 def error_class(status: int) -> type[UsherError]:
-    """The class for a status; UsherError itself for one that these bindings do not know."""
+    """The class for a status; UsherError for a status that these bindings do not know."""
     return BY_STATUS.get(Status(status), UsherError)

@@ -36,7 +36,10 @@ class LoadingRequest(Future[bytes]):
         self._number = ctypes.c_uint64()
 
     def cancel(self) -> bool:
-        """Cancels it: the library sends nothing more for it, and drops a key that has come. False: it was finished before."""
+        """Cancels it: the library sends nothing more for it, and drops a key that has come.
+
+        False: it was finished before.
+        """
         if not super().cancel():
             return False
         with contextlib.suppress(UsherError):  # finished just now, or freed with its playback
@@ -68,17 +71,22 @@ class Loads:
         self._load_causes: weakref.WeakValueDictionary[bytes, Causes] = weakref.WeakValueDictionary()
 
     def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Loads what stands behind a URL by the ``ResourceLoader`` of its scheme, and waits for it: the CKC behind a `skd:` URL. Not in callbacks.
+        """Loads the resource of a URL with the ``ResourceLoader`` of its scheme, and waits for it. Not in callbacks.
 
         Args:
-            url: 1 byte to 64 kB; text is sent as UTF-8.
-            timeout_ms: milliseconds on the context's clock; 0: 20000; OFF: none but those of the single steps.
+            url: 1 byte to 64 kB; text is encoded as UTF-8.
+            timeout_ms: limit for the whole request, milliseconds on the context's clock; 0 means 20000; OFF: only the
+                single steps have limits.
+
+        Returns:
+            The bytes: for a `skd:` URL the CKC.
 
         Raises:
-            DeclinedError: no loader for its scheme. NotAllowedError: it, or the entitlement server, names a host that is not on the loader's list.
-            RefusedError: the entitlement server denied the content, or the key server said no; message and ``service_code`` are theirs.
-            CallbackError: no SPC was made. InvalidArgumentError also for a URL that names no content. The error of the servers; InvalidHandleError,
-            WouldDeadlockError, ClosedError.
+            DeclinedError: there is no loader for the scheme.
+            NotAllowedError: the URL, or the entitlement server, names a host that is not in `allowed_hosts`.
+            RefusedError: the entitlement server or the key server refused; message and ``service_code`` are the
+            server's. CallbackError: the SPC callback gave no SPC. InvalidArgumentError: the URL is malformed or names
+            no content. UsherError: another error of the servers. InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         text, timeout, out = (
             ffi.as_bytes(url) or b"",
@@ -98,16 +106,17 @@ class Loads:
     def load_resource(
         self, url: str | bytes, *, timeout_ms: int = 0, callback: Callable[[Future[bytes]], object] | None = None
     ) -> LoadingRequest:
-        """Loads what stands behind a URL; arguments as get_resource().
+        """Starts to load the resource of a URL and returns at once. Arguments as get_resource().
 
         Args:
-            callback: told the finished future, on a library thread, in the order of the playback; also when it was cancelled.
+            callback: a function that gets the finished future, also a cancelled one, on a thread of callbacks, in the
+                order of the playback.
 
         Returns:
-            A future that gets the bytes or the error, exactly once; cancel() gives the request up.
+            A future that gets the bytes or the error, exactly once. Its cancel() cancels the request.
 
         Raises:
-            DeclinedError, InvalidArgumentError, InvalidHandleError, ClosedError: nothing was asked.
+            DeclinedError, InvalidArgumentError, InvalidHandleError, ClosedError: no request was made.
         """
         text, timeout = ffi.as_bytes(url) or b"", ffi.integer(timeout_ms, 32, "timeout_ms")
         future = LoadingRequest(text, self._handle)

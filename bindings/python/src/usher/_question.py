@@ -78,7 +78,10 @@ class Question(Generic[Answer]):
         self._causes = causes or (Causes() if playback is None else playback._causes)
 
     def _copy(self, kind: type[Kind], playback: Any, tag: object) -> Kind:
-        """The same question as an object of class `kind`, with another playback object and tag. Either may be answered; the first answer counts."""
+        """The same question as an object of class `kind`, with another playback object and tag.
+
+        Either may be answered; the first answer counts.
+        """
         copy = kind.__new__(kind)
         vars(copy).update(vars(self))
         copy.tag = tag

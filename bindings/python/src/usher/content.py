@@ -78,7 +78,10 @@ def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
 
 
 def read_dash_protection(manifest: bytes | str) -> tuple[Protection, ...]:
-    """Reads the ContentProtection elements of a DASH manifest, or one such element. Arguments and errors as read_hls_keys()."""
+    """Reads the ContentProtection elements of a DASH manifest, or one such element.
+
+    Arguments and errors as read_hls_keys().
+    """
     return _read(ffi.lib.usher_read_dash_protection, manifest)
 
 
@@ -98,8 +101,8 @@ def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECOD
 def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
     """Rewrites a playlist for a demuxer that refuses key URIs of a scheme.
 
-    Each such URI becomes `uri_prefix` plus the number of the URI in the playlist, from 0; equal URIs get the same number.
-    Everything else stays the same, byte for byte.
+    Each such URI becomes `uri_prefix` plus the number of the URI in the playlist, from 0; equal URIs get the same
+    number. Everything else stays the same, byte for byte.
 
     Args:
         playlist: 1 byte to 1 MiB.

@@ -56,22 +56,22 @@ class Pending:
 class Context(ffi.Owner):
     """One independent instance of the library: its I/O thread, connections, timers and observers.
 
-    close() ends it; leaving a ``with`` block calls close(). If you drop the last reference without close(), Python frees
-    the context and warns with a ResourceWarning.
+    close() ends it; leaving a ``with`` block calls close(). If you drop the last reference without close(), Python
+    frees the context and warns with a ResourceWarning.
 
     You may call every method from any thread, also inside callbacks, unless the method says otherwise.
 
     **Threads of callbacks.** With ``callbacks="threaded"`` the library calls you on its own threads: in order for one
-    playback, in parallel for different playbacks. With ``callbacks="pumped"`` callbacks run only inside pump(), in order,
-    on the thread that calls it; close() runs those that are still queued. ``pump_fd`` is readable while callbacks are
-    queued. The library keeps sessions alive even if you rarely call pump(). On the thread that called pump() last,
-    wait_session(), wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a sync delegate raise
-    WouldDeadlockError, as they do inside callbacks. Use request_license(), request_certificate() and events there, or
-    ``usher.aio``. wait_closed() on another thread may return before pump() reports PLAYBACK_CLOSED.
+    playback, in parallel for different playbacks. With ``callbacks="pumped"`` callbacks run only inside pump(), in
+    order, on the thread that calls it; close() runs those that are still queued. ``pump_fd`` is readable while
+    callbacks are queued. The library keeps sessions alive even if you rarely call pump(). On the thread that called
+    pump() last, wait_session(), wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a sync
+    delegate raise WouldDeadlockError, as they do inside callbacks. Use request_license(), request_certificate() and
+    events there, or ``usher.aio``. wait_closed() on another thread may return before pump() reports PLAYBACK_CLOSED.
 
     **Exceptions in callbacks** never reach the library. The context keeps the last one in ``last_callback_error`` and
-    calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which prints it). If the callback had to
-    give a value, the library continues without a value: the request fails with NoTokenError, CallbackError or, for
+    calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which prints it). If the callback had
+    to give a value, the library continues without a value: the request fails with NoTokenError, CallbackError or, for
     headers, DeclinedError. Calls, futures and events carry that error with your exception as its ``__cause__``. In
     pumped mode, pump() and close() raise KeyboardInterrupt and SystemExit again.
     """
@@ -168,7 +168,9 @@ class Context(ffi.Owner):
         return Observer(self, number.value)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
-        """Sets the delegate for playbacks that name none; None clears it. Playbacks that have started keep their delegate.
+        """Sets the delegate for playbacks that name none; None clears it.
+
+        Playbacks that have started keep their delegate.
 
         Raises:
             InvalidHandleError, InvalidArgumentError for a delegate of another context.
@@ -203,8 +205,8 @@ class Context(ffi.Owner):
     def pump(self) -> int:
         """Runs the queued callbacks on the calling thread. Never blocks.
 
-        Callbacks that the library queues meanwhile wait for the next call. Any thread may call it, one at a time; usually
-        the thread of the host's event loop does.
+        Callbacks that the library queues meanwhile wait for the next call. Any thread may call it, one at a time;
+        usually the thread of the host's event loop does.
 
         Returns:
             The number of callbacks that ran.
@@ -263,9 +265,9 @@ class Context(ffi.Owner):
         """Calls shutdown(), then frees the context with its players, playbacks, delegates and loaders.
 
         These raise InvalidHandleError afterwards. When close() returns, no callback of the context runs or will run. In
-        pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at once, and
-        the library frees the context in the background (in pumped mode: before that pump() returns). A second call does
-        nothing.
+        pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at once,
+        and the library frees the context in the background (in pumped mode: before that pump() returns). A second call
+        does nothing.
 
         Returns:
             The number of playbacks that did not close in time.

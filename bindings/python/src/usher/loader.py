@@ -25,15 +25,15 @@ class LoaderOptions(TypedDict, total=False):
     """Options of resource loaders; see usher_loader_options. 0 and None mean the default documented there.
 
     scheme: the scheme of the URLs that the loader handles. Default "skd".
-    route: where the loader sends the SPC: to `license_url` (KEY_SERVER), to the token URL in the reply of `entitlement_url`
-        (ENTITLEMENT), or to the `skd:` URL with `derived_scheme` (TOKEN_URL).
+    route: where the loader sends the SPC: to `license_url` (KEY_SERVER), to the token URL in the reply of
+        `entitlement_url` (ENTITLEMENT), or to the `skd:` URL with `derived_scheme` (TOKEN_URL).
     content_id_rule: the part of the URL that is the content identifier.
     license_url, entitlement_url: default: the URL inside the `skd:` URL, if its host is allowed.
     allowed_hosts: hosts that URLs from content or from an entitlement server may have: "host", "host:port", "host:*",
         "*.example.com"; without a port: the default port of the scheme. Default: the loader uses no such URL.
     derived_scheme: the scheme that replaces `scheme`: "https", or "http" for loopback.
-    certificate, certificate_file, certificate_url: the application certificate, one of the three. The loader reads a file
-        at once. It fetches a URL with the first request, and retries with the next one if that failed.
+    certificate, certificate_file, certificate_url: the application certificate, one of the three. The loader reads a
+        file at once. It fetches a URL with the first request, and retries with the next one if that failed.
     extra_headers: "Name: value" lines for the key server, separated by newlines.
     request_format, spc_urlencode, spc_field, content_id_field: the format of the request with the SPC.
     response_format, response_path: the format of the reply with the CKC; the path ("a.b") is for JSON.
@@ -107,8 +107,8 @@ class ResourceLoader(Part):
         loader = usher.ResourceLoader(context, spc=make_spc, license_url=KEY_SERVER, certificate_file="fairplay.cer")
         cdm.set_key(playback.get_resource("skd://…"))
 
-    It serves every playback of its context. The context keeps it until close(), or until another loader registers for its
-    scheme. With a loader, a context can play items without a licence delegate.
+    It serves every playback of its context. The context keeps it until close(), or until another loader registers for
+    its scheme. With a loader, a context can play items without a licence delegate.
     """
 
     _free = ffi.lib.usher_loader_free
@@ -119,8 +119,8 @@ class ResourceLoader(Part):
         The callback runs on a thread of callbacks, in the order of the playback, and has `spc_timeout_ms` to answer:
         ``lambda request: spc``. None means no SPC: the request fails with CallbackError. To answer later, return a
         ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(spc)`` or
-        ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the CallbackError;
-        see Context.
+        ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the
+        CallbackError; see Context.
 
         Args:
             context: the loader serves its playbacks.

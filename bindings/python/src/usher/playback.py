@@ -116,18 +116,20 @@ class Playback(Loads, Part):
         ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
 
     def suspend(self) -> None:
-        """Tells the library that the host goes to sleep or does not show this item for a while. Raises InvalidHandleError.
+        """Tells the library that the host goes to sleep or does not show this item for a while.
 
-        Background mode and picture-in-picture do not need it. If the delegate's `suspend` option is KEEP, nothing changes;
-        if it is PAUSE, the library sends no keep-alives until resume().
+        Raises InvalidHandleError.
+
+        Background mode and picture-in-picture do not need it. If the delegate's `suspend` option is KEEP, nothing
+        changes; if it is PAUSE, the library sends no keep-alives until resume().
         """
         ffi.lib.usher_playback_suspend(self._handle)
 
     def resume(self) -> None:
         """Ends suspend(). Raises InvalidHandleError.
 
-        The library sends a keep-alive that became due meanwhile at once. Until its reply, the session is doubtful (event
-        SESSION_DOUBTFUL). If it fails, HEARTBEAT_ERROR follows.
+        The library sends a keep-alive that became due meanwhile at once. Until its reply, the session is doubtful
+        (event SESSION_DOUBTFUL). If it fails, HEARTBEAT_ERROR follows.
         """
         ffi.lib.usher_playback_resume(self._handle)
 
@@ -146,9 +148,10 @@ class Playback(Loads, Part):
 
         Args:
             key_system: ``KeySystem`` or its identifier, with or without "urn:uuid:".
-            payload: the CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON; 1 byte to 1 MiB.
-            asset_id: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of the
-                delegate get it, and a multi-instance delegate uses it to find the content token.
+            payload: the CDM's message: FairPlay SPC, Widevine challenge, PlayReady SOAP, Clear Key JSON; 1 byte to 1
+                MiB.
+            asset_id: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of
+                the delegate get it, and a multi-instance delegate uses it to find the content token.
             timeout_ms: limit for the whole request, with the wait for the session, milliseconds on the context's clock;
                 0 means 20000; OFF: only the single steps have limits.
 
@@ -222,10 +225,12 @@ class Playback(Loads, Part):
         return inquiry.future
 
     def get_content_id(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Returns the content identifier that the delegate finds in a `skd:` URL or asset ID, for the SPC. Not in callbacks.
+        """Returns the content identifier that the delegate finds in a `skd:` URL or asset ID, for the SPC.
 
-        The built-in rule strips the scheme, cuts at "?" or "#", percent-decodes, and decodes any variant of base64. Text
-        that is not base64 of JSON is used as the identifier itself.
+        Not in callbacks.
+
+        The built-in rule strips the scheme, cuts at "?" or "#", percent-decodes, and decodes any variant of base64.
+        Text that is not base64 of JSON is used as the identifier itself.
 
         Args:
             url: 1 byte to 64 kB.
@@ -266,9 +271,9 @@ class Playback(Loads, Part):
     def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the playback. `mode` says whether the library tears the session down or leaves it.
 
-        Licence requests that wait fail with ClosedError. The call returns at once; with a sync delegate it waits until the
-        playback is closed, at most `teardown_timeout_ms`. The event PLAYBACK_CLOSED comes at the end. A second call, or a
-        call after free(), does nothing.
+        Licence requests that wait fail with ClosedError. The call returns at once; with a sync delegate it waits until
+        the playback is closed, at most `teardown_timeout_ms`. The event PLAYBACK_CLOSED comes at the end. A second
+        call, or a call after free(), does nothing.
 
         Raises:
             InvalidArgumentError: `mode` is no close mode.

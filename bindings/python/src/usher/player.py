@@ -46,16 +46,17 @@ class Player(Part):
     ) -> Playback:
         """Starts the next item. Closes the current one first, and tears its session down before the new set-up.
 
-        The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate it
-        waits for the set-up, at most `setup_timeout_ms`, and returns whether the set-up succeeded or not; such a call is
-        not allowed in callbacks.
+        The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate
+        it waits for the set-up, at most `setup_timeout_ms`, and returns whether the set-up succeeded or not; such a
+        call is not allowed in callbacks.
 
         Args:
             content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; commas are allowed. Default: the
-                library calls the token callback; without one, it waits `token_wait_ms` for Playback.set_content_token().
+                library calls the token callback; without one, it waits `token_wait_ms` for
+                Playback.set_content_token().
             delegate: default: the delegate of the context.
-            content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses it
-                to find the content token.
+            content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses
+                it to find the content token.
             clear: the item is not encrypted; it has no session and needs no token.
             tag: any object of yours; events and requests to callbacks carry it.
             payload: a function that makes a new challenge when the library must renew a licence. It returns bytes, or
@@ -91,8 +92,8 @@ class Player(Part):
         self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: abi.PlaybackHandle
     ) -> bool:
         """Calls usher_player_play(). False: another thread has just replaced and freed the context's delegate."""
-        # Chosen here, so that the delegate in use is the one kept alive: another thread may replace the context's delegate
-        # meanwhile. Of a delegate whose handle was freed only the context still has one, so the context then chooses.
+        # Chosen here, so that the delegate in use is the one kept alive: another thread may replace the context's
+        # delegate meanwhile. The library's context still uses a delegate whose handle was freed; it then chooses.
         chosen = self.context._delegate if delegate is None else delegate
         named = chosen is not None and (delegate is not None or chosen._has_handle)
         wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()

@@ -1,7 +1,9 @@
-"""Finds and loads libusher.so, checks that it fits, and declares its functions. Importing this module loads the library.
+"""Finds and loads libusher.so, checks that it fits, and declares its functions.
 
-Order: the file named by the environment variable ``USHER_LIBRARY``, then ``libusher.so*`` in the package (in a wheel), then the system's
-``libusher.so.0``.
+Importing this module loads the library.
+
+Order: the file named by the environment variable ``USHER_LIBRARY``, then ``libusher.so*`` in the package (in a wheel),
+then the system's ``libusher.so.0``.
 """
 
 from __future__ import annotations
@@ -171,7 +173,10 @@ _UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctyp
 
 
 def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
-    """An option structure with the fields given; None leaves a field at its default. Raises TypeError for a name that is no option."""
+    """An option structure with the fields given; None leaves a field at its default.
+
+    Raises TypeError for a name that is no option.
+    """
     kinds = {name: kind for name, kind, *_ in structure._fields_}
     values: dict[str, Any] = {"struct_size": ctypes.sizeof(structure)}
     for name, value in given.items():

@@ -1,8 +1,8 @@
-"""What C's ``user_data`` means on our side: a number, never an address.
+"""The Python objects behind C's ``user_data``, which is a number, never an address.
 
-Every function pointer given to C is one of a few module-level trampolines that live as long as the process; which Python callable one means
-travels as an integer in ``user_data``. The entry is dropped by C's ``destroy``, the last call for it. So Python's garbage collector can
-never free something C may still call, and a call that came too late would find no entry and do nothing.
+C gets only a few function pointers, which live as long as the process. The number in ``user_data`` says which Python
+object a call is for. C's ``destroy``, the last call for a number, removes the object. So Python never frees an object
+that C may still use, and a call that comes too late finds no object and does nothing.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
 """The asyncio form: the same objects, awaited, on the event loop's own thread.
 
     async with usher.aio.Context() as context:
-        delegate = usher.aio.SSPDelegate(context, license_url=LICENSES, ssm_url=SSM, token_callback=fetch_token)     # may be a coroutine function
+        # fetch_token may be a coroutine function.
+        delegate = usher.aio.SSPDelegate(context, license_url=LICENSES, ssm_url=SSM, token_callback=fetch_token)
         async with usher.aio.Player(context) as player, await player.play(delegate=delegate) as playback:
             keys = (await playback.get_license(KeySystem.CLEARKEY, clear_key_request([kid]))).clear_keys()
             async for event in context.events():
                 ...                               # decode; stop when an event says must_stop
 
-It stands on a pumped context and ``loop.add_reader``: no thread is started but the library's I/O thread, which keeps sessions alive however busy
-the loop is. Everything here belongs to the thread of the loop the Context was made in; only the answer() and fail() of a kept request may be called
-from any thread. Nothing blocks the loop, with the one exception told at Context.close().
+It uses a pumped context and ``loop.add_reader``, so it starts no thread except the library's I/O thread, which keeps
+sessions alive even if the loop is busy. Use all objects on the thread of the loop in which you made the Context; only
+answer() and fail() of a kept request are allowed on any thread. Nothing blocks the loop, with one exception that
+Context.close() names.
 
-**Time-outs.** get_license() and what closes have their own; for the others use ``asyncio.timeout()`` or ``wait_for()``. On a manual clock what closes
-waits without limit, since the test moves time. **Cancelling** a task that awaits ends the waiting, not what was waited for: a licence that comes
-later is dropped, a closing goes on. Raises what the blocking form raises.
+**Time-outs.** get_license() and the close methods have their own; for other calls use ``asyncio.timeout()`` or
+``wait_for()``. On a manual clock the close methods wait without limit, because the test moves time. **Cancelling** a
+task ends only its wait: the library drops a licence that comes later, and a close continues. Errors are those of the
+blocking form.
 """
 
 from __future__ import annotations

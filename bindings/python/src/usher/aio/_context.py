@@ -29,18 +29,19 @@ _CLOSE_MS = 6000
 
 
 class Context:
-    """One independent instance of the library on the running event loop. Closed by ``async with`` or close().
+    """One independent instance of the library on the running event loop. close() ends it, also after ``async with``.
 
-    Callbacks run on the loop's thread; one that is a coroutine function becomes a task. **Exceptions in callbacks** and in such tasks go where
-    ``usher.Context`` says; where something was asked for the answer is then "there is none", and the exception is the ``__cause__`` of what is
-    raised and told for that. A task that still runs when the context has closed is cancelled.
+    Callbacks run on the loop's thread; a coroutine function runs as a task. ``usher.Context`` says where **exceptions
+    in callbacks** and in such tasks go. If the callback had to give a value, the library continues without one, and the
+    exception is the ``__cause__`` of the error that follows. When the context has closed, it cancels the tasks that
+    still run.
 
     Attributes:
         blocking: the pumped ``usher.Context`` underneath, for virtual time: settle(), advance(), jump(), pending().
     """
 
     def __init__(self, **options: Any) -> None:
-        """Makes a context; call it where a loop runs.
+        """Makes a context; a loop must run in this thread.
 
         Args:
             options: those of ``usher.Context``, without `callbacks`.
@@ -73,28 +74,31 @@ class Context:
         return self.blocking.last_callback_error
 
     def events(self) -> EventStream:
-        """Every event from now on: ``async for event in context.events()``. Ends when the context has closed. Unread events are kept."""
+        """A stream of all events from now on: ``async for event in context.events()``.
+
+        It keeps the events that you have not read yet, and ends when the context has closed.
+        """
         return EventStream(self)
 
     def add_observer(self, observer: EventCallback) -> None:
-        """Adds a callable, plain or a coroutine function, that is told every event from now on."""
+        """Adds a function, plain or a coroutine function, that gets every event from now on."""
         self._observers.append(observer)
 
     def remove_observer(self, observer: EventCallback) -> None:
-        """Removes it. Raises ValueError where it is none."""
+        """Removes an observer. Raises ValueError if it is not one."""
         self._observers.remove(observer)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
-        """Sets (or with None clears) the delegate for playbacks that name none. Raises as ``usher.Context.set_delegate``."""
+        """Sets the delegate for playbacks that name none; None clears it. Errors as ``usher.Context.set_delegate``."""
         self.blocking.set_delegate(None if delegate is None else delegate.blocking)
         self._delegate = delegate
 
     def suspend(self) -> None:
-        """Playback.suspend() for all its playbacks. Raises InvalidHandleError."""
+        """Calls Playback.suspend() for all playbacks of the context. Raises InvalidHandleError."""
         self.blocking.suspend()
 
     def resume(self) -> None:
-        """Playback.resume() for all its playbacks. Raises InvalidHandleError."""
+        """Calls Playback.resume() for all playbacks of the context. Raises InvalidHandleError."""
         self.blocking.resume()
 
     def network_changed(self) -> None:
@@ -102,16 +106,17 @@ class Context:
         self.blocking.network_changed()
 
     async def close(self, timeout_ms: int = 0) -> int:
-        """Closes every playback in parallel, waits until all have told PLAYBACK_CLOSED, then frees the context and ends all event streams.
+        """Closes every playback in parallel, waits for their PLAYBACK_CLOSED, frees the context and ends its streams.
 
-        Cancelled: goes on in the background. Again: waits for the same end. Where a server leaves teardowns unanswered until the time runs out,
-        freeing gives them 6 seconds more, and holds the loop up meanwhile.
+        If you cancel it, it continues in the background; a second call waits for the same end. If a server has not
+        replied to teardowns when the time runs out, freeing waits for them for up to 6 more seconds and blocks the
+        loop.
 
         Args:
             timeout_ms: longest wait, milliseconds of real time; 0: 6000.
 
         Returns:
-            The number of playbacks not closed in time.
+            The number of playbacks that did not close in time.
         """
         if self._closing is None:
             self._closing = self._loop.create_task(self._close((timeout_ms or _CLOSE_MS) / 1000))
@@ -155,7 +160,10 @@ class Context:
             await asyncio.wait(closed, timeout=None if self.blocking._manual else timeout_s)
 
     async def _let_teardowns_end(self, deadline: float) -> None:
-        """Freeing waits for teardowns that are tried again, so wait here, where the loop goes on. A manual clock is moved by freeing itself."""
+        """Waits for teardowns that the library retries, because freeing would block the loop for them.
+
+        On a manual clock freeing moves the clock itself.
+        """
         while not self.blocking._manual and self._loop.time() < deadline:
             try:
                 pending = self.blocking.pending()
@@ -196,7 +204,7 @@ class Context:
         resolve(play.closed, None)
 
     def _call(self, name: str, callback: Callable[..., object], *arguments: object) -> None:
-        """Runs a telling callback; a coroutine becomes a task."""
+        """Runs a callback that gives no value; a coroutine becomes a task."""
         try:
             outcome = callback(*arguments)
             if inspect.isawaitable(outcome) and self._runs(outcome):
@@ -205,7 +213,7 @@ class Context:
             self.blocking._callback_failed(name, error)
 
     def _ask(self, name: str, callback: Callable[[Any], Any], request: Question[Any]) -> Any:
-        """Runs a producing callback; a coroutine becomes a task that answers."""
+        """Runs a callback that must give a value; a coroutine becomes a task that answers."""
         outcome = callback(request)
         if not inspect.isawaitable(outcome):
             return LATER if request.answered else outcome
@@ -215,7 +223,7 @@ class Context:
         return LATER
 
     def _runs(self, outcome: Awaitable[object]) -> bool:
-        """False: its loop was closed before the context, as when a program ends; what is still told and asked then finds no coroutines."""
+        """Whether the loop can still run a coroutine. A program that ends may close the loop before the context."""
         if not self._loop.is_closed():
             return True
         if inspect.iscoroutine(outcome):

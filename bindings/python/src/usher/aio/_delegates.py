@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ._context import Context
 
 Made = Reply[Answer] | Awaitable[Answer | None]
-"""What a method of a delegate may return: as in the blocking form, or an awaitable: a method may be a coroutine function."""
+"""What a method of a delegate may return: as in the blocking form, or an awaitable. It may be a coroutine function."""
 Blocking = TypeVar("Blocking", bound=_delegate.Delegate)
 
 
@@ -53,7 +53,7 @@ class Delegate:
         self.context = context
 
     def close(self) -> None:
-        """Frees it; playbacks that use it go on. Again: does nothing."""
+        """Frees it. Playbacks that use it continue. A second call does nothing."""
         self.blocking.close()
 
     def __enter__(self) -> Self:
@@ -64,8 +64,9 @@ class Delegate:
 
 
 class HTTPDelegate(Delegate):
-    """As ``usher.HTTPDelegate``: a subclass takes over steps of a licence request. The methods run on the loop's thread and may be coroutine
-    functions; what the superclass makes is awaited:
+    """As ``usher.HTTPDelegate``: a subclass overrides steps of a licence request.
+
+    The methods run on the loop's thread and may be coroutine functions. Await the built-in value:
 
         class Portal(usher.aio.SSPDelegate):
             async def http_headers(self, call):
@@ -107,7 +108,10 @@ class HTTPDelegate(Delegate):
         self.blocking.set_http_header(name, value)
 
     def set_token_callback(self, callback: TokenCallback | None) -> None:
-        """Sets, replaces or (None) clears the token callback; it has `token_timeout_ms` to answer. Raises InvalidHandleError."""
+        """Sets or replaces the token callback; None removes it. Raises InvalidHandleError.
+
+        The callback has `token_timeout_ms` to answer.
+        """
         if callback is None:
             self.blocking.set_token_callback(None)
             return
@@ -175,8 +179,8 @@ class SSPDelegate(_SSPDelegate):
         """Makes a delegate.
 
         Args:
-            options: those of ``usher.SSPDelegate``, without `sync_setup_teardown`, which would block the loop: await Playback.wait_session() and
-                Playback.close() instead.
+            options: those of ``usher.SSPDelegate``, without `sync_setup_teardown`, which would block the loop: await
+                Playback.wait_session() and Playback.close() instead.
 
         Raises:
             InvalidHandleError, InvalidArgumentError, ClosedError.
@@ -187,7 +191,10 @@ class SSPDelegate(_SSPDelegate):
 
 
 class SSPV2Delegate(_SSPDelegate):
-    """As ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function. Playback.wait_session() waits for the first licence."""
+    """As ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function.
+
+    Playback.wait_session() waits for the first licence.
+    """
 
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPV2Options]

@@ -20,7 +20,8 @@ class SPCRequest(Here, _loader.SPCRequest):  # type: ignore[misc]
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes] | Awaitable[bytes | None]]
-"""``async def spc(request): return await make_spc(request.certificate, request.content_id)``, or a plain function as the blocking form takes it."""
+"""``async def spc(request): return await make_spc(request.certificate, request.content_id)``, or a plain function as
+in the blocking form."""
 
 
 class ResourceLoader:
@@ -32,14 +33,17 @@ class ResourceLoader:
     """
 
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[_loader.LoaderOptions]) -> None:
-        """Makes a loader and registers it. Arguments and errors as ``usher.ResourceLoader``; `spc` runs on the loop's thread."""
+        """Makes a loader and registers it.
+
+        Arguments and errors as ``usher.ResourceLoader``; `spc` runs on the loop's thread.
+        """
         self.context = context
         self.blocking = _loader.ResourceLoader(
             context.blocking, lambda request: context._ask("spc", spc, question_here(SPCRequest, request)), **options
         )
 
     def close(self) -> None:
-        """Unregisters it. Loading requests under way go on. Again: does nothing."""
+        """Unregisters the loader and frees it. Running requests continue. A second call does nothing."""
         self.blocking.close()
 
     def __enter__(self) -> Self:

@@ -40,11 +40,13 @@ class Playback:
         return self._blocking.session_state
 
     async def wait_session(self) -> None:
-        """Waits until set-up has ended: returns when there is a session, or when there is none to set up. Of a session that failed later says why.
+        """Waits until set-up has ended: returns when there is a session, or when there is none to set up.
+
+        Of a session that failed later says why.
 
         Raises:
-            Why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError, TLSError, ProtocolError,
-            TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError.
+            Why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError,
+            TLSError, ProtocolError, TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError.
         """
         play = self._play
         if not play.closed.done():
@@ -95,13 +97,19 @@ class Playback:
         return await answer
 
     async def get_content_id(self, url: str | bytes) -> bytes:
-        """The content identifier of a `skd:` URL or asset ID, as the delegate sees it. Arguments and errors as ``usher.Playback.get_content_id``."""
+        """The content identifier of a `skd:` URL or asset ID, as the delegate sees it.
+
+        Arguments and errors as ``usher.Playback.get_content_id``.
+        """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()
         self._blocking.request_content_id(url, lambda done: pass_on(done, answer))
         return await answer
 
     async def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Loads what stands behind a URL. Arguments and errors as ``usher.Playback.get_resource``. Cancelled, it gives the request up."""
+        """Loads what stands behind a URL.
+
+        Arguments and errors as ``usher.Playback.get_resource``. Cancelled, it gives the request up.
+        """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()
         request = self._blocking.load_resource(url, timeout_ms=timeout_ms, callback=lambda done: pass_on(done, answer))
         try:
@@ -110,7 +118,10 @@ class Playback:
             request.cancel()
 
     def set_content_token(self, token: str) -> None:
-        """As ``usher.Playback.set_content_token``. Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError."""
+        """As ``usher.Playback.set_content_token``.
+
+        Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
         self._blocking.set_content_token(token)
 
     def suspend(self) -> None:
@@ -122,11 +133,13 @@ class Playback:
         self._blocking.resume()
 
     async def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes it and waits until it is closed (the event PLAYBACK_CLOSED), at most the delegate's `teardown_timeout_ms` of real time; returns also
-        when that ran out, as a sync delegate does. What is not done by then goes on, as it does when the waiting is cancelled.
+        """Closes the playback and waits for PLAYBACK_CLOSED, at most the delegate's `teardown_timeout_ms` of real time.
+
+        It also returns when that time has run out. The close then continues in the background, as it does if you cancel
+        the wait.
 
         Raises:
-            InvalidArgumentError for a mode that is none.
+            InvalidArgumentError: `mode` is no close mode.
         """
         self._blocking.close(mode)
         await self._until_closed()
@@ -135,11 +148,11 @@ class Playback:
         await self.context._wait_closed([self._play.closed], self._play.teardown_ms / 1000)
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed, however long that takes; does not close it."""
+        """Waits without limit until the playback is closed; does not close it."""
         await asyncio.shield(self._play.closed)
 
     def free(self) -> None:
-        """Gives the handle back; closes it if it is not closed yet, without waiting. Again: does nothing."""
+        """Frees the handle. Closes the playback if it is open, without waiting. A second call does nothing."""
         self._blocking.free()
 
     async def __aenter__(self) -> Self:

@@ -40,7 +40,9 @@ class Player:
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item and returns without waiting: Playback.wait_session() waits for its session. Arguments as ``usher.Player.play``.
+        """Starts the next item and returns without waiting:
+
+        Playback.wait_session() waits for its session. Arguments as ``usher.Player.play``.
 
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError.

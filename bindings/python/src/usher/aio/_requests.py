@@ -59,10 +59,15 @@ class SessionCall(Here, _customer.SessionCall):  # type: ignore[misc]
 
 
 class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[misc]
-    """As ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is awaited. Threads: any, but for builtin()."""
+    """As ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is awaited.
+
+    Threads: any, but for builtin().
+    """
 
     async def builtin(self) -> Answer:  # type: ignore[override]  # awaited here
-        """What the built-in behaviour makes of it; the question stays open. A certificate is waited for on a thread of the loop's executor.
+        """What the built-in behaviour makes of it; the question stays open.
+
+        A certificate is waited for on a thread of the loop's executor.
 
         Raises:
             The built-in behaviour's error; InvalidCompletionError when answered before, or too late.
@@ -88,7 +93,9 @@ RenewedCallback = Callable[["Playback", License], object]
 CustomerCallback = Callable[
     [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
 ]
-"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as the blocking form takes it."""
+"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as the blocking form takes it.
+
+"""
 SessionCallback = Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
 """``async def heartbeat(call): …``, or a plain function as the blocking form takes it."""
 EventCallback = Callable[[Event], object]

@@ -125,7 +125,9 @@ class SessionCall(Question[Status]):
         super().answer(value)
 
     def fail(self, cause: BaseException | None = None) -> None:
-        """Reports a failure. A SessionError, RefusedError or LimitError as cause means: the server has ended the session.
+        """Reports a failure.
+
+        A SessionError, RefusedError or LimitError as cause means: the server has ended the session.
 
         Raises:
             InvalidCompletionError: like answer().
@@ -150,10 +152,14 @@ _ENDS: dict[type[BaseException], Status] = {
 }
 
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
-"""``lambda request: LicenseResponse(…)``. May also return None (no licence), a concurrent.futures.Future, or LATER if it
+"""``lambda request:
+
+LicenseResponse(…)``. May also return None (no licence), a concurrent.futures.Future, or LATER if it
 keeps the request to answer it later."""
 SessionCallback = Callable[[SessionCall], Reply[Status]]
-"""``callback(call)``; the call is done when it returns. May also return a Status, a concurrent.futures.Future, or LATER if
+"""``callback(call)``; the call is done when it returns.
+
+May also return a Status, a concurrent.futures.Future, or LATER if
 it keeps the call to answer it later."""
 
 
@@ -236,7 +242,10 @@ class CustomerDelegate(Delegate):
         raise NotImplementedError
 
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
-        """Override it to send a heartbeat, within `heartbeat_timeout_ms`. Otherwise the library does nothing each period."""
+        """Override it to send a heartbeat, within `heartbeat_timeout_ms`.
+
+        Otherwise the library does nothing each period.
+        """
         raise NotImplementedError
 
     def teardown(self, call: SessionCall) -> Reply[Status]:

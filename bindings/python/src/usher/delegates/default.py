@@ -35,13 +35,16 @@ class DefaultOptions(TypedDict, total=False):
 
 
 class CommonDelegate(HTTPDelegate):
-    """Licences without sessions, whose certificate, URL and headers a subclass may give itself (OTVCommonLicenseDelegate).
+    """Licences without sessions; a subclass may give certificate, URLs and headers (OTVCommonLicenseDelegate).
 
     It needs no token.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
-        """Makes a delegate. Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        """Makes a delegate.
+
+        Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
         self._open(context, options, Hooked(context, self, HTTPDelegate))
 
     def _open(self, context: Context, options: Any, hooks: Hooked) -> None:
@@ -57,11 +60,15 @@ class CommonDelegate(HTTPDelegate):
 class DefaultDelegate(HTTPDelegate):
     """Licences without sessions: a certificate URL, a licence URL and the headers of set_http_header().
 
-    It is for one stream after the other and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps too.
+    It is for one stream after the other and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps
+    too.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
-        """Makes a delegate. Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
+        """Makes a delegate.
+
+        Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError.
+        """
         self._open(context, options, hooks_of(context, self))
 
     def _open(self, context: Context, options: Any, hooks: Hooked | None) -> None:

@@ -44,7 +44,8 @@ class HookCall(Question[Answer], Generic[Answer]):
         type: REQUEST or RENEWAL.
         key_system: a ``KeySystem`` value; "" for content identifier and certificate.
         asset_id: asset ID of the licence request; for content_identifier() the URL or asset ID. None: not given.
-        data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and certificate.
+        data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and
+            certificate.
         http_status: HTTP status of the reply; 0 for the others.
     """
 
@@ -72,7 +73,9 @@ class HookCall(Question[Answer], Generic[Answer]):
         self.http_status = http_status
 
     def builtin(self) -> Answer:
-        """Returns the value of the built-in behaviour; the step still needs its answer. A certificate may wait for the server.
+        """Returns the value of the built-in behaviour; the step still needs its answer.
+
+        A certificate may wait for the server.
 
         Raises:
             UsherError: the built-in behaviour failed.
@@ -123,18 +126,19 @@ def _read_headers(lines: bytes) -> dict[str, str]:
 
 
 Made = Reply[Answer]
-"""What a method of a delegate may return: the answer, None (no value), a concurrent.futures.Future, or LATER if it keeps
-the call to answer it later."""
+"""What a method of a delegate may return: the answer, None (no value), a concurrent.futures.Future, or LATER if it
+keeps the call to answer it later."""
 
 
 class HTTPDelegate(Delegate):
     """A delegate that sends requests over HTTP. Make one of its subclasses.
 
-    Your subclass overrides the method of each step that it changes; the other steps stay built in. The library calls the
-    method on a thread of callbacks, in the order of the playback. The method has `hook_timeout_ms` to answer: it returns
-    the value or a ``concurrent.futures.Future``; or it keeps `call`, returns ``usher.LATER``, and answers from any thread.
-    None means no value: the request fails with CallbackError. An exception counts as None and becomes the ``__cause__``
-    of that error; see Context. ``call.builtin()``, or the method of the superclass, returns the built-in value:
+    Your subclass overrides the method of each step that it changes; the other steps stay built in. The library calls
+    the method on a thread of callbacks, in the order of the playback. The method has `hook_timeout_ms` to answer: it
+    returns the value or a ``concurrent.futures.Future``; or it keeps `call`, returns ``usher.LATER``, and answers from
+    any thread. None means no value: the request fails with CallbackError. An exception counts as None and becomes the
+    ``__cause__`` of that error; see Context. ``call.builtin()``, or the method of the superclass, returns the built-in
+    value:
 
         class Portal(usher.SSPDelegate):
             def http_headers(self, call):
@@ -191,7 +195,8 @@ class HTTPDelegate(Delegate):
     def set_http_header(self, name: str, value: str | None) -> None:
         """Sets a header of the next licence requests, for example the token of the next stream; None removes it.
 
-        If a playback has its own token for this header, the library sends that token. Logs and errors never show the value.
+        If a playback has its own token for this header, the library sends that token. Logs and errors never show the
+        value.
 
         Raises:
             InvalidArgumentError: the value has CR, LF or NUL in it, or is longer than 64 kB.
@@ -202,14 +207,14 @@ class HTTPDelegate(Delegate):
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets or replaces the token callback; None removes it.
 
-        The library calls it for a new content token: for each further licence request, if Player.play() gave no token, and
-        if a server answered 401 or 403.
+        The library calls it for a new content token: for each further licence request, if Player.play() gave no token,
+        and if a server answered 401 or 403.
 
-        The callback runs on a thread of callbacks and has `token_timeout_ms` to answer: ``lambda request: "token"``. None
-        means no token: the licence request fails with NoTokenError. To answer later, return a
-        ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(token)`` or
-        ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the NoTokenError;
-        see Context.
+        The callback runs on a thread of callbacks and has `token_timeout_ms` to answer: ``lambda request: "token"``.
+        None means no token: the licence request fails with NoTokenError. To answer later, return a
+        ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(token)``
+        or ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the
+        NoTokenError; see Context.
 
         Raises:
             InvalidHandleError.

@@ -36,7 +36,8 @@ class TokenMap:
     """Content tokens by content identifier: ``delegate.tokens[content_id] = token``. Threads: any.
 
     Content identifiers are bytes, 1 byte to 64 kB; text is encoded as UTF-8. You can look a token up, but not iterate.
-    All methods raise InvalidHandleError if the delegate was freed, InvalidArgumentError for an invalid identifier or token.
+    All methods raise InvalidHandleError if the delegate was freed, InvalidArgumentError for an invalid identifier or
+    token.
     """
 
     def __init__(self, delegate: MultiInstanceDelegate) -> None:
@@ -47,7 +48,8 @@ class TokenMap:
     def __setitem__(self, content_id: bytes | str, token: str) -> None:
         """Sets or replaces a token (setStreamToken).
 
-        Playbacks that wait for it continue. Playbacks that use the old token send the new one with further licence requests.
+        Playbacks that wait for it continue. Playbacks that use the old token send the new one with further licence
+        requests.
 
         Raises:
             FullError: the map is full, and playbacks use all its tokens.

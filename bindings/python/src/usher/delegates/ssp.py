@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class SSPOptions(TypedDict, total=False):
-    """Options of SSP delegates; see usher_ssp_options. 0 and None mean the default documented there, ``usher.OFF`` "none".
+    """Options of SSP delegates; see usher_ssp_options. 0 and None mean the default documented there, OFF "none".
 
     license_url: URL of the licence server. Required.
     certificate_url: URL of the FairPlay application certificate.
     ssm_url: URL of the session manager, with or without "/" and "/v1" at the end. Default: playbacks have no session.
-    sync_setup_teardown: play() waits for the set-up, at most `setup_timeout_ms`, and Playback.close() for the teardown, at
-        most `teardown_timeout_ms`.
+    sync_setup_teardown: play() waits for the set-up, at most `setup_timeout_ms`, and Playback.close() for the teardown,
+        at most `teardown_timeout_ms`.
     extra_headers: "Name: value" lines separated by newlines.
     setup_body: JSON object sent as the body of set-up; "" for an empty body.
     """
@@ -66,7 +66,9 @@ class SSPOptions(TypedDict, total=False):
 
 
 class SSPV2Options(SSPOptions, total=False):
-    """Options of SSP V2 delegates; see usher_ssp_v2_options. They ignore `setup_url`, `setup_body` and `heartbeat_start`.
+    """Options of SSP V2 delegates; see usher_ssp_v2_options.
+
+    They ignore `setup_url`, `setup_body` and `heartbeat_start`.
 
     teardown_on_close: close() tears the session down. Default: the session expires at the head-end.
     leave_on_zap: a zap lets the session expire. Default: a zap tears it down, and the next item waits for the teardown.
@@ -123,8 +125,8 @@ class SSPDelegate(_SSPDelegate):
 class SSPV2Delegate(_SSPDelegate):
     """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up.
 
-    If the server refuses because of too many sessions, the event SETUP_ERROR follows. If the reply has no session token,
-    the playback continues without a session (event NO_SESSION).
+    If the server refuses because of too many sessions, the event SETUP_ERROR follows. If the reply has no session
+    token, the playback continues without a session (event NO_SESSION).
     """
 
     def __init__(
