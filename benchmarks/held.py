@@ -14,7 +14,8 @@ PERIOD_S = 60
 LATE_MS = 100
 PERIODS = 2
 TOKENS = TOKEN_BYTES + len("content.token")
-WORDS = f"""Real clock, a period of {PERIOD_S} s, no jitter; set-ups spread evenly over the first period, then {PERIODS} periods.
+WORDS = f"""Real clock, a period of {PERIOD_S} s, no jitter; set-ups spread evenly over the first period, then \
+{PERIODS} periods.
 Memory is the growth between the first playback and the last, per playback: of what malloc has given out, and of the
 resident set; {TOKENS} bytes of it are the tokens. Lateness is measured twice: by the library in each KEPT_ALIVE, and
 from the server's log, as the time of a heartbeat minus its due time; the due time is the time of the set-up's reply

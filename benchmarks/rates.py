@@ -58,7 +58,8 @@ def measure(run: Run) -> list[Section]:
                 rates.setdefault(delay_ms, {})[program.name] = rate.median
                 rows.append([program.name, rate.text(0), spread(program.cpu_us).text()])
             words = f"The server answers after {delay_ms} ms." if delay_ms else "The server answers at once."
-            words += " More heartbeats are always due than can be sent, so\nthey wait in the queue; the rate decides how long."
+            words += " More heartbeats are always due than can be sent, so\n"
+            words += "they wait in the queue; the rate decides how long."
             sections.append(
                 Section(
                     f"Beats per second, delay {delay_ms} ms", words, ["", "beats per second", "CPU µs per beat"], rows

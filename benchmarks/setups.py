@@ -13,7 +13,8 @@ STEPS = {
     3: "set-up → licence, new connection",
 }
 JUDGED, MOST = (0, 1, 2), 1.05
-WORDS = """Wall time from the host's call to its answer. The sum of the round trips is the time of plain C over libcurl's easy
+WORDS = """Wall time from the host's call to its answer. The sum of the round trips is the time of plain C over \
+libcurl's easy
 interface for the same requests, one after another, on the same server. If the server answers at once, handing requests
 from one thread to another costs noticeable time, which plain C does not have to spend: there the difference in µs says
 more than the ratio."""

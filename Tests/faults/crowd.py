@@ -142,7 +142,7 @@ class Crowd:
         stage.advance(PERIOD_MS // BESIDE)
         return playback
 
-    # ---- the story -------------------------------------------------------------------------------------------------------
+    # ---- the story ---------------------------------------------------------------------------------------------------
 
     def play_all(self) -> None:
         for number in range(self.count):
@@ -224,7 +224,7 @@ class Crowd:
     def held(self, number: int) -> int:
         return len(self.headend.sessions.active(f"a{number}"))
 
-    # ---- those beside ----------------------------------------------------------------------------------------------------
+    # ---- the other playbacks -----------------------------------------------------------------------------------------
 
     def lateness_ms(self) -> list[int]:
         """How late each beat of those beside came to the head-end, of all that were due since the crowd began."""

@@ -1,7 +1,8 @@
-"""What is to come of each fault: the table the run is held to. docs/faults.md is made of the run, and explains the words.
+"""The expected outcome of each fault, which the tests compare with the real one. docs/faults.md explains the words.
 
-The reasons are those of docs/protocol.md ("When it fails", "Who wins"): set-up, licence and certificate are not tried again by themselves,
-keep-alives are, inside their period, teardowns three times; what the head-end may have read may have taken effect.
+The reasons are in docs/protocol.md ("When it fails", "Who wins"): the library retries keep-alives within their period
+and teardowns three times, but no set-up, licence or certificate. A request that the head-end may have read may have
+taken effect.
 """
 
 from __future__ import annotations
@@ -67,8 +68,11 @@ def denied(status: int) -> Row:
 
 
 def lost(told: str, arrived: int = 11) -> Row:
-    """The request took effect and its answer is lost, the new session token with it. A head-end that takes the previous token gives another; a
-    strict one has a session nobody has the token of."""
+    """The request took effect, but its reply is lost, with the new session token in it.
+
+    A head-end that accepts the previous token issues another one; a strict head-end keeps a session without a usable
+    token.
+    """
     refused = "REFUSED 400 code 1006 stop"
     return {
         "setup": f"SETUP_ERROR {told} stop orphan; closed orphan; 1 arrived, 1 held",
@@ -99,7 +103,7 @@ NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "t
 # A teardown that took effect answers its second try with 400 and 1006; cut, only the 400 is left, which is a last word.
 CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400 stop; 2 arrived"}
 
-# The head-end has forgotten every session: whatever token it is shown is unknown to it, and the library cannot know why.
+# The head-end has lost every session: it refuses every session token, and the library cannot know why.
 FORGOTTEN = "REFUSED 400 code 1006 stop"
 
 EXPECTED: Mapping[str, Row] = {
@@ -145,10 +149,12 @@ EXPECTED: Mapping[str, Row] = {
         "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN} orphan; 1 arrived; again: {FORGOTTEN}",
         "heartbeat": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "heartbeat strict": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
-        "heartbeat lasting": f"HEARTBEAT_ERROR TRANSPORT stop, HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
+        "heartbeat lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
+        f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "renewal": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
         "renewal strict": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
-        "renewal lasting": f"HEARTBEAT_ERROR TRANSPORT stop, HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
+        "renewal lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
+        f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
         "teardown": "closed; 2 arrived",
         "teardown lasting": "TEARDOWN_ERROR TRANSPORT stop; 1 arrived",
         "certificate": f"answer TRANSPORT; TEARDOWN_ERROR {FORGOTTEN}; 1 arrived",
@@ -157,11 +163,14 @@ EXPECTED: Mapping[str, Row] = {
         "setup": "SETUP_ERROR TIMEOUT stop orphan; closed orphan; 1 arrived, 1 held",
         "license": "LICENSE_ERROR TIMEOUT stop, SESSION_DOUBTFUL, KEPT_ALIVE; torn down; 1 arrived",
         "heartbeat": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED; torn down; 2 arrived",
-        "heartbeat strict": f"HEARTBEAT_ERROR TIMEOUT stop, HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived, 1 held",
+        "heartbeat strict": "HEARTBEAT_ERROR TIMEOUT stop, "
+        f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived, 1 held",
         "heartbeat lasting": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED, KEPT_ALIVE x2; torn down; 4 arrived",
         "renewal": "HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED; torn down; 2 arrived",
-        "renewal strict": f"HEARTBEAT_ERROR TIMEOUT stop, HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived, 1 held",
-        "renewal lasting": f"HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED{', LICENSE, KEPT_ALIVE' * 2}; torn down; 4 arrived",
+        "renewal strict": "HEARTBEAT_ERROR TIMEOUT stop, "
+        f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived, 1 held",
+        "renewal lasting": "HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED"
+        f"{', LICENSE, KEPT_ALIVE' * 2}; torn down; 4 arrived",
         "teardown": "torn down; 2 arrived",
         "teardown lasting": "torn down; 2 arrived",
         "certificate": "answer TIMEOUT, SESSION_DOUBTFUL, KEPT_ALIVE; torn down; 1 arrived",

@@ -220,7 +220,7 @@ class Fault:
 
 
 def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
-    """Brings the fault about and tells what came of it. Time: the fault ends 250 ms after the first try has failed, or lasts."""
+    """Causes the fault and returns its outcome. The fault ends 250 ms after the first try has failed, or lasts."""
     act, stage = ACTS[column.operation](scene), scene.stage
     act.prepare()
     before, told_before = scene.arrived(), len(scene.events())

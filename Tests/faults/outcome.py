@@ -1,4 +1,4 @@
-"""What came of a fault, as text: what the host was told, how many requests arrived, and what the head-end holds at the end."""
+"""The outcome of a fault as text: events and errors, number of requests, sessions that the head-end still holds."""
 
 from __future__ import annotations
 

@@ -52,14 +52,15 @@ class Trap:
 
 
 class Scene:
-    """The subject asks by way of a door for the operation under test, and directly for all else.
+    """The subject sends requests of the operation under test through a door, and all others directly.
 
     Args:
         operation: a key of ``ROUTES``.
         rotation: the head-end's token rotation.
-        door: "" for none, "plain" or "tls"; in a world also "named", TLS at a name, or "far", TLS on the far side of the link.
-        proxied: everything goes by TLS through a proxy.
-        world: where the process is, if in one of its own.
+        door: "" for none, "plain" or "tls"; in a world also "named" (TLS at a name) or "far" (TLS on the far side of
+            the link).
+        proxied: all requests go by TLS through a proxy.
+        world: the process's own world, if it has one.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Scene:
     def close(self) -> None:
         self._closing.close()
 
-    # ---- who asks what, and by which way ---------------------------------------------------------------------------------
+    # ---- requests, and the doors they use ----------------------------------------------------------------------------
 
     def _make_door(self, kind: str) -> Door:
         at = self.world.listen() if kind == "far" and self.world is not None else None
@@ -166,7 +167,7 @@ class Scene:
         assert self._hidden is not None
         self.stage.also_held.remove(self._hidden)
 
-    # ---- what was seen ---------------------------------------------------------------------------------------------------
+    # ---- checks ------------------------------------------------------------------------------------------------------
 
     def events(self, after: int = 0) -> list[usher.Event]:
         return self.stage.events.all(tag=SUBJECT)[after:]
@@ -191,7 +192,11 @@ class Scene:
         assert self.headend.journal.count("heartbeat", account=OTHER) == due
 
     def check_rules(self, breaks: tuple[str, ...] = ()) -> None:
-        """No token old or after teardown, nobody led away, no token told, no callback that failed. Late the subject's beats must be."""
+        """Checks the rules that hold under every fault.
+
+        No stale token, no token after teardown, no redirect followed, no token in a log or error, no failed callback.
+        Heartbeats of the subject may be late.
+        """
         self.headend.assert_clean(ignore=("late-beat", *breaks))
         assert not any(trap.visited for trap in self.traps.values()), "a redirect was followed"
         told = "\n".join(

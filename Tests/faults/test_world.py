@@ -1,4 +1,4 @@
-"""Faults of names, links and clocks: played in a process with network and mount namespaces of its own, which go with it."""
+"""Faults of name servers, links and clocks, in a process with its own network and mount namespaces."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ Cells = dict[tuple[str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
-    """What came of all of them, from one process."""
+    """The outcomes of all faults, from one process."""
     folder = tmp_path_factory.mktemp("world")
     trial = subprocess.run([*enter(), "true"], capture_output=True, text=True, timeout=30, check=False)
     if trial.returncode:
         pytest.fail(
-            f"network namespaces are not permitted here, and these faults need them: {' '.join(enter())} says {trial.stderr.strip()!r}"
+            "network namespaces are not permitted here, and these faults need them: "
+            f"{' '.join(enter())} says {trial.stderr.strip()!r}"
         )
     wall_clock = folder / "wallclock.so"
     source = HERE / "wallclock.c"

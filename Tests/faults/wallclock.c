@@ -1,5 +1,6 @@
 /*
- * wallclock.c - preloaded: the wall clock as this process sees it, ahead or behind by `wall_clock_offset_s`. Monotonic clocks are left alone.
+ * wallclock.c - a preloaded library that moves the process's wall clock by `wall_clock_offset_s`. It does not change
+ * monotonic clocks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,7 +1,7 @@
-"""A world of its own for one process: a network with a far side, a name server that can be mute, and a wall clock that can jump.
+"""A separate world for one process: a network with a far side, a name server that can be mute, a wall clock that jumps.
 
-``enter()`` gives the command that starts a program in fresh network and mount namespaces; there ``World()`` furnishes them. All of it goes with
-the process.
+``enter()`` is the command that starts a program in new network and mount namespaces, where ``World()`` sets up the
+network. The kernel removes everything when the process ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 /*
- * host.h - hosts that keep no secret of their own: they play what they read from stdin, free everything, wipe what they read, say "over" and wait to be looked
- * into. Each has a `play`; lines are its to take, the last one is "end".
+ * host.h - shared by hosts that keep no secret themselves: they read playbacks from stdin, play them, free everything,
+ * wipe what they read, print "over" and wait until the test has searched their memory. Each host defines `play`, which
+ * reads its own lines; the last line is "end".
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -11,7 +11,7 @@ SLICE = 16
 
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
-    """Parts of each secret, so that half of it counts too: its beginning is often no secret (a JWT's header), so three from further on."""
+    """Three parts of each secret, to find fragments, too, but not its beginning, often public (a JWT's header)."""
     found = {}
     for name, secret in secrets.items():
         assert len(secret) >= 2 * SLICE, f"{name} is too short to be looked for"

@@ -13,7 +13,7 @@ PIECE = 64 * 1024
 
 
 class RawServer:
-    """Reads requests, one a connection, and answers each with the next answer (the last one again): pieces of bytes, as many as the client takes."""
+    """Reads one request per connection and sends the next reply in pieces; repeats the last reply."""
 
     def __init__(self, *answers: bytes | Iterable[bytes], tls: ssl.SSLContext | None = None) -> None:
         self._answers = list(answers)

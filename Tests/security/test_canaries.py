@@ -1,4 +1,4 @@
-"""Secrets stay secret: no token, licence, key or payload is in a log line, an event, an error or what Python prints of the objects."""
+"""Secrets stay secret: no token, licence, key or payload in a log line, an event, an error or the repr of an object."""
 
 from __future__ import annotations
 

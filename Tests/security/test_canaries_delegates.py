@@ -1,4 +1,4 @@
-"""The other ways to a licence keep their secrets, too: hooks, token maps, SSP V2, the host's own servers, the resource loader."""
+"""Secrets stay secret with the other delegates, too: hooks, token maps, SSP V2, customer SSM, the resource loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that is put into a header or a URL can end it: CR, LF and NUL are refused in options and answers of the host and of servers."""
+"""Header and URL injection: the library refuses CR, LF and NUL in options and in answers of the host and of servers."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place:
 
 @pytest.mark.parametrize("end", [b"\r", b"\0", b"\n ", b"-"], ids=["CR", "NUL", "folded", "none"])
 def test_sessionToken_ofAReplyHeader_withALineEnd_isNotSentBack(stage: Stage, end: bytes) -> None:
-    """A header of the reply may hold the session token; a lone CR is part of the value to libcurl, a folded line is one line."""
+    """A reply header may have the session token. To libcurl a lone CR is part of the value, a folded line one line."""
     licence = json.dumps(
         {"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}]}
     ).encode()

@@ -1,4 +1,4 @@
-"""After the end no token, licence, payload or header stands in our part of the memory of the process, all of which is searched from outside."""
+"""After the end the library's memory has no token, licence, payload or header; the test searches the whole process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Hosts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         library = Path(os.environ["USHER_LIBRARY"]).resolve()
-        # All symbols bound at the start: the binder would leave registers, and so parts of what is copied through them, on the stack.
+        # Bind all symbols at the start: the lazy binder saves registers on the stack, with parts of copied secrets.
         linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined"]
         for name in ("host", "host_delegates"):
             subprocess.run(

@@ -1,4 +1,4 @@
-"""Plain http leaves this machine only where the host said so, and what is too large or too deep is refused, however it comes."""
+"""The library uses plain http to other machines only if the host allows it, and refuses data too large or too deep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the library talks to over TLS, and as whom: authority, pinned key, client certificate, versions. Nothing is sent to anybody else."""
+"""TLS: authority, pinned key, client certificate, versions. The library sends nothing to any other server."""
 
 from __future__ import annotations
 

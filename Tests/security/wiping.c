@@ -1,6 +1,6 @@
 /*
- * wiping.c - preloaded: what libcurl and OpenSSL free is wiped, so that what is left in memory was left by somebody else. (Their buffers are theirs: a library
- * that is a guest in a process does not change how it allocates.)
+ * wiping.c - a preloaded library that wipes memory when libcurl and OpenSSL free it, so that a secret in memory was
+ * left by libusher. (libusher does not wipe their buffers: it must not change how the process allocates.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */

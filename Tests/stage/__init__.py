@@ -142,7 +142,7 @@ class Stage:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Waits until nothing is under way but what the head-end holds and callbacks the story holds. Pumps a pumped context."""
+        """Waits until only requests held by the head-end and blocked callbacks are left. Pumps a pumped context."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while True:
             held = self.held
@@ -165,7 +165,8 @@ class Stage:
             except usher.UsherTimeoutError:
                 if time.monotonic() > deadline:
                     raise AssertionError(
-                        f"not settled: {self.context.pending()}, {allowed} held; events {self.events.types()}\n{self.headend.journal.dump()}"
+                        f"not settled: {self.context.pending()}, {allowed} held; events {self.events.types()}\n"
+                        f"{self.headend.journal.dump()}"
                     ) from None
 
     def advance(self, ms: int) -> None:
@@ -193,7 +194,7 @@ class Stage:
         self.settle()
 
     def wait_timer(self, at_most_ms: int) -> None:
-        """Waits until the library has a timer due within so many virtual milliseconds (a blocking call in another thread has begun)."""
+        """Waits for a timer due within this many virtual ms: a blocking call in another thread has then begun."""
         self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
 
     def until(self, holds: Callable[[], object]) -> None:

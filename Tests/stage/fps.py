@@ -21,7 +21,7 @@ SKD = fairplay.skd_url(CONTENT, KID, IV)
 
 
 class CDM:
-    """A FairPlay CDM of fixtures: makes SPCs, opens CKCs, and keeps what it was asked. Any thread may call any method."""
+    """A FairPlay CDM made of fixtures: makes SPCs, opens CKCs, records its calls. Any thread may call any method."""
 
     def __init__(self, device: bytes = b"") -> None:
         self.asked: list[usher.SPCRequest] = []
@@ -48,7 +48,7 @@ class CDM:
 
 
 def loader(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoader:
-    """A loader of this head-end: the fixed key server unless told otherwise; its hosts are allowed, and http, for it listens on loopback."""
+    """A loader for this head-end, by default with its key server; allows its host and plain http."""
     if not {"license_url", "entitlement_url", "route", "allowed_hosts"} & options.keys():
         options["license_url"] = stage.headend.fps_url
     if {"route", "entitlement_url"} & options.keys():

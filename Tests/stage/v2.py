@@ -1,4 +1,4 @@
-"""What the stories of SSP V2 share: a delegate of the V2 services, payloads of every key system, and one call for a licence."""
+"""Shared by the stories of SSP V2: a delegate, payloads of every key system, and a call that gets a licence."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout with scripts/build-library, which needs Swift 6.
+"""Bundles libusher.so: `pip install ./bindings/python` and `pip wheel` build it from the checkout, which needs Swift 6.
 
-An editable install builds nothing: it runs with the library that USHER_LIBRARY names. USHER_PREBUILT, in the environment of the build, names a
-library to bundle instead of building one. The wheel fits any Python 3 of the platform, since ctypes loads the library; libcurl and json-c are the
-system's.
+They run scripts/build-library, or bundle the library that the environment variable USHER_PREBUILT names. An editable
+install builds nothing: it uses the library that USHER_LIBRARY names. The wheel fits any Python 3 of the platform, since
+ctypes loads the library; libcurl and json-c come from the system.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def built_library(folder: Path) -> Path:
         return Path(prebuilt)
     if not SCRIPT.is_file():
         raise SetupError(
-            "usher builds its library from a checkout, and this is none: install a wheel, or set USHER_PREBUILT to a libusher.so"
+            "this folder is no checkout of usher, so its library cannot be built: "
+            "install a wheel, or set USHER_PREBUILT to a libusher.so"
         )
     try:
         subprocess.run([str(SCRIPT), "shipped", str(folder)], check=True)

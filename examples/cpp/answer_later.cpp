@@ -1,7 +1,7 @@
 // answer_later.cpp - plays an encrypted clip under a session; other threads answer the library's questions later.
 //
-//   c++ -std=c++17 -pthread answer_later.cpp \
-//       $(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c) -o answer_later
+//   flags=$(pkg-config --cflags --libs usher libavformat libavcodec libavutil json-c)
+//   c++ -std=c++17 -pthread answer_later.cpp $flags -o answer_later
 //   ./answer_later CLIP LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID       (key id in base64url)
 //
 // SPDX-License-Identifier: Apache-2.0

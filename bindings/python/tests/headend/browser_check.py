@@ -1,7 +1,7 @@
 """The head-end's page in a real browser: run by hand, since it needs Chromium (Debian package ``chromium``).
 
     python bindings/python/tests/headend/browser_check.py                      # the checks
-    python bindings/python/tests/headend/browser_check.py --pictures FOLDER    # pictures as well: light, dark, narrow, many …
+    python bindings/python/tests/headend/browser_check.py --pictures FOLDER    # also pictures: light, dark, narrow …
     python bindings/python/tests/headend/browser_check.py --docs               # makes docs/images/headend.png anew
 
 It drives Chromium over its debugging port with aiohttp, which the head-end needs anyway.
@@ -185,7 +185,8 @@ async def checks(page: Page) -> None:
         assert (await asyncio.to_thread(waiting.result)).status == 400
         ok("the form scripts a stall, the request is shown held, and released")
 
-        kill = "[...document.querySelectorAll('.card')].find(c => c.innerText.includes('alice')).querySelector('.foot button')"
+        card = "[...document.querySelectorAll('.card')].find(c => c.innerText.includes('alice'))"
+        kill = f"{card}.querySelector('.foot button')"
         await page.run(f"{kill}.click()")
         assert len(he.sessions.active("alice")) == 1
         await page.run(f"{kill}.click()")
@@ -200,7 +201,8 @@ async def checks(page: Page) -> None:
         await page.until("document.querySelectorAll('#sessions .row').length === 120")
         took = await page.run(
             "new Promise(done => { const began = performance.now(); document.querySelector('#search').value = 'box-7';"
-            " document.querySelector('#search').oninput(); requestAnimationFrame(() => setTimeout(() => done(performance.now() - began))); })"
+            " document.querySelector('#search').oninput();"
+            " requestAnimationFrame(() => setTimeout(() => done(performance.now() - began))); })"
         )
         assert await page.run("document.querySelectorAll('#sessions .row').length") == 11, "box-7 and box-70 … box-79"
         assert took < 500, took

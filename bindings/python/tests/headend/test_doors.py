@@ -27,7 +27,8 @@ def door(headend: HeadEnd) -> Iterator[Door]:
 
 
 def set_up(stream: socket.socket, headend: HeadEnd) -> bytes:
-    head = f"POST /TENANT1/ssm/v1/sessions/setup HTTP/1.1\r\nHost: x\r\n{AUTH}: {headend.content_token()}\r\nContent-Length: 0\r\n\r\n"
+    tokens = f"{AUTH}: {headend.content_token()}"
+    head = f"POST /TENANT1/ssm/v1/sessions/setup HTTP/1.1\r\nHost: x\r\n{tokens}\r\nContent-Length: 0\r\n\r\n"
     stream.sendall(head.encode())
     return stream.recv(65_536)
 

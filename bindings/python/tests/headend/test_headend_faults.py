@@ -321,10 +321,11 @@ def test_everyKind_canBeToldInJson() -> None:
     told = json.loads(
         """[{"kind": "none"}, {"kind": "stall", "when": "after"}, {"kind": "delay", "ms": 5}, {"kind": "trickle"},
         {"kind": "drop", "when": "after"}, {"kind": "reset"}, {"kind": "reset_in_headers"}, {"kind": "reset_in_body"},
-        {"kind": "truncate", "keep_bytes": 1}, {"kind": "short_length"}, {"kind": "truncated_chunks"}, {"kind": "endless"},
-        {"kind": "bad_chunks"}, {"kind": "reply", "status": 200, "body": {"a": 1}}, {"kind": "status", "status": 503, "retry_after": 1},
-        {"kind": "error", "code": 1006}, {"kind": "redirect", "location": "/"}, {"kind": "html_page"}, {"kind": "non_json"},
-        {"kind": "empty_body"}, {"kind": "header", "name": "A", "value": "b"}, {"kind": "without", "fields": ["a", "b"]},
+        {"kind": "truncate", "keep_bytes": 1}, {"kind": "short_length"}, {"kind": "truncated_chunks"},
+        {"kind": "endless"}, {"kind": "bad_chunks"}, {"kind": "reply", "status": 200, "body": {"a": 1}},
+        {"kind": "status", "status": 503, "retry_after": 1}, {"kind": "error", "code": 1006},
+        {"kind": "redirect", "location": "/"}, {"kind": "html_page"}, {"kind": "non_json"}, {"kind": "empty_body"},
+        {"kind": "header", "name": "A", "value": "b"}, {"kind": "without", "fields": ["a", "b"]},
         {"kind": "fields", "overrides": {"heartbeat": "60"}}, {"kind": "rename", "old": "a", "new": "b"},
         {"kind": "oversized", "size_bytes": 9}]"""
     )

@@ -130,7 +130,8 @@ def test_lenientHeader_takesSpacesLinesAndPercents(headend_factory: HeadEndFacto
 
 def test_severalHeaderLines_areRefusedWhenStrict(headend: HeadEnd) -> None:
     lines = f"{AUTH}: {headend.content_token()}\r\n{AUTH}: {headend.content_token_with_key().split(',')[1]}\r\n"
-    head = f"POST /TENANT1/ssm/v1/sessions/setup HTTP/1.1\r\nHost: x\r\n{lines}Connection: close\r\nContent-Length: 0\r\n\r\n"
+    request = "POST /TENANT1/ssm/v1/sessions/setup HTTP/1.1\r\nHost: x\r\n"
+    head = f"{request}{lines}Connection: close\r\nContent-Length: 0\r\n\r\n"
     assert b'"errorCode": 1000' in raw(headend, head.encode())
     assert headend.journal[0].authorization.lines == 2
     assert len(headend.journal[0].header_values(AUTH)) == 2
