@@ -1,4 +1,4 @@
-"""A pytest plugin that lists which story called which function of the library. ``test_every_function.py`` reads the list."""
+"""A pytest plugin that records which story calls which function of the library, for ``test_every_function.py``."""
 
 from __future__ import annotations
 

@@ -30,7 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def stage_factory(
     lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest
 ) -> Iterator[StageFactory]:
-    """Makes stages: ``stage_factory(headend={…settings}, **context_options)``. Afterwards the session tables must be empty and the journals clean."""
+    """Makes stages: ``stage_factory(headend={…settings}, **context_options)``.
+
+    Afterwards the session tables must be empty and the journals without violations.
+    """
     stages: list[Stage] = []
 
     def make(headend: dict[str, Any] | HeadEnd | None = None, **options: Any) -> Stage:

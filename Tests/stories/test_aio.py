@@ -22,7 +22,7 @@ E = usher.EventType
 ANY = 2**32 - 1
 
 
-# ---- the whole of it ----------------------------------------------------------------------------------------------------------
+# ---- the whole of it -------------------------------------------------------------------------------------------------
 
 
 @story
@@ -98,7 +98,7 @@ async def test_loop_busyForMinutes_sessionIsKeptAlive(stage: AioStage) -> None:
     assert stage.types() == ["SESSION_STARTED"] + ["KEPT_ALIVE"] * 3
 
 
-# ---- waiting for the session ---------------------------------------------------------------------------------------------------
+# ---- waiting for the session -----------------------------------------------------------------------------------------
 
 
 @story
@@ -177,7 +177,7 @@ async def test_zapAndStop_waitForWhatTheyClosed(stage: AioStage) -> None:
     await stage.player.close()
 
 
-# ---- licences and certificates -------------------------------------------------------------------------------------------------
+# ---- licences and certificates ---------------------------------------------------------------------------------------
 
 
 @story
@@ -223,7 +223,7 @@ async def test_blockingCalls_onTheLoopsThread_areWouldDeadlock(stage: AioStage) 
         stage.delegate(sync_setup_teardown=True)
 
 
-# ---- coroutine callbacks that fail ----------------------------------------------------------------------------------------------
+# ---- coroutine callbacks that fail -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["raises", "is no token", "has a newline", "has none", "plain raises"])
@@ -391,7 +391,7 @@ async def test_tokenRequest_keptAndAnsweredFromAnotherThread_isTheToken(stage: A
         kept[0].answer(token)
 
 
-# ---- cancelling ----------------------------------------------------------------------------------------------------------------
+# ---- cancelling ------------------------------------------------------------------------------------------------------
 
 
 async def cancelled(awaitable: Awaitable[Any], until: Callable[[], Awaitable[Any]]) -> None:
@@ -460,7 +460,7 @@ async def test_contextClose_withALicenseUnderWay_endsItWithClosed(stage: AioStag
     await closing
 
 
-# ---- events ----------------------------------------------------------------------------------------------------------------------
+# ---- events ----------------------------------------------------------------------------------------------------------
 
 
 @story
@@ -492,7 +492,7 @@ async def test_event_ofADroppedPlayback_hasNoObjectsAndItIsClosedAllTheSame(stag
     assert not stage.context._open
 
 
-# ---- servers that do not answer, in real time -----------------------------------------------------------------------------------
+# ---- servers that do not answer, in real time ------------------------------------------------------------------------
 
 
 def test_playbackClose_onAMuteServer_returnsAfterTheCap(lib: Any, headend_factory: Callable[..., HeadEnd]) -> None:
@@ -545,7 +545,7 @@ def test_contextClose_withATeardownTriedAgain_doesNotHoldTheLoopUp(
     assert not headend.sessions.active()
 
 
-# ---- loops -----------------------------------------------------------------------------------------------------------------------
+# ---- loops -----------------------------------------------------------------------------------------------------------
 
 
 def test_context_withoutALoop_isRefused(lib: Any) -> None:

@@ -142,7 +142,8 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
 
 @story(headend=NO_SESSIONS)
 async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -> None:
-    """A close ends the questions of its playback; what the coroutine answers then does nothing (protocol.md: Who wins)."""
+    """Close ends the open questions of its playback; a later answer of the coroutine does nothing
+    (protocol.md: Who wins)."""
     go = asyncio.Event()
 
     class Own(usher.aio.CommonDelegate):
@@ -193,7 +194,8 @@ async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: Ai
 
 @story(headend={"limit": 3})
 async def test_multiInstance_inAsyncio_findsTheTokenOfEachStream(stage: AioStage) -> None:
-    """Each stream with the token of its content identifier, each playback with a session of its own (multi-instance page)."""
+    """Each stream has the token of its content identifier, each playback its own session
+    (multi-instance page)."""
     delegate = usher.aio.MultiInstanceDelegate(
         stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
     )
@@ -254,7 +256,8 @@ async def test_clearItem_inAsyncio_needsNothing(stage: AioStage) -> None:
 
 @story
 async def test_lateContentToken_inAsyncio_isTaken(stage: AioStage) -> None:
-    """A token may be given to a playback that was started without one (delegates.md: Content tokens that come late, or go stale)."""
+    """A playback that started without a token can get one later
+    (delegates.md: Content tokens that come late, or go stale)."""
     playback = await stage.player.play(delegate=stage.delegate())
     waiting = asyncio.ensure_future(playback.wait_session())
     await stage.settle()

@@ -1,4 +1,4 @@
-"""Questions answered later: from other threads, twice, too late, after the end, with ids that were never asked or of the other kind."""
+"""Questions answered later: from other threads, twice, too late, after the end, with unknown ids or the wrong kind."""
 
 from __future__ import annotations
 

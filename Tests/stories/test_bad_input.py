@@ -278,7 +278,7 @@ def test_names_ofEveryNumber_areTheHeaders(lib: Any) -> None:
     assert lib.usher_event_name(12345) == b"UNKNOWN"
 
 
-# ---- ends ----------------------------------------------------------------------------------------------------------------
+# ---- ends ------------------------------------------------------------------------------------------------------------
 
 
 def test_playback_freedWithoutClose_isTornDown(stage: Stage) -> None:
@@ -354,7 +354,7 @@ def test_observer_removed_isToldNothingMore(stage: Stage) -> None:
     assert len(told) == count
 
 
-# ---- callbacks that raise --------------------------------------------------------------------------------------------------
+# ---- callbacks that raise --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.callback_errors

@@ -1,4 +1,4 @@
-"""An exception of a callback that was asked for something is the `__cause__` of the errors that come of it, wherever they are raised or told."""
+"""If a callback raises, the exception is the `__cause__` of every error that results, raised or in an event."""
 
 from __future__ import annotations
 

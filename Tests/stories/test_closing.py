@@ -28,7 +28,7 @@ def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage
 
 
 def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage) -> None:
-    """Also after PLAYBACK_CLOSED was told: freeing waits, within its six seconds, for a reply that may bring a slot's token."""
+    """Also after PLAYBACK_CLOSED: free waits up to its six seconds for a reply that may bring the token of a slot."""
     told = threading.Event()
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(
@@ -52,7 +52,7 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
-    """V1 tears down at the cap with the token it has; V2 leaves the session: whatever the licence's reply brings changes nothing."""
+    """At the cap, V1 tears down with the token it has; V2 leaves the session, whatever the licence's reply brings."""
     if kind == "v1":
         playback = stage.play()
     else:

@@ -13,7 +13,7 @@ E = usher.EventType
 
 
 def playing(stage: Stage, *tags: str) -> None:
-    """One playback after another, each on a screen of its own, so that their beats are due at the same instant, in that order."""
+    """Starts one playback after another, each on its own screen, so that their heartbeats are due at the same time."""
     delegate = stage.delegate()
     for tag in tags:
         stage.play(player=usher.Player(stage.context), delegate=delegate, tag=tag)
@@ -75,7 +75,7 @@ def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factor
 
 
 def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: StageFactory) -> None:
-    """A request that stalls says that its origin is slow, so more are let out beside it: no slot is lost for want of a place."""
+    """A stalled request shows that its origin is slow: the library sends more requests to it at the same time."""
     stage = stage_factory(headend={"limit": 200})
     playing(stage, *[f"screen {number}" for number in range(200)])
     stage.headend.faults.add("teardown", Fault.stall("after"), always=True)
@@ -92,7 +92,7 @@ def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: Sta
 
 
 def test_close_whileItsLicenceWaitsForAConnection_sendsNothingMore(stage_factory: StageFactory) -> None:
-    """The place that a key request gives up at the end is for others, not for what the closed playback still had waiting."""
+    """When a key request ends, its slot goes to another playback, not to a queued request of the closed one."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     ready(stage)
     loader(stage)

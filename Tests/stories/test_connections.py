@@ -1,4 +1,4 @@
-"""Kept connections that end instead of answering: libcurl would send the request again by itself, and the first may have been acted on."""
+"""Kept connections that end without a reply: libcurl would resend, though the server may have acted on the request."""
 
 from __future__ import annotations
 

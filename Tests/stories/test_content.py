@@ -215,7 +215,8 @@ def test_dash_manifest_isRead() -> None:
     raw = pssh(WIDEVINE, widevine_data(b"movie-1", KIDS[0]))
     manifest = f"""<?xml version="1.0"?>
 <MPD xmlns:cenc="urn:mpeg:cenc:2013" xmlns:dashif="https://dashif.org/CPS"><Period><AdaptationSet>
-  <ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cbcs" cenc:default_KID="{uuid.UUID(bytes=KIDS[0])}"/>
+  <ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cbcs"
+   cenc:default_KID="{uuid.UUID(bytes=KIDS[0])}"/>
   <ContentProtection schemeIdUri="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED">
     <cenc:pssh>{base64.b64encode(raw).decode()}</cenc:pssh>
     <dashif:Laurl>https://wv.example.com/?a=1&amp;b=2</dashif:Laurl>

@@ -1,4 +1,4 @@
-"""Content tokens of SSP playbacks: the callback for further licences, what these do to the session, and tokens that come late."""
+"""Content tokens of SSP playbacks: the callback for further licences, its effect on the session, and late tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
 
 
 def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> None:
-    """Without an initial token even the first licence calls back; set-up and licence share the answer (protocol.md: Licences)."""
+    """Without an initial token even the first licence runs the callback; set-up and licence share the answer
+    (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     assert stage.clear_keys(played(stage, tokens, None)) == {KID: KEY}
     assert len(tokens.requests) == 1
@@ -40,7 +41,7 @@ def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> 
 
 @pytest.mark.parametrize("policy", [R.CALLBACK_ONLY, R.ALWAYS])
 def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.Resetup) -> None:
-    """From device to AirPlay: a new token, the old session torn down, a new set-up with the new token, the licence with both
+    """From device to AirPlay: a new token, the old session torn down, a new set-up and licence with the new token
     (SSM v1 page; protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
@@ -68,7 +69,8 @@ def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stag
 
 
 def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactory) -> None:
-    """Callback absent: the original token is reused; whether the session is set up again is a policy (protocol.md: Licences)."""
+    """Without a callback the original token is used again; a policy decides on a new set-up
+    (protocol.md: Licences)."""
     for policy, routes in [
         (R.CALLBACK_ONLY, ["setup", "license", "license"]),
         (R.NEVER, ["setup", "license", "license"]),
@@ -85,7 +87,8 @@ def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactor
 
 @pytest.mark.parametrize("policy", list(R))
 def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher.Resetup) -> None:
-    """Two licence requests before the first is answered are one start: one session, and the callback is not asked (protocol.md: Licences)."""
+    """Two licence requests before the first reply count as one start: one session, and no callback
+    (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     stage.headend.faults.add("license", Fault.stall("before"), times=2)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
@@ -116,7 +119,8 @@ def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) -> None:
-    """The renewal flag is reset in all cases: after a renewal that failed, a licence request is one again (protocol.md: Licences)."""
+    """The renewal flag is reset in all cases: after a failed renewal, the next request is a licence request again
+    (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.player.play(
         stage.headend.content_token(),
@@ -133,7 +137,8 @@ def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) ->
 
 
 def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> None:
-    """While a callback is pending, further requests wait for it instead of being refused; it is asked once for all (protocol.md: Licences)."""
+    """While a callback is pending, further requests wait for it instead of failing; it runs once for all of them
+    (protocol.md: Licences)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, stage.headend.content_token())
     stage.clear_keys(playback)
@@ -181,7 +186,8 @@ def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage
 
 
 def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory) -> None:
-    """Without SSM a further licence goes out with a fresh token (anti-replay; protocol.md: Licences; headend.md: Tokens)."""
+    """Without SSM a further licence request has a fresh token, because of anti-replay
+    (protocol.md: Licences; headend.md: Tokens)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(jti="first"), ssm_url=None)
@@ -203,7 +209,8 @@ def wait_for_token(stage: Stage, **options: Any) -> usher.Playback:
 
 @pytest.mark.parametrize("after_ms", [0, 1, 4_999])
 def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
-    """A token may be added once to the current source; 5 s are waited for it (delegates.md: Content tokens that come late, or go stale)."""
+    """The current source can get a token once; the library waits 5 s for it
+    (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)
     stage.advance(after_ms)
@@ -268,7 +275,8 @@ def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: st
 
 
 def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
-    """Closed, replaced or freed: there is nothing to give a token to (delegates.md: Content tokens that come late, or go stale)."""
+    """Closed, replaced or freed: no playback takes the token
+    (delegates.md: Content tokens that come late, or go stale)."""
     token = stage.headend.content_token()
     closed = wait_for_token(stage)
     closed.close()

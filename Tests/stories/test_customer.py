@@ -1,4 +1,4 @@
-"""Customer SSM: the host talks to its servers, the library says when. The host's server here is a list of what it was asked."""
+"""Customer SSM: the host sends its own requests when the library asks. Here the host records the calls in a list."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def play(stage: Stage, delegate: usher.Delegate, player: usher.Player | None = N
 
 
 def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
-    """license() is called when a licence is first required; it sets the session up itself, and answers with CKC and period
+    """The library calls license() for the first licence; it sets the session up and answers with CKC and period
     (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal, tag="mine")
@@ -121,7 +121,8 @@ def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
 
 
 def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
-    """renewType heartbeat: heartbeat() is called each period, and no renewal (customer SSM page; delegates.md: Customer SSM)."""
+    """renewType heartbeat: the library calls heartbeat() each period, and never for a renewal
+    (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
@@ -134,7 +135,8 @@ def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
     ("heartbeat_s", "period_ms"), [(1e-9, 50), (0.04, 50), (0.05, 50), (86_401, 86_401_000), (1e9, 10**12)]
 )
 def test_customer_periodTinyOrHuge_isBoundedBelow(stage: Stage, heartbeat_s: float, period_ms: int) -> None:
-    """A period that would keep the host's servers busy is 50 ms; a long one is what it says (delegates.md: Customer SSM)."""
+    """A period so short that it would overload the host's servers becomes 50 ms; a long one is used as it is
+    (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s, renew_type=usher.RenewType.HEARTBEAT))
     playback = play(stage, portal)
     assert playback.get_license(FAIRPLAY, b"spc").period_ms == period_ms
@@ -207,7 +209,8 @@ def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> Non
 
 
 def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
-    """One session per playback: a further licence (another track) opens no other, and is torn down once (delegates.md: Token map)."""
+    """One session per playback: a further licence (another track) opens no second session; one teardown
+    (delegates.md: Token map)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"video")
@@ -274,7 +277,8 @@ def test_customer_withoutALicence_saysWhy(
 
 
 def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
-    """The host's set-up is part of its licence callback: its 1007 is told as set-up error and LIMIT (customer SSM page; errors.md: Words)."""
+    """The host's set-up is part of its licence callback: its 1007 becomes a set-up error with LIMIT
+    (customer SSM page; errors.md: Words)."""
     playback = play(stage, Portal(stage, Response(http_status=400, service_code=1007, message="two screens already")))
     with pytest.raises(usher.LimitError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -286,7 +290,8 @@ def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
 
 
 def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
-    """A licence that failed for another reason leaves the session unopened; the next request opens it (delegates.md: Customer SSM)."""
+    """If a licence fails for another reason, the session stays unopened; the next request opens it
+    (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(http_status=503), BEATS)
     playback = play(stage, portal)
     with pytest.raises(usher.HTTPStatusError):
@@ -376,7 +381,8 @@ def test_customer_answersWithAFuture_whenItIsDone(stage: Stage) -> None:
 
 
 def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
-    """A licence callback has `license_timeout_ms`, 10 s by default; what comes later does nothing (protocol.md: Who wins)."""
+    """A licence callback has `license_timeout_ms`, 10 s by default; a later answer does nothing
+    (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -390,7 +396,8 @@ def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
 
 
 def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
-    """A close during the licence callback waits for its answer, since the host has set its session up: then teardown (protocol.md: Who wins)."""
+    """A close during the licence callback waits for its answer, since the host may have set a session up; then teardown
+    (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -421,7 +428,7 @@ def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
 
 @pytest.mark.parametrize("what", ["license", "heartbeat", "teardown"])
 def test_customer_neverAnswered_isLetGoOfWithTheContext(stage: Stage, what: str) -> None:
-    """A question that nobody answers keeps nothing: when the context has closed, the last call for its callbacks has come."""
+    """An open question keeps no callback alive: once the context has closed, the library calls none of them again."""
     portal = Portal(stage, (lambda request: usher.LATER) if what == "license" else BEATS)
     portal.heartbeats = [lambda call: usher.LATER]
     if what == "teardown":
@@ -476,7 +483,8 @@ def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None
 @pytest.mark.callback_errors
 @pytest.mark.parametrize("answer", [S.TRANSPORT, S.HTTP, OSError("unreachable")])
 def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: Any) -> None:
-    """A heartbeat that failed otherwise is tried again inside its period, and nobody is alarmed (protocol.md: Who wins)."""
+    """A heartbeat that failed otherwise is retried within its period, without an error event
+    (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer), ends(answer), None]
     playback = play(stage, portal)
@@ -494,7 +502,8 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
 
 @pytest.mark.callback_errors
 def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
-    """Heartbeat error once per outage, with the exception as its cause; a later success is told as recovery (protocol.md: Who wins)."""
+    """One heartbeat error per outage, with the exception as its cause; a later success is reported as recovery
+    (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     failing = [True]
 
@@ -529,7 +538,8 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
-    """A heartbeat has three eighths of its period: one that hangs can still be tried again inside it (protocol.md: Who wins)."""
+    """A heartbeat has three eighths of its period, so that a hanging one can be retried within the period
+    (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
@@ -559,7 +569,8 @@ def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
 
 
 def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> None:
-    """As many callbacks block as leave one thread: who shares it is asked when it is due (delegates.md: Customer SSM)."""
+    """Callbacks block all threads but one; a heartbeat that shares that thread still runs when it is due
+    (delegates.md: Customer SSM)."""
     stage = stage_factory(callback_threads_max=4)
     go, kept = threading.Event(), queue.Queue[usher.Event]()
     slow = [Portal(stage, BEATS) for _ in range(3)]

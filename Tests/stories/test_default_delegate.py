@@ -50,7 +50,8 @@ def play(stage: Stage, delegate: usher.Delegate, token: str | None = None, **opt
 
 
 def test_defaultDelegate_withAHeader_sendsItWithTheLicenceRequest(stage: Stage) -> None:
-    """setHTTPHeader() says what licence requests carry; there is no session (multi-instance page; delegates.md: Hooks)."""
+    """setHTTPHeader() sets headers of licence requests; there is no session
+    (multi-instance page; delegates.md: Hooks)."""
     delegate = default(stage)
     token = stage.headend.content_token()
     delegate.set_http_header(HEADER, token)
@@ -133,7 +134,8 @@ def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -
 
 
 def test_defaultDelegate_renewal_goesToTheLicenceServerWithRenewTrue(stage: Stage) -> None:
-    """Without sessions a renewal is asked of the licence server, also for Widevine (protocol.md: Heartbeats or renewals; delegates.md: Hooks)."""
+    """Without sessions a renewal goes to the licence server, also for Widevine
+    (protocol.md: Heartbeats or renewals; delegates.md: Hooks)."""
     playback = play(stage, default(stage, "widevine"))
     for route in ("license", "license-renewal"):
         stage.headend.faults.add(route, Fault.reply(200, body=widevine_license(b"again")))
@@ -263,7 +265,8 @@ def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
-    """getLicenseRequestUrl() says where the licence is asked for; the delegate then needs no URL of its own (delegates.md: Hooks)."""
+    """getLicenseRequestUrl() returns the licence URL; the delegate then needs no URL option
+    (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def license_url(self, call: usher.HookCall[str]) -> str:
@@ -340,7 +343,8 @@ def test_licenceStep_answers_inPlaceOfWhatTheReplyHas(stage: Stage) -> None:
 
 
 def test_licenceStep_ofTheSuperclass_isTheCkc(stage: Stage) -> None:
-    """The built-in step takes CkcMessage out of the reply's JSON, base64 decoded (protocol.md: Licences; delegates.md: Hooks)."""
+    """The built-in step takes CkcMessage from the reply's JSON and decodes its base64
+    (protocol.md: Licences; delegates.md: Hooks)."""
     stage.headend.add_key(KID, KEY, "movie")
 
     class Own(usher.CommonDelegate):
@@ -385,7 +389,8 @@ def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
 
 
 def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
-    """certificate() may come from anywhere, e.g. from the application's bundle; no URL is needed (delegates.md: Hooks)."""
+    """certificate() may return any certificate, e.g. from the application's bundle; no URL is needed
+    (delegates.md: Hooks)."""
     playback = play(stage, common(stage, certificate=b"bundled"))
     assert playback.get_certificate() == b"bundled"
     assert playback.request_certificate().result(10) == b"bundled"
@@ -505,7 +510,8 @@ def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
 
 
 def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory) -> None:
-    """SSP delegates are common delegates with a session: their licences go through the same steps, set-up and beats do not (delegates.md: Hooks)."""
+    """SSP delegates are common delegates with a session: the hooks apply to licences, not to set-up and heartbeats
+    (delegates.md: Hooks)."""
     stage = stage_factory()
     asked: list[Any] = []
 

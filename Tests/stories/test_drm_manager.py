@@ -1,4 +1,4 @@
-"""The context's DRM manager: the delegate that serves playbacks which name none is set, replaced, cleared, and lives while something uses it."""
+"""The context's DRM manager, the delegate of playbacks that name none: set, replaced, cleared, freed while in use."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def test_delegate_replacedWhileItsPlaybackPlays_livesUntilThatEnds(stage: Stage)
 
 
 def test_delegate_destroyedWithItsPlaybacks_tearsDown(stage: Stage) -> None:
-    """Delegate destruction tears down: here a session ends with its playback, whichever is let go of first (protocol.md: When it fails)."""
+    """Delegate destruction tears down: here a session ends with its playback, in whichever order both are freed
+    (protocol.md: When it fails)."""
     delegate = Named(stage, "dropped")
     playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
     stage.settle()

@@ -1,4 +1,4 @@
-"""Each server's place is an option of its own: whole URLs in place of those that follow from the session manager's, and its version segment."""
+"""Options for each server's URL, instead of those derived from the session manager's, and for the version segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/python/answer_later.py against a head-end in real time: renewals, and pictures equal to those of the clear clip."""
+"""Runs examples/python/answer_later.py in real time: renewals, and the same pictures as the clear clip."""
 
 from __future__ import annotations
 

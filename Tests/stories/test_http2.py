@@ -20,7 +20,7 @@ HEADERS, DATA, SETTINGS = 1, 0, 4
 
 
 class SilentServer:
-    """Answers every request; but its first connection never says anything again after its first answer, and stays open."""
+    """Replies to every request, but after one reply its first connection stays open and silent."""
 
     def __init__(self) -> None:
         self.authority = Authority("localhost")

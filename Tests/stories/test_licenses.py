@@ -308,7 +308,7 @@ def test_renewal_failed_isAHeartbeatErrorAndTheFlagIsReset(stage_factory: StageF
     )
 
 
-# ---- the token callback --------------------------------------------------------------------------------------------------
+# ---- the token callback ----------------------------------------------------------------------------------------------
 
 
 def test_furtherLicense_withTokenCallback_isASessionWithTheNewToken(stage: Stage) -> None:

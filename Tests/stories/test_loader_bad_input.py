@@ -1,4 +1,4 @@
-"""What content, servers and hosts may hand a resource loader: none of it leads a request to a server that is not listed, and none of it harms."""
+"""Bad input of a resource loader from content, servers and hosts: no request to an unlisted server, and no harm."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
 
 
 def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> None:
-    """`preview-a?b=~1`: slashes, plus signs and upper case in its base64, a question mark and an equals sign in its name."""
+    """`preview-a?b=~1` has a question mark and an equals sign; its base64 has slashes, plus signs and upper case."""
     from stage.fps import MEDIA
 
     contents = {content.content_id: content for content in stage.headend.add_media(MEDIA)}

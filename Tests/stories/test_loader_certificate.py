@@ -1,4 +1,4 @@
-"""The application certificate of a resource loader: from bytes, a file or a URL, which is asked until it gives one, and never again."""
+"""A resource loader's certificate: from bytes, a file or a URL, which the library requests until the first success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which URLs a resource loader handles, how long it lives, how its requests share a playback with each other and with a session, and their time."""
+"""Which URLs a resource loader handles, its lifetime, its time-outs, and a playback's loads beside other requests."""
 
 from __future__ import annotations
 

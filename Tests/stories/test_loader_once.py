@@ -1,4 +1,4 @@
-"""One loading request: finished exactly once, whatever ends it: an answer, a failure, a time-out, a cancel, or its playback, player or context."""
+"""Each load finishes exactly once: by answer, failure, time-out or cancel, or with its playback, player or context."""
 
 from __future__ import annotations
 

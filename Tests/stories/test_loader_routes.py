@@ -1,4 +1,4 @@
-"""Where a resource loader gets the key: from a key server of one's own, by way of an entitlement server, or from the token URL in the content."""
+"""How a resource loader gets a key: fixed key server, entitlement server, or the token URL in the content."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stag
 
 
 def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
-    """A server that knows the cookie with another device: its refusal (-4001) makes the next request register this one."""
+    """The server knows the cookie with another device: after the refusal (-4001), the next request registers this."""
     ready(stage)
     devices = iter([b"old tv", b"new tv", b"new tv", b"new tv"])
 
@@ -310,7 +310,7 @@ def test_customerCookie_withoutBinding_isSentWithATimeBasedQuestion(stage: Stage
 
 
 def token_url(stage: Stage) -> str:
-    """What a packager would write: the token URL with its scheme replaced, and the content after a semicolon of its fragment-free query."""
+    """As a packager writes it: the token URL with another scheme, and the content id after a semicolon in its query."""
     return skd(stage.headend.rights_token_url(CONTENT)) + f"&a=1;{CONTENT}"
 
 

@@ -1,4 +1,4 @@
-"""What an SPC is made of, and how SPC and CKC travel: every request encoding, every reply encoding, and what is no CKC."""
+"""The fields of an SPC, all encodings of key requests and replies, and replies that contain no CKC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several streams at once: each playback finds the token of its content in the delegate's map, and has a session of its own."""
+"""Several streams at once: each playback has the token of its content, from the delegate's map, and its own session."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
 
 
 def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
-    """Sessions belong to playbacks, not to content ids: two playbacks of the same content are two sessions (protocol.md: Who wins)."""
+    """Sessions belong to playbacks, not to content ids: two playbacks of one content have two sessions
+    (protocol.md: Who wins)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playbacks = [play(stage, delegate, "movie", own_player=True) for _ in range(2)]
@@ -134,7 +135,8 @@ def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
 
 
 def test_playback_thatNamesNoContent_beginsWithItsFirstLicence(stage: Stage) -> None:
-    """generateHTTPHeaders is passed an asset ID with the content id: the token is pulled from the map by it (multi-instance page)."""
+    """generateHTTPHeaders gets an asset ID with the content id, by which it finds the token in the map
+    (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate)
@@ -253,7 +255,7 @@ def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
-    """Two licences for two content ids within one playback (e.g. an advertisement): each with its token, both under the playback's session
+    """Licences for two content ids in one playback (e.g. an advertisement): each has its token, both the same session
     (multi-instance page)."""
     stage.headend.add_key(KID, KEY, "movie")
     stage.headend.add_key(KID_2, KEY_2, "spot")
@@ -271,7 +273,8 @@ def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stage: Stage) -> None:
-    """The session is the item's: it is set up with the item's token, not with that of the advertisement that asked first (multi-instance page)."""
+    """The session belongs to the item: set up with the item's token, not with that of an advertisement that came first
+    (multi-instance page)."""
     delegate = multi(stage)
     token = {name: stage.headend.content_token("viewer", name) for name in ("movie", "spot")}
     delegate.tokens["spot"] = token["spot"]
@@ -320,7 +323,7 @@ def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, 
 
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bool) -> None:
-    """The callback's token is the item's from then on, whatever the map still has; a token set in the map later is newer again."""
+    """From then on the callback's token is the item's, whatever is in the map; a token set later replaces it."""
     asked: list[str] = []
 
     def token(request: usher.TokenRequest) -> str:
@@ -365,7 +368,7 @@ def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
 
 
 def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> None:
-    """The callback is asked for the item's token. That of an advertisement is in the map: denied, it fails with what the server said."""
+    """The callback makes the item's token. An advertisement's token is in the map: if denied, its request fails."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
@@ -438,7 +441,8 @@ def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
 
 
 def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
-    """Tokens can be removed when they are no longer required; who plays goes on, a new playback finds none (multi-instance page)."""
+    """Tokens can be removed when no longer needed: a running playback continues, a new playback finds none
+    (multi-instance page)."""
     delegate = multi(stage)
     token = delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate, "movie")
@@ -474,7 +478,8 @@ def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
 
 
 def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
-    """On one player the next stream ends the one before; its own token is used (multi-instance page; protocol.md: Who wins)."""
+    """On one player the next stream ends the previous one and uses its own token
+    (multi-instance page; protocol.md: Who wins)."""
     delegate = multi(stage)
     for name in ("one", "two"):
         delegate.tokens[name] = stage.headend.content_token(name, name)

@@ -1,4 +1,4 @@
-"""What an application is told: set-up, heartbeat and teardown errors with errorCode, HTTP code and message; other players' numbers; explanations."""
+"""Errors for the application: set-up, heartbeat and teardown, with errorCode, HTTP code, message and explanation."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, rou
 
 @pytest.mark.parametrize("code", SSM_CODES)
 def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) -> None:
-    """Each code of the SSM's table reaches the host with its status and words; only 1007 means the limit (errors.md: Words)."""
+    """Each code in the SSM's table reaches the host with its status and words; only 1007 means the limit
+    (errors.md: Words)."""
     error = failing(stage, "setup", Fault.error(code, message=f"code {code}"))
     assert (error.service_code, error.http_status, error.message) == (code, 400, f"code {code}")
     assert error.status is (S.LIMIT if code == 1007 else S.REFUSED)
@@ -238,5 +239,6 @@ LEGACY = [
 def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(
     lib: Any, status: S, operation: usher.Operation, codes: LegacyCodes
 ) -> None:
-    """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback (seed-to-api.md: Notifications)."""
+    """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback
+    (seed-to-api.md: Notifications)."""
     assert usher.UsherError("", status=status, operation=operation).legacy_codes == codes

@@ -111,7 +111,7 @@ def readable(context: usher.Context, timeout_s: float = 0.0) -> bool:
     return bool(poll.poll(timeout_s * 1000))
 
 
-# ---- the host's loop ---------------------------------------------------------------------------------------------------------
+# ---- the host's loop -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("waiting", ["poll", "select"])
@@ -230,7 +230,7 @@ def test_callbacks_ofAnUnknownKind_areRefused(lib: Any) -> None:
         usher.Context(callbacks=2)  # type: ignore[arg-type]
 
 
-# ---- nobody pumps --------------------------------------------------------------------------------------------------------------
+# ---- nobody pumps ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("freed_by", ["this thread", "another"])
@@ -286,7 +286,7 @@ def test_tokenQuestion_neverPumped_endsAtItsDeadline(pumped: Stage) -> None:
             request.answer("too-late")
 
 
-# ---- who may pump ----------------------------------------------------------------------------------------------------------------
+# ---- who may pump ----------------------------------------------------------------------------------------------------
 
 
 def test_pump_insideACallback_isWouldDeadlock(pumped: Stage) -> None:
@@ -401,7 +401,7 @@ def test_interrupt_insideACallback_isRaisedByPump(pumped: Stage, kind: type[Base
     assert not pumped.callback_failures
 
 
-# ---- the end -----------------------------------------------------------------------------------------------------------------
+# ---- the end ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("callbacks", ["threaded", "pumped"])

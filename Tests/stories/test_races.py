@@ -11,7 +11,7 @@ from usher.testing.headend import Fault
 E = usher.EventType
 
 
-# ---- close ---------------------------------------------------------------------------------------------------------------
+# ---- close -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -131,7 +131,7 @@ def test_close_whileTeardownInFlight_orClosed_isNothing(stage: Stage) -> None:
     stage.events.only(E.PLAYBACK_CLOSED)
 
 
-# ---- zap -----------------------------------------------------------------------------------------------------------------
+# ---- zap -------------------------------------------------------------------------------------------------------------
 
 
 def test_zap_whileSetupInFlight_newestWinsAndThoseBetweenAreReplaced(stage: Stage) -> None:
@@ -215,7 +215,7 @@ def test_setup_refusedWithNothingOfOursToWaitFor_isALimitError(stage_factory: St
         second.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([bytes(16)]))
 
 
-# ---- replies of set-up -----------------------------------------------------------------------------------------------------
+# ---- replies of set-up -----------------------------------------------------------------------------------------------
 
 ORPHANING = {
     "lost": Fault.drop("after"),
@@ -297,7 +297,7 @@ def test_setup_refusedWithAStatusAlone_isAnHttpError(stage: Stage, status: int) 
     assert error.http_status == status
 
 
-# ---- heartbeat -----------------------------------------------------------------------------------------------------------
+# ---- heartbeat -------------------------------------------------------------------------------------------------------
 
 
 def test_heartbeat_forAKilledSession_stopsAtOnceAndIsNotTornDown(stage: Stage) -> None:
@@ -427,7 +427,7 @@ def test_machine_sleptPastTheSession_isAHeartbeatError(stage: Stage) -> None:
     assert stage.events.types() == ["SESSION_STARTED", "SESSION_DOUBTFUL", "HEARTBEAT_ERROR"]
 
 
-# ---- teardown and the context ---------------------------------------------------------------------------------------------
+# ---- teardown and the context ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session
@@ -491,7 +491,7 @@ def test_context_shutDownInTooShortATime_saysHowManyAreOpen(stage: Stage) -> Non
     stage.headend.restart()
 
 
-# ---- sync mode -----------------------------------------------------------------------------------------------------------
+# ---- sync mode -------------------------------------------------------------------------------------------------------
 
 
 def test_play_withSyncAndAStalledServer_returnsAfter5s(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""A content token that the servers no longer take: the token callback is asked once for all that wait, then they go on, once."""
+"""A denied content token: the token callback runs once; each denied request is retried once with the new token."""
 
 from __future__ import annotations
 

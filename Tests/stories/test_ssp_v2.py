@@ -1,4 +1,4 @@
-"""SSP V2: the licence request sets the session up; it is kept alive as the reply says, and torn down when the application says so, or left."""
+"""SSP V2: the licence request opens the session; the reply says what keeps it alive; teardown is the host's choice."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_tenantHeader_isSentWhereGiven(stage_factory: StageFactory) -> None:
 
 
 def test_furtherLicence_isGivenUnderTheSession(stage: Stage) -> None:
-    """Key rotation: a second licence request of the same playback carries content and session token, and sets nothing up."""
+    """Key rotation: a second licence request of a playback has content and session token, and opens no session."""
     playback = play(stage)
     licence(playback)
     assert licence(playback).clear_keys() == {KID: KEY}

@@ -1,4 +1,4 @@
-"""SSP V2: what may go wrong with the reply that opens a session, and who wins while it is under way (protocol, race table)."""
+"""SSP V2: failures of the reply that opens a session, and races while the request waits (protocol, race table)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ E = usher.EventType
 T, LEAVE = usher.CloseMode.TEARDOWN, usher.CloseMode.LEAVE
 
 
-# ---- the reply that opens ----------------------------------------------------------------------------------------------
+# ---- the reply that opens --------------------------------------------------------------------------------------------
 
 
 def test_limit_onTheLicenceReply_isASetupError(stage_factory: StageFactory) -> None:
@@ -278,7 +278,7 @@ def test_teardownFails_isTold(stage: Stage, status: int) -> None:
     stage.headend.advance(120_000)
 
 
-# ---- races with zap ----------------------------------------------------------------------------------------------------
+# ---- races with zap --------------------------------------------------------------------------------------------------
 
 
 def test_zapWhileTheOpeningReplyIsUnderWay_itsSessionIsTornDown_thenTheNextAsks(stage_factory: StageFactory) -> None:
@@ -352,7 +352,7 @@ def test_contextClose_whileTheOpeningReplyIsUnderWay_tearsDownWhereTheOptionSays
     assert stage.seqs() == [("license", None), ("teardown", 1)]
 
 
-# ---- tokens ------------------------------------------------------------------------------------------------------------
+# ---- tokens ----------------------------------------------------------------------------------------------------------
 
 
 def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: Stage) -> None:
@@ -374,7 +374,8 @@ def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: 
 
 @pytest.mark.parametrize("late", [False, True], ids=["none", "no answer"])
 def test_tokenCallback_withoutAToken_failsTheLicence_andTheSessionGoesOn(stage: Stage, late: bool) -> None:
-    """null, or no answer in time: "content token unavailable" (5022), for that request alone (SSM V2 page; protocol.md: Licences)."""
+    """null, or no answer in time: "content token unavailable" (5022), for that request alone
+    (SSM V2 page; protocol.md: Licences)."""
     asked: list[usher.TokenRequest] = []
 
     def token(request: usher.TokenRequest) -> usher.Later | None:
@@ -398,7 +399,8 @@ def test_tokenCallback_withoutAToken_failsTheLicence_andTheSessionGoesOn(stage: 
 
 
 def test_tokenCallback_withoutAToken_firstLicence_opensNothing(stage: Stage) -> None:
-    """Without a token from the start the first licence asks; where there is none, nobody is asked for a licence (SSM V2 page)."""
+    """Without an initial token the first licence runs the callback; without a token no licence request is sent
+    (SSM V2 page)."""
     playback = stage.player.play(delegate=delegate(stage, token_callback=lambda request: None))
     with pytest.raises(usher.NoTokenError):
         licence(playback)

@@ -75,7 +75,8 @@ class Kept:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredLaterFromAnotherThread_goesOn(stage: Stage, step: str) -> None:
-    """A hook may answer later, from any thread; nothing waits meanwhile but its request (protocol.md: Licences; delegates.md: Hooks)."""
+    """A hook may answer later, from any thread; only its own request waits
+    (protocol.md: Licences; delegates.md: Hooks)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -142,7 +143,8 @@ def test_step_thatAnswersWithAFuture_isWaitedFor(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_withoutAnAnswerInTime_timesOut(stage: Stage, step: str) -> None:
-    """A hook has `hook_timeout_ms`, 5 s by default; a late answer gets a status and does nothing (protocol.md: Who wins)."""
+    """A hook has `hook_timeout_ms`, 5 s by default; a late answer gets a status and does nothing
+    (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -353,7 +355,8 @@ NONSENSE: dict[str, list[Any]] = {
     ids=lambda v: repr(v)[:40],
 )
 def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, answer: Any) -> None:
-    """What is no answer is refused, and becomes the cause of the failure; nothing of it goes out (delegates.md: Hooks)."""
+    """An invalid answer is refused and becomes the cause of the failure; none of it is sent
+    (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: answer)
     error = kept.ask(kept.play()).exception(10)
@@ -428,7 +431,7 @@ def test_step_thatRaises_isTheCauseOfTheFailure(stage: Stage, step: str, how: st
 
 
 def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> None:
-    """Each question takes its own kind of answer: headers go by usher_complete_headers(), the rest by usher_complete_hook()."""
+    """Each question takes only its kind of answer: usher_complete_headers() for headers, else usher_complete_hook()."""
     headers, body = Kept(stage, "http_headers"), Kept(stage, "license_body")
     second = usher.Player(stage.context).play("token", delegate=body.delegate)
     futures = [headers.ask(headers.play()), body.ask(second)]
@@ -448,7 +451,8 @@ def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> No
 
 
 def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageFactory) -> None:
-    """No licence request goes out, but the session that was set up lives on and can be used by the next (delegates.md: Hooks)."""
+    """No licence request is sent, but the session stays, and the next request can use it
+    (delegates.md: Hooks)."""
     stage = stage_factory()
     answers: list[Any] = [None]
 
@@ -470,7 +474,7 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
 @pytest.mark.callback_errors
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory: StageFactory) -> None:
-    """In enforced mode a renewal that a step prevented counts as a keep-alive that failed: tried again, then a heartbeat error
+    """In enforced mode a renewal that a hook prevented is a failed keep-alive: retried, then a heartbeat error
     (protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     broken = [True]
@@ -496,7 +500,8 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: StageFactory, is_closed: bool) -> None:
-    """The host waits no longer for the licence, or closed the playback: a step that ends then sends nothing (protocol.md: Who wins)."""
+    """The licence request has timed out, or the playback is closed: a hook that answers then causes no request
+    (protocol.md: Who wins)."""
     stage = stage_factory()
     kept = Kept(
         stage,
@@ -526,7 +531,7 @@ def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: Stag
 
 
 def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFactory) -> None:
-    """No headers: this renewal is not sent; the session is not lost for it, the renewal is tried again inside its period
+    """No headers: this renewal is not sent, but the session is not lost; it is retried within its period
     (delegates.md: Hooks; protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "beat_tolerance_ms": 1_000})
     answers: list[Any] = []
@@ -557,7 +562,7 @@ def held_step(stage: Stage, step: str) -> tuple[Kept, Future[usher.License]]:
 
 
 def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_factory: StageFactory) -> None:
-    """A beat that comes while a step thinks replaces the session token: the request that then goes out must not carry the old one
+    """A heartbeat replaces the session token while a hook runs: the request after the hook must have the new token
     (protocol.md: The session)."""
     stage = stage_factory()
     kept, future = held_step(stage, "license_body")
@@ -569,7 +574,8 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
 
 
 def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factory: StageFactory) -> None:
-    """What the superclass makes is made when it is asked: with the newest session token (protocol.md: The session; delegates.md: Hooks)."""
+    """The built-in answer is made when it is requested, with the newest session token
+    (protocol.md: The session; delegates.md: Hooks)."""
     stage = stage_factory()
     kept, future = held_step(stage, "http_headers")
     stage.advance(120_000)
@@ -580,7 +586,7 @@ def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factor
 
 @pytest.mark.breaks_rules("stale-token")
 def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: StageFactory) -> None:
-    """Headers with a token that was replaced meanwhile are denied; the request goes out once more, with headers asked for anew
+    """The server denies headers with a replaced token; the library calls the hook again and sends the request once more
     (protocol.md: The session)."""
     stage = stage_factory()
     kept, future = held_step(stage, "http_headers")

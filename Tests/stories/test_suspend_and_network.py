@@ -25,7 +25,8 @@ def paused(stage: Stage) -> usher.Playback:
 
 
 def test_background_normal_beatsGoOn(stage: Stage) -> None:
-    """Normal background mode and picture-in-picture: the SSM service works as normal (SSM v1 page; protocol.md: When it fails)."""
+    """Normal background mode and picture-in-picture: the SSM service works as normal
+    (SSM v1 page; protocol.md: When it fails)."""
     playback = stage.play()
     stage.settle()
     playback.suspend()
@@ -134,7 +135,8 @@ def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> 
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
-    """Failure of the beat after resume is a heartbeat error: playback must stop (protocol.md: When it fails; protocol.md: Who wins)."""
+    """If the heartbeat after resume fails, that is a heartbeat error: playback must stop
+    (protocol.md: When it fails; protocol.md: Who wins)."""
     playback = paused(stage)
     stage.context.suspend()
     stage.advance(3_600_000)
@@ -153,7 +155,8 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
 def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
-    """The clock jumps while the machine sleeps: one beat at once, and the host is told that the session is doubtful (protocol.md: Who wins)."""
+    """The clock jumps while the machine sleeps: a heartbeat at once, and an event that the session is doubtful
+    (protocol.md: Who wins)."""
     playback = stage.play(delegate=stage.delegate(suspend=suspend))
     stage.settle()
     stage.context.suspend()
@@ -179,7 +182,8 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 
 @pytest.mark.breaks_rules("late-beat")
 def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
-    """Each playback is suspended by itself: the preview window stands still, the main stream goes on (delegates.md: Token map)."""
+    """Each playback is suspended alone: the preview stops, the main stream continues
+    (delegates.md: Token map)."""
     delegate = stage.delegate(suspend=PAUSE)
     first = stage.play(delegate=delegate)
     stage.play(delegate=delegate, player=usher.Player(stage.context))
@@ -229,7 +233,8 @@ def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_enforcedSession_paused_asksForItsRenewalOnResume(stage_factory: StageFactory) -> None:
-    """In enforced mode the keep-alive that fell due is a renewal (protocol.md: Heartbeats or renewals; protocol.md: When it fails)."""
+    """In enforced mode the keep-alive that was due is a renewal
+    (protocol.md: Heartbeats or renewals; protocol.md: When it fails)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE), payload=lambda request: CHALLENGE)
     stage.settle()
@@ -278,7 +283,8 @@ def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None:
-    """The outage is told once; when the network is back the beat goes out at once, and a success is told as recovery (protocol.md: Who wins)."""
+    """One error per outage; when the network is back the heartbeat is sent at once, and success is reported as recovery
+    (protocol.md: Who wins)."""
     stage = stage_factory(headend={"grace": 10.0})
     playback = stage.play()
     stage.settle()
@@ -293,7 +299,8 @@ def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None
 
 
 def test_network_changedWhileAllIsWell_sendsNothing(stage: Stage) -> None:
-    """Another network is no reason to beat early; the next beat goes out over a new connection (protocol.md: When it fails)."""
+    """Another network causes no early heartbeat; the next one uses a new connection
+    (protocol.md: When it fails)."""
     stage.play()
     stage.settle()
     stage.advance(30_000)

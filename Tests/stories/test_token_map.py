@@ -38,7 +38,8 @@ def tokens(make: Any) -> Iterator[usher.TokenMap]:
 
 
 def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
-    """setStreamToken(token, contentId) keeps a token by content id; it can be removed when it is no longer required (multi-instance page)."""
+    """setStreamToken(token, contentId) stores a token by content id; it can be removed when no longer needed
+    (multi-instance page)."""
     assert (len(tokens), bool(tokens), "one" in tokens) == (0, False, False)
     tokens["one"], tokens["two"] = "a", "b"
     assert (len(tokens), bool(tokens), tokens["one"], tokens.get("two"), "one" in tokens) == (2, True, "a", "b", True)
@@ -57,7 +58,7 @@ def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
 
 
 def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
-    """Content identifiers are bytes, compared as such: not UTF-8, with NUL, and not the same under Unicode's equivalence
+    """Content identifiers are compared as bytes: not UTF-8, may have NUL, no Unicode equivalence
     (delegates.md: Token map)."""
     keys: list[Any] = [b"\xff\xfe", b"a\0b", b"a", "\u00e9", "e\u0301", b"\0"]
     for index, key in enumerate(keys):
@@ -129,7 +130,8 @@ def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
 
 
 def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
-    """A token that a playback holds is not pushed out; with all held one more is refused, and one given back makes room (multi-instance page)."""
+    """The map keeps tokens that playbacks hold: if all are held it refuses one more; a released one makes room
+    (multi-instance page)."""
     delegate = make(tokens_max=2)
     players = [usher.Player(stage.context) for _ in range(2)]
     for name, player in zip("ab", players, strict=True):
@@ -147,7 +149,8 @@ def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
 
 
 def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> None:
-    """Tokens are removed when they are no longer required: after their time, on the context's clock (multi-instance page)."""
+    """Tokens expire from the map after their time, on the context's clock
+    (multi-instance page)."""
     delegate = make(time_to_live_ms=60_000)
     tokens = delegate.tokens
     tokens["held"] = stage.headend.content_token(content_id="held")

@@ -22,7 +22,7 @@ def certified(stage: Stage) -> usher.Playback:
     return playback
 
 
-# ---- whether the head-end may have read it -----------------------------------------------------------------------------
+# ---- whether the head-end may have read it ---------------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session
@@ -61,7 +61,7 @@ def test_setup_deniedByTheProxy_leavesNoOrphan(stage_factory: StageFactory) -> N
         assert not stage.events.error(E.SETUP_ERROR).orphan_possible
 
 
-# ---- a token that was lost -------------------------------------------------------------------------------------------------
+# ---- a token that was lost -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session
@@ -89,7 +89,7 @@ def test_heartbeat_answeredWithATokenThatIsNone_isTriedAgain(stage_factory: Stag
     assert stage.seqs()[-1] == ("heartbeat", 3)
 
 
-# ---- answers that are none --------------------------------------------------------------------------------------------------
+# ---- answers that are none -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session

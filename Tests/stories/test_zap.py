@@ -1,4 +1,4 @@
-"""Players and zapping: what is torn down before what is set up, whose refusal is tried once more, and a fresh start after an error."""
+"""Players and zapping: the order of teardown and set-up, the retry after a refusal, a new start after an error."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> Non
 
 
 def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
-    """While set-up is in flight only the newest source is remembered; those between are replaced (protocol.md: Who wins)."""
+    """During a set-up only the newest source waits; it replaces the others
+    (protocol.md: Who wins)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     first = stage.play(stage.headend.content_token("first"), tag=0)
     stage.settle()
@@ -97,7 +98,8 @@ def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
 
 
 def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
-    """A source without DRM: the old session is torn down, no new one is set up (multi-instance page; protocol.md: Who wins)."""
+    """A source without DRM: the old session is torn down, no new one is set up
+    (multi-instance page; protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     clear = stage.player.play(delegate=stage.delegate(), clear=True)
@@ -174,7 +176,8 @@ def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
 
 
 def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
-    """syncSSMSetupTeardown: teardown, then set-up, before play() returns (SSM v1 page; protocol.md: When it fails; protocol.md: Who wins)."""
+    """syncSSMSetupTeardown: teardown, then set-up, before play() returns
+    (SSM v1 page; protocol.md: When it fails; protocol.md: Who wins)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     for _ in range(2):
         playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
@@ -217,7 +220,8 @@ def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: S
 
 
 def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_factory: StageFactory) -> None:
-    """1007 while a teardown of ours is in flight, on any player of the context: wait for it, set up once more (protocol.md: Who wins)."""
+    """1007 while a teardown of any player of the context is in flight: wait for it, then retry the set-up once
+    (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -285,7 +289,8 @@ def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFac
 
 
 def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: Stage) -> None:
-    """After a heartbeat error: stop, and zap to the same stream to resume securely (SSM v1 page; protocol.md: When it fails)."""
+    """After a heartbeat error: stop, and zap to the same stream to resume securely
+    (SSM v1 page; protocol.md: When it fails)."""
     token = stage.headend.content_token("alice")
     first = stage.play(token)
     stage.settle()
@@ -319,7 +324,8 @@ def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
 
 
 def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
-    """A beat refused otherwise than as unknown: the old session is torn down, so that the same account can play again (protocol.md: Who wins)."""
+    """A heartbeat refused, but not as unknown: the old session is torn down, so that the account can play again
+    (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     token = stage.headend.content_token()
     stage.play(token)
@@ -349,7 +355,8 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
 
 
 def test_player_freed_tearsDown(stage: Stage) -> None:
-    """View destruction also tears down (protocol.md: Who wins); the session ends when the player item is released (SSM v1 page)."""
+    """View destruction also tears down (protocol.md: Who wins); the session ends with the release of the player item
+    (SSM v1 page)."""
     player = screen(stage)
     stage.play(player=player)
     stage.settle()

@@ -124,8 +124,8 @@ __version__ = "0.1.0"
 _HOME = {
     "_c.abi": "OFF",
     "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
-    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup Route "
-    "SessionState Status Suspend URLEncode WireFormat",
+    "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup "
+    "Route SessionState Status Suspend URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "
     "InvalidArgumentError InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError "
     "NoTokenError NotAllowedError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError "
