@@ -106,7 +106,7 @@ class Stage:
     def delegate(
         self, key_system: str = "clearkey", *, kind: type[usher.SSPDelegate] = usher.SSPDelegate, **options: Any
     ) -> usher.SSPDelegate:
-        """A delegate of this head-end, of class `kind`; without jitter by default: heartbeats are exactly a period apart."""
+        """A delegate of this head-end, of class `kind`, by default without jitter: heartbeats come each period."""
         options.setdefault("license_url", self.headend.license_url(key_system))  # type: ignore[arg-type]
         options.setdefault("ssm_url", self.headend.ssm_url)
         options.setdefault("jitter_permille", usher.OFF)
