@@ -11,7 +11,7 @@ from scene import Scene
 
 from usher.testing import headend
 from usher.testing.doors import State
-from usher.testing.headend.replies import Reply
+from usher.testing.headend.network.replies import Reply
 
 Script = headend.Fault
 

@@ -12,8 +12,8 @@ from stage import KEY, KID, Stage, StageFactory
 from stage.fps import CDM, CONTENT, SKD, failed, loader, play, ready
 from usher.testing import fairplay
 from usher.testing.headend import Fault
-from usher.testing.headend.fps_wire import read_key_request
 from usher.testing.headend.knobs import Fps
+from usher.testing.headend.routes.fps_wire import read_key_request
 
 FORM, JSON = usher.FPSRequest.FORM, usher.FPSRequest.JSON
 

@@ -19,7 +19,7 @@ import pytest
 from headend_client import AUTH, Client, InBackground
 
 from usher.testing.headend import ROUTES, Fault, HeadEnd, ManualClock, Scripted, SessionState
-from usher.testing.headend.feed import ACTIVE_TOLD, QUEUE_EVENTS, REQUESTS_TOLD
+from usher.testing.headend.oracle.feed import ACTIVE_TOLD, QUEUE_EVENTS, REQUESTS_TOLD
 from usher.testing.pytest_plugin import HeadEndFactory
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\n\ndata: {}\r\nevent: stopped\u2028\u202e\ud800'\"&"

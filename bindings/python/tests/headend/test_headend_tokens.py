@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usher.testing.headend import CodeTable, HeadEnd, Problem
-from usher.testing.headend.tokens import TokenMint, b64url, unb64url
+from usher.testing.headend.state.tokens import TokenMint, b64url, unb64url
 from usher.testing.pytest_plugin import HeadEndFactory
 
 MINT = TokenMint(b"a key of this test", "key-1", "TENANT1")

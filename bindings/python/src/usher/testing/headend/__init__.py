@@ -14,19 +14,19 @@ Everything is a fixture: keys, certificates and licences are its own and decrypt
 
 from __future__ import annotations
 
-from .checker import Violation, ViolationKind
 from .clock import Clock, ManualClock, SystemClock
 from .codes import CodeTable, Problem
 from .config import KEY_SYSTEMS, Api, HeadEndConfig, KeySystem
-from .faults import Fault
 from .fixtures import ckc, playready_license, service_certificate, widevine_license
-from .fps_wire import KeyRequest, read_key_request
-from .journal import ROUTES, Entry, Journal, Outcome
 from .knobs import REQUEST_FORMS, V2, Certificate, ExpressPlay, Fps, RequestForm, Sees
-from .script import FaultScript, Scripted
+from .network.faults import Fault
+from .network.script import FaultScript, Scripted
+from .oracle.checker import Violation, ViolationKind
+from .oracle.journal import ROUTES, Entry, Journal, Outcome
+from .routes.fps_wire import KeyRequest, read_key_request
 from .server import HeadEnd
-from .sessions import Account, Session, SessionState, SessionTable
-from .tokens import Authorization, TokenPart
+from .state.sessions import Account, Session, SessionState, SessionTable
+from .state.tokens import Authorization, TokenPart
 
 __all__ = [
     "KEY_SYSTEMS",

@@ -6,8 +6,8 @@ import urllib.parse
 from pathlib import Path
 
 from .config import SERVICE_OF, Api, HeadEndConfig, KeySystem
-from .control import PREFIX
 from .fixtures import Authority
+from .oracle.control import PREFIX
 
 
 class Addresses:

@@ -15,7 +15,7 @@ from typing import Any, TextIO, get_args
 from . import overrides
 from .config import DEFAULT_TENANT, KEY_SYSTEMS, HeadEndConfig, Rotation
 from .server import HeadEnd
-from .sessions import SessionState
+from .state.sessions import SessionState
 
 _Key = tuple[bytes, bytes, str | None]
 

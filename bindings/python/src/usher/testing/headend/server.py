@@ -10,22 +10,22 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from . import checker, control
 from .addresses import Addresses
-from .backoffice import BackOffice
-from .checker import Violation
 from .clock import Clock, ManualClock, SystemClock
 from .config import MAX_HEADER_BYTES, HeadEndConfig
-from .dispatch import Dispatcher
-from .feed import Feed
 from .fixtures import Authority
-from .gate import Gate
-from .journal import Journal
-from .keystore import KeyStore
+from .network.dispatch import Dispatcher
+from .network.gate import Gate
+from .network.script import FaultScript
+from .oracle import checker, control
+from .oracle.checker import Violation
+from .oracle.feed import Feed
+from .oracle.journal import Journal
 from .routes import Router
-from .script import FaultScript
 from .service import Service
-from .sessions import SessionTable
+from .state.backoffice import BackOffice
+from .state.keystore import KeyStore
+from .state.sessions import SessionTable
 
 _START_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 10.0

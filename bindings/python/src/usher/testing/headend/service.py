@@ -9,18 +9,18 @@ from types import MappingProxyType
 
 from .. import fairplay
 from ..fairplay import Spc
-from .accounts import AccountBook
-from .checks import Checks, Grant
 from .clock import Clock
 from .codes import Family, Problem, Refusal
 from .config import HeadEndConfig, KeySystem
 from .fixtures import certificate_der, service_certificate
-from .journal import Entry
-from .keystore import KeyStore
-from .replies import Reply, error_reply
-from .rights import Right, RightsLedger
-from .sessions import Session, SessionTable
-from .tokens import TokenMint
+from .network.replies import Reply, error_reply
+from .oracle.journal import Entry
+from .state.accounts import AccountBook
+from .state.checks import Checks, Grant
+from .state.keystore import KeyStore
+from .state.rights import Right, RightsLedger
+from .state.sessions import Session, SessionTable
+from .state.tokens import TokenMint
 
 __all__ = ["Answer", "Grant", "Handler", "Route", "Service"]
 

@@ -6,9 +6,9 @@ import ssl
 from collections.abc import Callable
 
 from ..fixtures import encode_base64
-from ..journal import Entry
 from ..knobs import CertificateForm
-from ..replies import Reply, bytes_reply, json_reply, text_reply
+from ..network.replies import Reply, bytes_reply, json_reply, text_reply
+from ..oracle.journal import Entry
 from ..service import Answer, Route, Service
 
 

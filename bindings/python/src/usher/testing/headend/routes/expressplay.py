@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...fairplay import Spc, make_ckc
 from ..codes import Problem, Refusal
-from ..journal import Entry
-from ..replies import bytes_reply
-from ..rights import (
+from ..network.replies import bytes_reply
+from ..oracle.journal import Entry
+from ..service import Answer, Route, Service
+from ..state.rights import (
     CKC_FAILED,
     CONTENT_KEY,
     DEVICE_AUTHENTICATION,
@@ -16,7 +17,6 @@ from ..rights import (
     RightsRefusal,
     error_reply,
 )
-from ..service import Answer, Route, Service
 
 TOKEN_NAME = "ExpressPlayToken"
 """The query item with the token; a header of this name is accepted, too."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...fairplay import make_ckc
 from ..codes import Problem, Refusal
-from ..fps_wire import KeyRequest, ckc_reply, read_key_request
-from ..journal import Entry
+from ..oracle.journal import Entry
 from ..service import Answer, Route, Service
+from .fps_wire import KeyRequest, ckc_reply, read_key_request
 
 
 def ckc(service: Service, entry: Entry) -> Answer:

@@ -12,10 +12,10 @@ from typing import Any
 from ..codes import Problem, Refusal
 from ..config import KEY_SYSTEMS, SERVICE_OF, Api, KeySystem
 from ..fixtures import WIDEVINE_CERTIFICATE_REQUEST
-from ..journal import Entry
-from ..replies import Reply, bytes_reply, json_reply
+from ..network.replies import Reply, bytes_reply, json_reply
+from ..oracle.journal import Entry
 from ..service import Answer, Grant, Handler, Route, Service
-from ..sessions import Session
+from ..state.sessions import Session
 from .payloads import PREPARE, is_json
 from .ssm import json_challenge
 

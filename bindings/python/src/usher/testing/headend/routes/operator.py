@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from ..codes import Problem, Refusal
-from ..journal import Entry
-from ..replies import json_reply
+from ..network.replies import json_reply
+from ..oracle.journal import Entry
 from ..service import Answer, Route, Service
 
 

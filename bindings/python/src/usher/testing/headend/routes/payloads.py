@@ -16,10 +16,10 @@ from ...fairplay import is_spc, make_ckc
 from ..codes import Problem, Refusal
 from ..config import KeySystem
 from ..fixtures import ckc, encode_base64, playready_license, widevine_license
-from ..journal import Entry
-from ..replies import Reply, bytes_reply, json_reply
+from ..network.replies import Reply, bytes_reply, json_reply
+from ..oracle.journal import Entry
 from ..service import Grant, Service
-from ..tokens import b64url, unb64url
+from ..state.tokens import b64url, unb64url
 from .ssm import json_challenge
 
 _XML_TYPE = "text/xml; charset=utf-8"

@@ -7,10 +7,10 @@ import uuid
 from typing import Any
 
 from ..codes import Problem, Refusal
-from ..journal import Entry
-from ..replies import json_reply
-from ..rights import CONTENT_KEY, COOKIE, DEVICE_AUTHENTICATION, DEVICE_BINDING, Right, RightsRefusal
+from ..network.replies import json_reply
+from ..oracle.journal import Entry
 from ..service import Answer, Route, Service
+from ..state.rights import CONTENT_KEY, COOKIE, DEVICE_AUTHENTICATION, DEVICE_BINDING, Right, RightsRefusal
 from .expressplay import TOKEN_NAME
 
 _TIME_BASED, _DEVICE_REGISTRATION, _DEVICE_BOUND = 1, 2, 3

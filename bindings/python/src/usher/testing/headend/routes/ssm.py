@@ -8,10 +8,10 @@ import json
 
 from ..codes import Problem, Refusal
 from ..fixtures import widevine_license
-from ..journal import Entry
-from ..replies import Reply, json_reply
+from ..network.replies import Reply, json_reply
+from ..oracle.journal import Entry
 from ..service import Answer, Route, Service
-from ..sessions import Session
+from ..state.sessions import Session
 
 
 def set_up(service: Service, entry: Entry) -> Answer:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from ..state.tokens import shorten
 from .journal import Entry, Outcome
-from .tokens import shorten
 
 ViolationKind = Literal[
     "after-teardown", "stale-token", "late-beat", "space-after-comma", "content-token-on-keep-alive"

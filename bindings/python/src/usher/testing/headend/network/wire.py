@@ -8,7 +8,7 @@ import struct
 
 from aiohttp import web
 
-from .clock import Clock
+from ..clock import Clock
 from .faults import Delivery, Fault
 from .replies import Reply
 

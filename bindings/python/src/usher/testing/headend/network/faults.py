@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
-from . import rights
-from .knobs import ExpressPlayErrors
+from ..knobs import ExpressPlayErrors
+from ..state import rights
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from .codes import Problem, Refusal
+from ..codes import Problem, Refusal
 from .tokens import b64url, unb64url
 
 _TAG_BYTES = 16

@@ -12,9 +12,9 @@ from enum import Enum
 from itertools import islice
 from typing import Literal
 
-from .codes import Problem, Refusal
-from .config import Rotation
-from .listeners import Listeners
+from ..codes import Problem, Refusal
+from ..config import Rotation
+from ..listeners import Listeners
 
 CreatedBy = Literal["setup", "license"]
 """The request that set a session up: a set-up, or with SSP V2 the first licence request."""

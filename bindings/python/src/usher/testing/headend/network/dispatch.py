@@ -9,16 +9,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import web
 
-from .clock import Clock
-from .codes import Problem, Refusal
+from ..clock import Clock
+from ..codes import Problem, Refusal
+from ..oracle.journal import Entry, Journal, Outcome
+from ..routes import Router
+from ..service import Answer, Route, Service
+from ..state.tokens import Authorization
 from .faults import Delivery, Fault, FaultError
 from .gate import Gate
-from .journal import Entry, Journal, Outcome
 from .replies import Reply, error_reply, json_reply
-from .routes import Router
 from .script import FaultScript
-from .service import Answer, Route, Service
-from .tokens import Authorization
 from .wire import deliver
 
 log = logging.getLogger("usher.testing.headend")

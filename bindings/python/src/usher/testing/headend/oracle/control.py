@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from . import guard, page
-from .faults import Fault
+from ..network import guard
+from ..network.faults import Fault
+from ..state.sessions import Session
+from . import page
 from .journal import Entry
-from .sessions import Session
 
 if TYPE_CHECKING:
-    from .server import HeadEnd
+    from ..server import HeadEnd
 
 _Answerer = Callable[["HeadEnd", Mapping[str, str], dict[str, Any]], Awaitable[dict[str, Any]]]
 PREFIX = "/_control/"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from .codes import Problem, Refusal
+from ..codes import Problem, Refusal
 
 TokenKind = Literal["content", "key", "session", "device", "operator", "unknown"]
 

@@ -6,8 +6,8 @@ import threading
 import uuid
 from collections.abc import Mapping
 
-from ..fairplay import Asset, read_identifier
-from .codes import Problem, Refusal
+from ...fairplay import Asset, read_identifier
+from ..codes import Problem, Refusal
 
 
 class KeyStore:

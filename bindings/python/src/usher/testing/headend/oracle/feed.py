@@ -16,13 +16,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .clock import Clock, ManualClock
-from .config import HeadEndConfig
-from .gate import Gate
+from ..clock import Clock, ManualClock
+from ..config import HeadEndConfig
+from ..network.gate import Gate
+from ..network.script import FaultScript, Scripted
+from ..state.sessions import Account, Change, Session, SessionTable
+from ..state.tokens import shorten
 from .journal import Entry, Journal, Outcome
-from .script import FaultScript, Scripted
-from .sessions import Account, Change, Session, SessionTable
-from .tokens import shorten
 
 REQUESTS_TOLD = 300
 """A snapshot has this many past requests, the newest."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from .fixtures import encode_base64
-from .knobs import Fps, RequestForm
-from .replies import Reply, bytes_reply, json_reply, text_reply
+from ..fixtures import encode_base64
+from ..knobs import Fps, RequestForm
+from ..network.replies import Reply, bytes_reply, json_reply, text_reply
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
 _ESCAPED = re.compile(r"%(2B|2F|3D)", re.IGNORECASE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from .journal import Entry
-from .listeners import Listeners
+from ..listeners import Listeners
+from ..oracle.journal import Entry
 
 
 class Gate:

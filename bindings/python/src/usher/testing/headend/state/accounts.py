@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from .codes import Problem, Refusal
+from ..codes import Problem, Refusal
 from .tokens import TokenPart
 
 

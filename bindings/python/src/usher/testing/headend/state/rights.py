@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from html import escape
 from types import MappingProxyType
 
-from .clock import Clock
-from .knobs import ExpressPlayErrors
-from .replies import Reply, json_reply
+from ..clock import Clock
+from ..knobs import ExpressPlayErrors
+from ..network.replies import Reply, json_reply
 
 TOKEN_EXPIRED = -2002
 CONTENT_KEY = -2005

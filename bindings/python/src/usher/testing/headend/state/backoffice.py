@@ -7,12 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .. import media
-from ..media import Content
+from ... import media
+from ...media import Content
+from ..service import Service
 from . import key_tokens
 from .accounts import AccountRights
 from .keystore import KeyStore
-from .service import Service
 
 _NO_KEYS: Mapping[bytes, bytes] = MappingProxyType({})
 

@@ -10,9 +10,9 @@ from enum import Enum
 from itertools import islice
 from typing import Any
 
-from .config import KeySystem
-from .listeners import Listeners
-from .tokens import Authorization, TokenPart, shorten
+from ..config import KeySystem
+from ..listeners import Listeners
+from ..state.tokens import Authorization, TokenPart, shorten
 
 ROUTES = (
     "setup",

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..listeners import Listeners
+from ..oracle.journal import ROUTES, Entry
 from .faults import Fault
-from .journal import ROUTES, Entry
-from .listeners import Listeners
 
 
 @dataclass(eq=False)

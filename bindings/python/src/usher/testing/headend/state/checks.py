@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..clock import Clock
+from ..codes import Problem, Refusal
+from ..config import HeadEndConfig
+from ..oracle.journal import Entry
 from . import key_tokens
 from .accounts import AccountBook
-from .clock import Clock
-from .codes import Problem, Refusal
-from .config import HeadEndConfig
-from .journal import Entry
 from .keystore import KeyStore
 from .sessions import CreatedBy, Session, SessionTable
 from .tokens import TokenMint, TokenPart

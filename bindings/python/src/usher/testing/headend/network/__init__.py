@@ -1,0 +1,1 @@
+"""Receives requests, applies faults to them and sends the replies."""
