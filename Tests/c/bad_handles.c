@@ -35,7 +35,7 @@ static struct plain valid_arguments(void) {
   return plain;
 }
 
-/* How many user_data a structure brings. */
+/* How many user_data a structure has. */
 enum {
 #define STRUCTURE(type, init, destroys) destroys_##type = destroys,
 #include "functions.h"
@@ -59,7 +59,7 @@ static void *next_out(void) {
   return &outs[out_count++ % 64];
 }
 
-/* Every function that takes a handle, given one that is none. */
+/* Calls every function that takes a handle with an invalid one. */
 static void refused(const char *what, void *bad, int null) {
   const int32_t free_answer = null ? USHER_OK : USHER_E_INVALID_HANDLE;
   struct plain arguments = valid_arguments(), *plain = &arguments;
@@ -100,11 +100,9 @@ int main(void) {
   {
     usher_playback *wrong = (usher_playback *)(void *)context;
     int32_t state;
-    answers(
-        USHER_E_INVALID_HANDLE, usher_playback_session_state(wrong, &state), "a context where a playback is wanted");
-    answers(USHER_E_INVALID_HANDLE, usher_context_free((usher_context *)(void *)player),
-        "a player where a context is freed");
-    answers(USHER_OK, usher_player_stop(player, 0), "the player lives on");
+    answers(USHER_E_INVALID_HANDLE, usher_playback_session_state(wrong, &state), "a context as the playback");
+    answers(USHER_E_INVALID_HANDLE, usher_context_free((usher_context *)(void *)player), "context_free of a player");
+    answers(USHER_OK, usher_player_stop(player, 0), "the player is still alive");
   }
   usher_player_free(player);
   refused("a freed player", player, 0);

@@ -1,6 +1,6 @@
 /*
- * every_delegate.c - every kind of delegate in a story: default, common, SSP V2, multi-instance, customer; a resource loader; a token that comes late, a clear
- * item, a sleep; and what is read out of contents.
+ * every_delegate.c - one story for every kind of delegate: default, common, SSP V2, multi-instance, customer. Also a
+ * resource loader, a late token, a clear item, a sleep, and the readers of contents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,7 +27,7 @@ static usher_playback *start(usher_context *context, usher_delegate *delegate, c
   answers(USHER_OK, usher_player_play(new_player(context), &item, &playback), "an item is started");
   return playback;
 }
-/* The response's data as a text of ours; the response is freed. */
+/* Copies the response's data as text and frees the response. */
 static const char *text_of(usher_response *response) {
   static char text[4096];
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
@@ -56,28 +56,27 @@ static void default_story(void) {
   answers(USHER_OK, usher_default_delegate_new(context, &options, &delegate), "usher_default_delegate_new");
   answers(USHER_OK, usher_delegate_set_http_header(delegate, "X-C", "default"), "usher_delegate_set_http_header");
   answers(USHER_OK, usher_delegate_set_http_header(delegate, "X-Gone", "gone"), "a second header");
-  answers(
-      USHER_OK, usher_delegate_set_http_header(delegate, "x-gone", NULL), "taken away, by its name in other letters");
+  answers(USHER_OK, usher_delegate_set_http_header(delegate, "x-gone", NULL),
+      "a header removed by its name in another case");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, NULL, "x"), "a header without a name");
-  answers(
-      USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A: b", "x"), "a header name that is none");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A: b", "x"), "an invalid header name");
   answers(
       USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A", "x\ny"), "a header value of two lines");
   playback = start(context, delegate, free_token());
   tell(strncmp(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), "CKC1", 4) == 0, "the licence's bytes");
   tell(sent("license", "\"X-C\", \"default\"") == 1 && sent("license", "X-Gone") == 0, "the head-end saw the header");
   usher_playback_session_state(playback, &state);
-  tell(state == USHER_SESSION_NONE && held() == 0, "and there is no session");
+  tell(state == USHER_SESSION_NONE && held() == 0, "there is no session");
   usher_context_free(context);
 }
 
-/* "mine" after what the built-in behaviour makes; the URL as it is. */
+/* Hooks that append "mine" to the built-in answer; the URL stays. */
 static void on_hook(const usher_hook_call *call, void *user_data) {
   usher_response *builtin = NULL;
   char text[4200];
   add(&asked[call->hook], 1);
   if (call->tag != 7 || user_data != asked || call->struct_size < sizeof *call)
-    tell(0, "a hook is told what belongs to it");
+    tell(0, "a hook gets its own arguments");
   if (call->hook == USHER_HOOK_LICENSE_URL || call->hook == USHER_HOOK_LICENSE_BODY) {
     answers(USHER_OK, usher_complete_builtin(call->completion), "usher_complete_builtin");
     return;
@@ -121,11 +120,11 @@ static void common_story(void) {
       "usher_playback_request_content_id");
   tell(reaches(&answers_told, 1, 5000), "comes too");
   answers(USHER_OK, usher_playback_get_certificate(playback, 0, &response), "the hook's certificate");
-  tell(strstr(text_of(response), " mine") != NULL, "with what it added");
+  tell(strstr(text_of(response), " mine") != NULL, "the hook's certificate has what the hook added");
   tell(strstr(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), " mine") != NULL, "the hook's licence");
   tell(sent("license", "\"X-C\", \"hook\"") == 1, "the head-end saw the hook's header");
   for (index = USHER_HOOK_CONTENT_ID; index <= USHER_HOOK_LICENSE; index++) all = all && asked[index] > 0;
-  tell(all, "all six hooks were asked");
+  tell(all, "the library called all six hooks");
   answers(USHER_OK, usher_delegate_set_hooks(delegate, NULL, NULL, NULL), "usher_delegate_set_hooks: none");
   tell(strncmp(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), "CKC1", 4) == 0, "the built-in licence");
   usher_context_free(context);
@@ -173,14 +172,14 @@ static void tokens_story(void) {
   answers(
       USHER_OK, usher_delegate_set_stream_token(delegate, one, 4, content_token()), "usher_delegate_set_stream_token");
   answers(USHER_E_NO_TOKEN, usher_delegate_get_stream_token(delegate, one, 1, &response),
-      "bytes, compared as such: not up to the first NUL");
+      "content identifiers are compared as bytes, beyond the first NUL");
   tell(response == NULL, "no response");
   answers(USHER_OK, usher_delegate_get_stream_token(delegate, one, 4, &response), "usher_delegate_get_stream_token");
   tell(strcmp(text_of(response), content_token()) == 0, "the token that was set");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 0, "x"),
       "a content identifier of no bytes");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, (1u << 16) + 1, "x"),
-      "one of 64 kB and a byte");
+      "a content identifier of 64 kB and a byte");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, "a\nb"), "a token of two lines");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, NULL), "no token");
   item.delegate = delegate;
@@ -195,16 +194,16 @@ static void tokens_story(void) {
   answers(USHER_OK, usher_playback_wait_session(second, 0), "who waited for it goes on");
   tell(held() == 2, "two streams, two sessions");
   answers(USHER_E_FULL, usher_delegate_set_stream_token(delegate, (const uint8_t *)"three", 5, "x"),
-      "a third token, where both are held");
+      "a third token, while playbacks hold both");
   answers(USHER_OK, usher_delegate_count_stream_tokens(delegate, &count), "usher_delegate_count_stream_tokens");
   tell(count == 2, "two");
   answers(USHER_OK, usher_delegate_remove_stream_token(delegate, two, 3), "usher_delegate_remove_stream_token");
   answers(USHER_E_NO_TOKEN, usher_delegate_remove_stream_token(delegate, two, 3), "again");
   answers(USHER_OK, usher_delegate_clear_stream_tokens(delegate), "usher_delegate_clear_stream_tokens");
   usher_delegate_count_stream_tokens(delegate, &count);
-  tell(count == 0, "none is left");
+  tell(count == 0, "no token is left");
   answers(USHER_E_STATE, usher_delegate_count_stream_tokens(new_delegate(context, license_url()), &count),
-      "of a delegate without a map");
+      "the count of a delegate without a map");
   usher_context_free(context);
 }
 
@@ -213,7 +212,7 @@ static void on_license(const usher_customer_request *request, void *user_data) {
   (void)user_data;
   if (request->tag != 7 || request->payload_size != 9 || request->asset_id_size != 9 ||
       request->struct_size < sizeof *request)
-    tell(0, "a callback is told what belongs to it");
+    tell(0, "a callback gets its own arguments");
   license.license = request->payload;
   license.license_size = request->payload_size;
   license.heartbeat_s = 0.2;
@@ -244,13 +243,13 @@ static void customer_story(void) {
       "a session, kept alive");
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   usher_playback_wait_closed(playback, 5000);
-  tell(get(&teardowns) == 1, "torn down once");
+  tell(get(&teardowns) == 1, "the library asks for one teardown");
   usher_context_free(context);
 }
 
 static void on_spc(const usher_spc_request *request, void *user_data) {
   (void)user_data;
-  if (request->content_id_size == 5) return; /* "later": never */
+  if (request->content_id_size == 5) return; /* "later": no answer */
   answers(USHER_OK, usher_complete_payload(request->completion, (const uint8_t *)"SPC", 3), "an SPC");
 }
 static void on_ckc(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
@@ -281,7 +280,7 @@ static void loader_story(void) {
   answers(USHER_OK, usher_playback_cancel_load(playback, id), "usher_playback_cancel_load");
   tell(reaches(&cancelled, 1, 5000), "told so");
   answers(USHER_E_STATE, usher_playback_cancel_load(playback, id), "a second time");
-  answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that never was");
+  answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that does not exist");
   answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"abc://one", 9, 0, &response),
       "another scheme");
   answers(USHER_OK, usher_loader_free(loader), "usher_loader_free");
@@ -297,10 +296,10 @@ static void of_a_playback(void) {
   usher_playback_options clear = USHER_PLAYBACK_OPTIONS_INIT;
   usher_playback *playback = start(context, delegate, NULL), *other = NULL;
   int32_t state = -1;
-  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, NULL), "a late token that is none");
-  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, "a\nb"), "one of two lines");
+  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, NULL), "a NULL late token");
+  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, "a\nb"), "a late token of two lines");
   answers(USHER_OK, usher_playback_set_content_token(playback, content_token()), "usher_playback_set_content_token");
-  answers(USHER_OK, usher_playback_wait_session(playback, 0), "set up with it");
+  answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with the late token");
   answers(USHER_E_STATE, usher_playback_set_content_token(playback, content_token()), "a second token");
   answers(USHER_OK, usher_playback_suspend(playback), "usher_playback_suspend");
   answers(USHER_OK, usher_playback_resume(playback), "usher_playback_resume");
@@ -313,7 +312,7 @@ static void of_a_playback(void) {
   usher_player_play(new_player(context), &clear, &other);
   answers(USHER_OK, usher_playback_wait_session(other, 0), "a clear item");
   usher_playback_session_state(other, &state);
-  tell(state == USHER_SESSION_NONE && held() == 1, "has no session");
+  tell(state == USHER_SESSION_NONE && held() == 1, "a clear item has no session");
   usher_context_free(context);
 }
 
@@ -344,7 +343,8 @@ static void contents(void) {
   answers(USHER_OK, usher_read_dash_protection((const uint8_t *)mpd, strlen(mpd), count_protection, &known, &count),
       "usher_read_dash_protection");
   tell(count == 1 && known == 3, "one, of a known system");
-  answers(USHER_E_INVALID_ARGUMENT, usher_read_pssh(pssh, sizeof pssh, NULL, NULL, NULL), "told to nobody");
+  answers(USHER_E_INVALID_ARGUMENT, usher_read_pssh(pssh, sizeof pssh, NULL, NULL, NULL),
+      "usher_read_pssh without a callback");
   answers(USHER_E_TOO_LARGE, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, NULL, &size),
       "usher_content_id: how long?");
   tell(size == 4, "four bytes");
@@ -352,7 +352,7 @@ static void contents(void) {
       "usher_content_id");
   tell(size == 4 && memcmp(buffer, "host", 4) == 0, "the host");
   answers(USHER_E_INVALID_ARGUMENT, usher_content_id((const uint8_t *)"skd://host/x", 12, 99, buffer, &size),
-      "by a rule that is none");
+      "usher_content_id by an unknown rule");
   size = sizeof buffer;
   answers(USHER_OK, usher_rewrite_hls_keys((const uint8_t *)keys, strlen(keys), NULL, "http://x/", buffer, &size),
       "usher_rewrite_hls_keys");
@@ -360,8 +360,8 @@ static void contents(void) {
   answers(USHER_OK, usher_error_legacy_codes(&limit, &codes), "usher_error_legacy_codes");
   tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 &&
            codes.apple_internal == 3010 && codes.apple_code == 400,
-      "1007 in other players' numbers");
-  answers(USHER_E_INVALID_ARGUMENT, usher_error_legacy_codes(NULL, &codes), "of no error");
+      "1007 in the numbers of other players");
+  answers(USHER_E_INVALID_ARGUMENT, usher_error_legacy_codes(NULL, &codes), "usher_error_legacy_codes of a NULL error");
 }
 
 int main(void) {

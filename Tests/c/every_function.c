@@ -1,5 +1,6 @@
 /*
- * every_function.c - a story of one playback with an SSP delegate, and all functions that belong to it. The other delegates: every_delegate.c.
+ * every_function.c - one playback with an SSP delegate, with all functions that belong to it. every_delegate.c has the
+ * other delegates.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -56,7 +57,7 @@ static void story(void) {
       "usher_operation_name");
   answers(USHER_OK, usher_error_explain(USHER_ORIGIN_SSM, USHER_E_LIMIT, 1007, &words), "usher_error_explain");
   tell(words.known == 1 && words.summary[0] && words.advice[0], "1007 of the session manager is explained");
-  answers(USHER_E_INVALID_ARGUMENT, usher_error_explain(0, 0, 0, NULL), "usher_error_explain to nowhere");
+  answers(USHER_E_INVALID_ARGUMENT, usher_error_explain(0, 0, 0, NULL), "usher_error_explain without an out");
 
   answers(
       USHER_OK, usher_context_add_observer(context, on_event, &gone, count_destroy, &id), "usher_context_add_observer");
@@ -90,10 +91,10 @@ static void story(void) {
   answers(USHER_E_STATE, usher_context_jump(context, 1), "usher_context_jump on the system clock");
   answers(USHER_E_STATE, usher_context_pump(context, &ran), "usher_context_pump in threaded mode");
   answers(USHER_E_STATE, usher_context_pump_fd(context, &fd), "usher_context_pump_fd in threaded mode");
-  tell(fd == -1, "and no descriptor");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(12345, "x"), "usher_complete_token of nothing");
+  tell(fd == -1, "usher_context_pump_fd sets no descriptor");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(12345, "x"), "usher_complete_token of an unknown id");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(12345, (const uint8_t *)"x", 1),
-      "usher_complete_payload of nothing");
+      "usher_complete_payload of an unknown id");
   answers(USHER_OK, usher_playback_close(playback, USHER_CLOSE_DEFAULT), "usher_playback_close");
   answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "usher_playback_wait_closed");
   tell(held() == 0, "no session is held when it is closed");
@@ -106,10 +107,10 @@ static void story(void) {
   answers(USHER_OK, usher_player_free(player), "usher_player_free");
   answers(USHER_OK, usher_delegate_free(delegate), "usher_delegate_free");
   answers(USHER_OK, usher_context_close(context, 0, &open_playbacks), "usher_context_close");
-  tell(open_playbacks == 0, "nothing stays open");
+  tell(open_playbacks == 0, "no playback stays open");
   answers(USHER_OK, usher_context_free(context), "usher_context_free");
   tell(get(&gone) == 5, "each of the five destroys ran once (%d)", get(&gone));
-  tell(get(&events) >= 5, "events came (%d)", get(&events));
+  tell(get(&events) >= 5, "events arrived (%d)", get(&events));
   nothing_held("story");
 }
 

@@ -1,7 +1,8 @@
 /*
- * stress.c - eight threads call random functions of the whole API with random, also stale, handles for USHER_TEST_SECONDS (5), and close and free at random:
- * no crash, no hang, no destroy lost or doubled, no session left; each of the threads called every function. USHER_TEST_SEED repeats a run as far as threads
- * allow. The steps are in stress_steps.h, what they share in stress.h.
+ * stress.c - for USHER_TEST_SECONDS (5), eight threads call random functions of the whole API with random handles, some
+ * of them stale, and close and free at random. No crash, no hang, each destroy exactly once, no session left; each
+ * thread calls every function. USHER_TEST_SEED repeats a run, as far as the order of threads allows. stress_steps.h has
+ * the steps, stress.h what they share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +10,7 @@
 
 static int ended, busy[THREADS];
 
-/* First each kind of step once, in an order of its own; then any. */
+/* First each kind of step once, in random order; then any. */
 static void *work(void *index) {
   struct dice d;
   uint32_t order[STEPS], at, other, kept;
@@ -32,28 +33,28 @@ static void run_threads(void) {
   for (; now_s() < until; sleep_ms(20)) {
     __atomic_store_n(
         &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* a second of storm, then a calm */
-    usher_context_advance(
-        (usher_context *)look(&contexts[MANUAL]), 20, 0); /* or all threads might wait on it for each other */
+    usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20,
+        0); /* or all threads might block on this context, waiting for each other */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
-  until = now_s() + 13 * patience(); /* a sync play, and a free at its cap */
+  until = now_s() + 13 * patience(); /* the longest calls: a synchronous play, and a free that waits up to its cap */
   do {
     sleep_ms(20);
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);
     for (stuck = index = 0; index < THREADS; index++) stuck += get(&busy[index]) == before[index];
   } while (stuck > 0 && now_s() < until);
   add(&stop, 1);
-  while (get(&ended) < THREADS) { /* who waits on a manual clock needs it moved */
+  while (get(&ended) < THREADS) { /* a thread that waits on the manual clock needs it moved */
     for (index = 0; index < CONTEXTS; index++) usher_context_advance((usher_context *)look(&contexts[index]), 1000, 0);
     sleep_ms(2);
   }
   for (index = 0; index < THREADS; index++) pthread_join(threads[index], NULL);
-  tell(stuck == 0, "every thread got on (%d did not)", stuck);
+  tell(stuck == 0, "no thread hung (%d did)", stuck);
 }
 
 /*
- * Function by function: by how many threads it was called, how often, and how often it was answered as wished rather than with, say, "a stale handle". In
- * half a minute each must have been, also those that need a session some seconds old.
+ * Prints for each function how many threads called it, how often, and how often it succeeded. In a run of half a minute
+ * each must have succeeded, also those that need a session some seconds old.
  */
 static void claim_calls(int is_long) {
   int function, index, total = 0;
@@ -62,14 +63,13 @@ static void claim_calls(int is_long) {
     for (index = 0; index < THREADS; index++)
       by_threads += get(&calls[index][function]) > 0, times += get(&calls[index][function]);
     tell(by_threads == THREADS && (!is_long || get(&went_well[function]) > 0),
-        "%s: %d times by %d threads, %d of them in callbacks; %d went well", names[function], times, by_threads,
+        "%s: %d times by %d threads, %d of them in callbacks; %d succeeded", names[function], times, by_threads,
         in_callbacks, get(&went_well[function]));
     total += times;
   }
   for (index = 1; index < (int)(sizeof seen / sizeof *seen); index++)
-    if (get(&seen[index])) printf("%s was told %d times\n", usher_event_name(index), get(&seen[index]));
-  tell(get(&seen[USHER_EVENT_SESSION_STARTED]) > 0, "%d sessions were seen to start",
-      get(&seen[USHER_EVENT_SESSION_STARTED]));
+    if (get(&seen[index])) printf("%s arrived %d times\n", usher_event_name(index), get(&seen[index]));
+  tell(get(&seen[USHER_EVENT_SESSION_STARTED]) > 0, "%d sessions started", get(&seen[USHER_EVENT_SESSION_STARTED]));
   tell(total > 0, "%d calls of %d functions by %d threads", total, FUNCTION_COUNT, THREADS);
 }
 

@@ -38,7 +38,7 @@ static uint64_t seed;
 struct dice {
   uint64_t state;
   int thread; /* THREADS: a callback's */
-  int first; /* nothing is seldom yet */
+  int first; /* 1: take every branch, also the rare ones */
 };
 static uint32_t roll(struct dice *d, uint32_t below) {
   d->state ^= d->state << 13, d->state ^= d->state >> 7, d->state ^= d->state << 17;
@@ -80,7 +80,7 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
 #define RESPONSE ((usher_response *)pick(d, responses, SLOTS))
 #define LOADER ((usher_loader *)pick(d, loaders, SLOTS))
 
-/* The newest questions, by what answers them. */
+/* The newest questions, by the kind of answer. */
 enum question { TOKEN, PAYLOAD, BYTES, HEADERS, LICENSE, CALLED, QUESTIONS };
 static volatile usher_completion questions[QUESTIONS][SLOTS];
 static void keep(enum question kind, usher_completion id) {
@@ -92,7 +92,7 @@ static usher_completion question(struct dice *d, enum question kind) {
   return roll(d, 20) ? id : d->state;
 }
 
-/* A user_data, by the place that took it. */
+/* Counts the user_data that a function took, and how many of them were destroyed. */
 static struct place {
   const char *name;
   int given, destroyed;
@@ -123,7 +123,7 @@ static struct dice callback_dice(void) {
   roll(&d, 2);
   return d;
 }
-/* Now and then a callback does something of its own: seldom, or callbacks beget more callbacks than can run. */
+/* A callback sometimes makes a step itself: rarely, or there would be more callbacks than can run. */
 static void do_more(struct dice *d) {
   if (!known(&stop) && roll(d, 12) == 0) take_any_step(d);
 }
@@ -144,7 +144,7 @@ static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t 
   do_more(&d);
 }
 
-/* A question is answered at once, or kept for whoever comes first; or for nobody. */
+/* A question is answered at once, or kept for the first thread that takes it, or never answered. */
 static void answer(struct dice *d, enum question kind, usher_completion id) {
   usher_customer_license made = USHER_CUSTOMER_LICENSE_INIT;
   made.license = (const uint8_t *)"licence", made.license_size = roll(d, 8);

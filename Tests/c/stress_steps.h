@@ -1,5 +1,5 @@
 /*
- * stress_steps.h - what a thread of stress.c may do next: every function of the headers is in a step.
+ * stress_steps.h - the steps of stress.c's threads; together they call every function of the headers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,13 +57,13 @@ static void make_context(struct dice *d, uint32_t slot) {
   options.log_user_data = user(&log_sink);
   options.log_destroy = on_destroy;
   CALL(usher_context_new, (&options, &context));
-  if (!__atomic_compare_exchange_n(
-          &contexts[slot], &none, (void *)context, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) /* another was quicker */
+  if (!__atomic_compare_exchange_n(&contexts[slot], &none, (void *)context, 0, __ATOMIC_RELAXED,
+          __ATOMIC_RELAXED)) /* another thread was faster */
     CALL(usher_context_free, (context));
 }
 static void replace_context(struct dice *d) {
   uint32_t slot = roll(d, CONTEXTS);
-  if (d->thread == THREADS) { /* in a callback it may be the callback's own: it stays there, stale */
+  if (d->thread == THREADS) { /* in a callback it may be the callback's own context: its stale handle stays */
     CALL(usher_context_free, ((usher_context *)look(&contexts[slot])));
   } else {
     CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));
@@ -87,7 +87,8 @@ static void observe(struct dice *d) {
   CALL(usher_context_add_observer, (CONTEXT, on_event, user(&observer), on_destroy, &id));
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
   for (slot = 0; slot < CONTEXTS; slot++)
-    CALL(usher_context_remove_observer, ((usher_context *)look(&contexts[slot]), id)); /* they do not pile up */
+    CALL(usher_context_remove_observer,
+        ((usher_context *)look(&contexts[slot]), id)); /* so that observers do not accumulate */
 }
 static void sleep_and_wake(struct dice *d) {
   if (roll(d, 2)) CALL(usher_context_suspend, (CONTEXT));
@@ -303,7 +304,7 @@ static void wait_for_the_rest(struct dice *d) {
 }
 static void use_response(struct dice *d) {
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
-  CALL(usher_response_get, (RESPONSE, &info)); /* its pointers may be freed by others: not looked at */
+  CALL(usher_response_get, (RESPONSE, &info)); /* not read: another thread may free what it points to */
   CALL(usher_response_free, (RESPONSE));
 }
 

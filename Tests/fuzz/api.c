@@ -1,7 +1,8 @@
 /*
- * api.c - libFuzzer calls the C functions: an input is three programs, for two threads and for what callbacks do. Any function of the headers, in any
- * order, with any handle; options of any size. Whatever they do, every completion that was accepted comes once, every user_data is destroyed once and
- * not used afterwards, everything ends, and (of inputs that leave nothing on purpose) no session is held.
+ * api.c - libFuzzer calls the C functions. An input is three programs, for two threads and for callbacks: any function
+ * of the headers in any order, with any handle and options of any size. In every case each accepted request completes
+ * once, each user_data is destroyed once and not used afterwards, no thread hangs, and the server holds no session,
+ * unless the input leaves one on purpose.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +25,7 @@ static void *run_program(void *argument) {
   return NULL;
 }
 
-/* Something plays already, so that not every input has to find out how: the choices say on which clock, for which delegate, on whose threads. */
+/* Starts a playback, since few inputs would. The choices select clock, delegate and callback threads. */
 static void begin(unsigned choices) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
@@ -79,7 +80,7 @@ static void end_all(void) {
   for (slot = 0; slot < SLOTS; slot++) CALL(usher_response_free, ((usher_response *)look(RESPONSES, slot)));
   for (index = 0; index < get(&watch_count); index++) {
     struct watch *w = &watches[index];
-    /* Of a context that was freed in a callback the rest happens in the background. */
+    /* A context freed inside a callback ends in the background. */
     for (tries = 0; tries < 80000 && !get(&w->destroyed) && !w->may_be_lost; tries++) nap();
     MUST(get(&w->destroyed) == 1 || (w->may_be_lost && get(&w->destroyed) == 0),
         "%s: its user_data was destroyed %d times\n", names[w->function], get(&w->destroyed));
@@ -97,9 +98,9 @@ static void tell_calls(void) {
   for (index = 0; index < FUNCTION_COUNT; index++) {
     called_count += calls[index] > 0, well += went_well[index] > 0;
     if (!calls[index]) fprintf(stderr, "never called: %s\n", names[index]);
-    if (calls[index] && !went_well[index]) fprintf(stderr, "never went well: %s\n", names[index]);
+    if (calls[index] && !went_well[index]) fprintf(stderr, "never succeeded: %s\n", names[index]);
   }
-  fprintf(stderr, "%d of %d functions were called, %d went well\n", called_count, FUNCTION_COUNT, well);
+  fprintf(stderr, "%d of %d functions were called, %d succeeded\n", called_count, FUNCTION_COUNT, well);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -129,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   begin(bytes[0]);
   for (index = 0; index < 2; index++)
     MUST(pthread_create(&threads[index], NULL, run_program, &programs[index]) == 0, "no thread\n");
-  while (get(&threads_ended) < 2) { /* who waits on a manual clock needs it moved */
+  while (get(&threads_ended) < 2) { /* a thread that waits on the manual clock needs it moved */
     for (index = 0; index < SLOTS; index++)
       usher_context_advance((usher_context *)look(CONTEXTS, (unsigned)index), 20, 0);
     nap();

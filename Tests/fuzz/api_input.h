@@ -15,7 +15,7 @@
 #include "api_server.h"
 #include "plain.h"
 
-/* What must hold whatever is called. */
+/* Ends the process unless the property holds. */
 #define MUST(claim, ...) \
   do { \
     if (!(claim)) fprintf(stderr, "MUST: "), fprintf(stderr, __VA_ARGS__), abort(); \
@@ -53,7 +53,7 @@ struct program {
   const uint8_t *bytes;
   size_t size;
   size_t *at; /* shared by all callbacks */
-  void *passed[64]; /* freed when the step is over: who still reads it is seen */
+  void *passed[64]; /* freed after the step, so that the sanitizer notices a later read */
   unsigned passed_count;
   int is_callback;
 };
@@ -74,14 +74,14 @@ static void *pass(struct program *p, const void *bytes, size_t size) {
 static void step_over(struct program *p) {
   while (p->passed_count) free(p->passed[--p->passed_count]);
 }
-/* Bytes of the input, in memory of just that size. */
+/* Bytes of the input, in memory of exactly this size. */
 static const uint8_t *some_bytes(struct program *p, size_t *size) {
   uint8_t bytes[64];
   size_t index, count = below(p, sizeof bytes);
   for (index = 0; index < count; index++) bytes[index] = byte(p);
   *size = count;
   if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* the content that has a token */
-  if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* refused before it is looked at, or nothing */
+  if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* refused unread, or an empty text */
   return seldom(p) ? NULL : (const uint8_t *)pass(p, bytes, count);
 }
 static const char *some_text(struct program *p) {
@@ -98,7 +98,8 @@ static const char *some_text(struct program *p) {
   own[index] = '\0';
   return (const char *)pass(p, own, index + 1);
 }
-/* A server's URL: good, with the input's bytes for an answer, without an answer, without anybody, or none at all. */
+/* A server's URL: one that replies well, one that replies with the input's bytes, one that never replies, one where
+   no server listens, or NULL. */
 static const char *some_url(struct program *p, const char *path) {
   static const char *const kinds[] = {"good", "good", "good", "garbage", "drop"};
   char url[128];
@@ -150,12 +151,12 @@ static void *pick(struct program *p, enum kind kind) {
   return look((enum kind)(choice % KINDS), choice); /* of another kind, perhaps */
 }
 
-/* ---- user_data that know what was done with them ----------------------------------------------------------------- */
+/* ---- user_data that count their callbacks and destroys ----------------------------------------------------------- */
 
 struct watch {
   int function, calls, destroyed, late;
-  int is_accepted; /* its completion is to be called once */
-  int may_be_lost; /* the struct it stood in was refused unread */
+  int is_accepted; /* its completion must run once */
+  int may_be_lost; /* its struct was refused unread */
   int is_once;
 };
 #define WATCHES 1024

@@ -95,8 +95,8 @@ static void get_content_id(struct program *p) {
 static void get_response(struct program *p) {
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   int is_good;
-  CALL(usher_response_get, (RESPONSE, (usher_response_info *)(uintptr_t)sized(
-                                          p, &info, sizeof info, &is_good))); /* others may free what it points to */
+  CALL(usher_response_get, (RESPONSE, (usher_response_info *)(uintptr_t)sized(p, &info, sizeof info,
+                                          &is_good))); /* another thread may free what it points to */
 }
 static void free_response(struct program *p) { CALL(usher_response_free, (RESPONSE)); }
 

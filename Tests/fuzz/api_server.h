@@ -1,6 +1,6 @@
 /*
- * api_server.h - what answers the library while api.c calls it: a session manager that keeps a table, a licence server, and servers that answer with
- * bytes of the input, with nothing, or not at all. One thread, loopback only.
+ * api_server.h - the servers for api.c, on one thread, on loopback: a session manager with a session table, a licence
+ * server, and servers that reply with bytes of the input, with nothing, or not at all.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,13 +21,13 @@
 
 static int server_port;
 static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
-/* What /garbage/ answers: bytes of the input. */
+/* The reply of /garbage/: bytes of the input. */
 static uint8_t garbage[256];
 static size_t garbage_size;
-/* 1: held. Sessions are S1, S2 ... of the input under way. */
+/* 1: held. Sessions are S1, S2 ... of the current input. */
 static uint8_t sessions[SESSIONS];
 static unsigned session_count;
-/* The number of the input stands in its URLs: what an earlier one left on its way is not counted. */
+/* URLs have the number of the input, so that late requests of an earlier input are not counted. */
 static unsigned input_number;
 
 static struct connection {
@@ -43,7 +43,7 @@ static unsigned session_in(const char *request) {
   return number < SESSIONS ? number : 0;
 }
 
-/* A URL of the input under way. */
+/* A URL of the current input. */
 static void make_url(char *url, size_t room, int port, const char *kind, const char *path) {
   snprintf(url, room, "http://127.0.0.1:%d/input-%u/%s/%s", port, input_number, kind, path);
 }
@@ -58,7 +58,7 @@ static int is_of_now(const char *request) {
   return at && strtoul(at + 7, NULL, 10) == input_number;
 }
 
-/* Answers a whole request; the reply's size, 0: none, the connection ends. */
+/* Handles a whole request. @return the reply's size; 0: no reply, the connection is closed. */
 static size_t answer_request(const char *request, char *reply, size_t room) {
   char body[512];
   size_t size = 0;
@@ -86,15 +86,16 @@ static size_t answer_request(const char *request, char *reply, size_t room) {
     size = (size_t)snprintf(reply, room, "HTTP/1.1 204 No Content\r\n\r\n");
   } else if (strstr(request, "/certificate")) {
     size = json_reply(reply, room, "0\003\001\002\003");
-  } else { /* good for every key system but PlayReady */
+  } else { /* valid for every key system except PlayReady */
     size = json_reply(reply, room,
-        "{\"CkcMessage\":\"AAAAAQIDBAUG\",\"license\":[\"CAISAQ==\"],\"keys\":[{\"k\":\"AA\"}],\"sessionDrmEnforced\":false,\"heartbeat\":0.3}");
+        "{\"CkcMessage\":\"AAAAAQIDBAUG\",\"license\":[\"CAISAQ==\"],\"keys\":[{\"k\":\"AA\"}],"
+        "\"sessionDrmEnforced\":false,\"heartbeat\":0.3}");
   }
   pthread_mutex_unlock(&server_lock);
   return size;
 }
 
-/* 0: it ended. */
+/* @return 0: the connection has ended. */
 static int serve(struct connection *c) {
   char reply[2048], *end, *length;
   size_t whole, size, sent = 0;
@@ -132,7 +133,7 @@ static void *run_server(void *argument) {
         close(connections[index].fd), connections[index].fd = -1;
     if (!polled[CONNECTIONS].revents || (fd = accept(listener, NULL, NULL)) < 0) continue;
     for (index = 0; index < CONNECTIONS && connections[index].fd >= 0; index++) continue;
-    if (index == CONNECTIONS) close(connections[--index].fd); /* they do not last from input to input */
+    if (index == CONNECTIONS) close(connections[--index].fd); /* connections do not outlive their input */
     connections[index].fd = fd, connections[index].have = 0;
   }
   return NULL;

@@ -1,5 +1,5 @@
 /*
- * api_steps.h - what a program of api.c can do next: a step for every function of the headers, with any arguments.
+ * api_steps.h - the steps of api.c's programs: one for every function of the headers, with any arguments.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 #define PLAYBACK ((usher_playback *)pick(p, PLAYBACKS))
 #define RESPONSE ((usher_response *)pick(p, RESPONSES))
 #define LOADER ((usher_loader *)pick(p, LOADERS))
-/* Declares `out`, which a function must set where it is given. */
+/* Declares `out`, which the function must set if it gets it. */
 #define OUT(type) \
   type *out = (type *)(uintptr_t)16; \
   int is_given = !seldom(p)
@@ -25,7 +25,7 @@
     if (is_given) put(p, kind, taken_, (void *)out); \
   } while (0)
 
-/* Inputs that say so have neither short times nor sessions left on purpose, and no clock that jumps: then none may be held in the end. */
+/* Strict inputs have no short time-outs or clock jumps and leave no session on purpose: none may be held at the end. */
 static int is_strict;
 /* Callbacks have a program of their own. */
 static struct program callback_program;
@@ -61,7 +61,7 @@ static void answer(struct program *p, usher_completion id, enum answer how) {
   default: TAKEN(RESPONSES, CALL(usher_hook_builtin, (id, TO_OUT)));
   }
 }
-/* Answered as it should be, in another way, or kept for whoever comes first. */
+/* Answers correctly or otherwise, or keeps the question for the first thread that takes it. */
 static void in_callback(void *user_data, usher_completion id, enum answer how) {
   struct program own = callback_program, *p = &own;
   unsigned choice = below(p, 8);
