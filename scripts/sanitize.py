@@ -31,6 +31,8 @@ from reports import reports_of
 LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
+STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
+"""All but the stories of example programs, which run in processes of their own and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py"]
 """Under valgrind the interpreter is about forty times slower: run only the stories with the most concurrent work."""
 
@@ -156,7 +158,7 @@ class Tool:
             "-p",
             "no:cacheprovider",
         ]
-        command += [f"--junitxml={LOGS / name}.xml", *(stories or ["Tests/stories"])]
+        command += [f"--junitxml={LOGS / name}.xml", *(stories or STORIES)]
         own = {"USHER_LIBRARY": str(self.library), "USHER_TEST_PATIENCE": str(self.patience), "PYTHONMALLOC": "malloc"}
         environment = {**self.environment(report, in_python=True), **own}
         title = f"{self.title}: Python stories{', some' if stories else ''}"

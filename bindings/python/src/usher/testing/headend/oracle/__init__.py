@@ -1,1 +1,1 @@
-"""What tests and testers see of the head-end and how they steer it: journal, checker, control endpoints, live feed, page."""
+"""What tests see of the head-end and how they steer it: journal, checker, control endpoints, live feed, page."""
