@@ -20,7 +20,7 @@ func readAsset(_ bytes: Bytes) {
 
 func readPSSH(_ bytes: Bytes) {
   let boxes = PSSH.all(in: bytes)
-  must(boxes.count <= PSSH.most, "no more boxes than allowed")
+  must(boxes.count <= PSSH.mostBoxes, "no more boxes than allowed")
   for box in boxes + PSSH.all(inBase64: bytes) {
     must(box.box.count <= bytes.count && box.data.count + 28 <= box.box.count, "a box is some of its bytes")
     must(
@@ -47,7 +47,7 @@ func readPSSH(_ bytes: Bytes) {
 
 func readTrackEncryption(_ bytes: Bytes) {
   let tracks = TrackEncryption.all(in: bytes)
-  must(tracks.count <= TrackEncryption.most, "no more tracks than allowed")
+  must(tracks.count <= TrackEncryption.mostTracks, "no more tracks than allowed")
   for track in tracks {
     must(
       [0, 8, 16].contains(track.ivSize) && [0, 8, 16].contains(track.constantIV.count),
@@ -81,13 +81,13 @@ func readPlaylist(_ bytes: Bytes) {
 
 func readManifest(_ bytes: Bytes) {
   let elements = (try? ContentProtection.all(in: bytes)) ?? []
-  must(elements.count <= ContentProtection.most, "no more elements than allowed")
+  must(elements.count <= ContentProtection.mostElements, "no more elements than allowed")
   for element in elements {
     must(
       element.licenseURL.count <= bytes.count && element.schemeID.count <= bytes.count
         && element.value.count <= bytes.count, "a text does not grow")
     must(
-      element.pssh.count <= PSSH.most && element.defaultKeyIDs.count <= [UUIDBytes].mostKeyIDs,
+      element.pssh.count <= PSSH.mostBoxes && element.defaultKeyIDs.count <= [UUIDBytes].mostKeyIDs,
       "no more of an element than allowed")
     _ = (element.keySystem, element.keyIDs)
   }

@@ -1,7 +1,8 @@
-/// What an `skd:` URL, or the bare asset id out of one, names. No URL parser has a hand in it: those change the case of hosts and split base64 at its slashes.
+/// The content that an `skd:` URL, or the bare asset id of one, names. No URL parser reads it: a parser would change
+/// the case of the host and split base64 at its slashes.
 package struct AssetID: Equatable, Sendable {
   package enum Refusal: Error, Equatable, Sendable {
-    /// Nothing stands between the scheme and the query.
+    /// There is no text between the scheme and the query.
     case empty
     case tooLong
   }
@@ -9,9 +10,10 @@ package struct AssetID: Equatable, Sendable {
   package static var mostBytes: Int { 65_536 }
   package static var fairPlayScheme: [UInt8] { [0x73, 0x6B, 0x64] }
 
-  /// Between the scheme and the query, without one trailing slash, percent-decoded.
+  /// The text between the scheme and the query, without one trailing slash, percent-decoded.
   package let text: [UInt8]
-  /// What that is in base64, if it is any: of a packager that writes JSON there, the content identifier of a FairPlay payload.
+  /// `text` decoded from base64; nil if it is not base64. Some packagers write JSON there: it is then the content
+  /// identifier of a FairPlay payload.
   package let decoded: [UInt8]?
 
   package init(_ url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = fairPlayScheme) throws(Refusal) {
@@ -24,7 +26,7 @@ package struct AssetID: Equatable, Sendable {
     decoded = AssetID.base64(text)
   }
 
-  /// The first index after `scheme:` or `scheme://`; 0 where it has not that scheme.
+  /// The first index after `scheme:` or `scheme://`; 0 if the URL has another scheme.
   static func start(in url: UnsafeBufferPointer<UInt8>, scheme: [UInt8]) -> Int {
     guard !scheme.isEmpty, url.count > scheme.count, url[scheme.count] == 0x3A,
       equalIgnoringCase(url[..<scheme.count], scheme)

@@ -1,4 +1,4 @@
-/// Four letters of ISO BMFF.
+/// A four-letter code of ISO BMFF.
 struct FourCC: Equatable, Sendable {
   let value: UInt32
 
@@ -22,14 +22,14 @@ struct FourCC: Equatable, Sendable {
   static var encu: FourCC { FourCC(value: 0x656E_6375) }
 }
 
-/// A box of ISO BMFF, in the bytes it was found in.
+/// A box of ISO BMFF: a view of the bytes in which it was found.
 struct Box {
   let type: FourCC
-  /// Header and all.
+  /// The whole box with its header.
   let whole: UnsafeBufferPointer<UInt8>
   let payload: UnsafeBufferPointer<UInt8>
 
-  /// The boxes in `bytes`, up to one that reaches beyond them; `visit` answers whether to go on.
+  /// Visits the boxes in `bytes` until one reaches beyond their end, or until `visit` returns false.
   static func each(in bytes: UnsafeBufferPointer<UInt8>, _ visit: (Box) -> Bool) {
     var rest = bytes
     while let box = Box.first(of: rest), visit(box) { rest = UnsafeBufferPointer(rebasing: rest[box.whole.count...]) }

@@ -1,18 +1,18 @@
-/// Which part of an `skd:` URL is the content identifier that goes into a FairPlay payload: packagers differ.
+/// The part of an `skd:` URL that is the content identifier of a FairPlay payload: packagers differ.
 package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
-  /// The JSON that stands there in base64; where it is none, the text.
+  /// The JSON that follows the scheme as base64; if there is none, the text itself.
   case decodedJSON
-  /// What stands there in base64, whatever it is; where it is no base64, the text.
+  /// What follows the scheme, decoded from base64; if it is not base64, the text itself.
   case decodedBase64
-  /// Up to the first slash, without a user and a port; percent-decoded.
+  /// The text up to the first slash, without user and port, percent-decoded.
   case hostOnly
-  /// Query and all, as it stands.
+  /// Everything after the scheme, with the query, unchanged.
   case everythingAfterScheme
-  /// As it stands; all of the URL where it has no semicolon.
+  /// Everything after the last semicolon, unchanged; the whole URL if it has none.
   case afterLastSemicolon
   case wholeURL
 
-  /// - Parameter isJSONObject: asked about what was decoded.
+  /// - Parameter isJSONObject: whether decoded bytes are a JSON object.
   package func bytes(
     of url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, isJSONObject: ([UInt8]) -> Bool
   ) throws(AssetID.Refusal) -> [UInt8] {

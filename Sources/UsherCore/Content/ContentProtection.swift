@@ -1,32 +1,32 @@
 /// A `ContentProtection` element of a DASH manifest.
 package struct ContentProtection: Equatable, Sendable {
   package enum Failure: Error, Equatable, Sendable {
-    /// More than `mostBytes`.
+    /// The manifest has more than `mostBytes`.
     case tooLong
   }
 
   package static var mostBytes: Int { 1 << 20 }
-  package static var most: Int { 4096 }
+  package static var mostElements: Int { 4096 }
 
-  /// As it stands.
+  /// The value of `schemeIdUri`, unchanged.
   package private(set) var schemeID: [UInt8] = []
-  /// `cenc`, `cbcs` … where it is `isCommon`.
+  /// If `isCommon`, the encryption scheme: `cenc`, `cbcs` …
   package private(set) var value: [UInt8] = []
-  /// Common encryption as such, of no key system: it has the key ids.
+  /// Whether the element describes common encryption itself and not a key system. It then has the key ids.
   package private(set) var isCommon = false
   package private(set) var systemID: UUIDBytes?
   package private(set) var defaultKeyIDs: [UUIDBytes] = []
   package private(set) var pssh: [PSSH] = []
   package private(set) var playReady: PlayReadyHeader?
-  /// Of the licence server; empty: none.
+  /// The URL of the licence server; empty: none.
   package private(set) var licenseURL: [UInt8] = []
-  /// Those with the same number stand beside each other, in one AdaptationSet or Representation.
+  /// Elements with the same number are in the same parent: one AdaptationSet or Representation.
   package let group: Int
 
-  /// nil for `isCommon` and systems we do not know.
+  /// nil for `isCommon` and for unknown systems.
   package var keySystem: KeySystem? { systemID.flatMap { KeySystem($0) } }
 
-  /// The default ones, then those of its boxes and header, each once.
+  /// The default key ids, then those of the boxes and the PlayReady header, each once.
   package var keyIDs: [UUIDBytes] {
     var all = defaultKeyIDs
     for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }
@@ -34,12 +34,12 @@ package struct ContentProtection: Equatable, Sendable {
     return all
   }
 
-  /// Those of a manifest, or of a piece of one, in order. At most `most`; the last one may be cut off.
+  /// The elements of a manifest, or of a part of one, in order and at most `mostElements`. The last one may be cut off.
   package static func all(in xml: UnsafeBufferPointer<UInt8>) throws(Failure) -> [ContentProtection] {
     guard xml.count <= mostBytes else { throw .tooLong }
     var reader = Reader()
     var scanner = XMLScanner(xml)
-    while reader.found.count < most, let token = scanner.next() { reader.read(token) }
+    while reader.found.count < mostElements, let token = scanner.next() { reader.read(token) }
     reader.end()
     return reader.found
   }
@@ -63,7 +63,7 @@ package struct ContentProtection: Equatable, Sendable {
     private var current: ContentProtection?
     private var child = Child.other
     private var text: [UInt8] = []
-    /// The numbers of the elements that are open.
+    /// The numbers of the open elements, outermost first.
     private var open: [Int] = []
     private var last = 0
 

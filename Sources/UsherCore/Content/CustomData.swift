@@ -1,6 +1,6 @@
 /// The `CustomData` element of a PlayReady reply.
 package enum CustomData {
-  /// The text of the first element of that name, whatever its prefix, with its entities resolved.
+  /// The text of the first `CustomData` element with any prefix, its entities resolved.
   package static func text(in xml: UnsafeBufferPointer<UInt8>) -> Secret? {
     var at = 0
     while let open = firstIndex(of: [0x3C], in: xml, from: at) {
@@ -32,7 +32,7 @@ package enum CustomData {
     }
   }
 
-  /// `&quot;` and the like; CDATA is taken as it is.
+  /// Resolves entities such as `&quot;`; CDATA stays unchanged.
   private static func resolve(_ text: UnsafeBufferPointer<UInt8>) -> Secret {
     let opening: [UInt8] = Array("<![CDATA[".utf8)
     if let start = firstIndex(of: opening, in: text),

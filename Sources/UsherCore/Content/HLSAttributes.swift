@@ -2,7 +2,7 @@
 struct HLSAttributes {
   struct Attribute {
     let name: Range<Int>
-    /// Within the quotes.
+    /// The range of the value, without its quotes.
     let value: Range<Int>
     let isQuoted: Bool
   }
@@ -11,13 +11,13 @@ struct HLSAttributes {
   private let end: Int
   private var at: Int
 
-  /// - Parameter range: of the list in `text`.
+  /// - Parameter range: the range of the list in `text`.
   init(_ text: UnsafeBufferPointer<UInt8>, in range: Range<Int>) {
     self.text = text
     (at, end) = (range.lowerBound, range.upperBound)
   }
 
-  /// nil at the end. A quote that nobody closes reaches to the end; a name without a value is passed over.
+  /// The next attribute; nil at the end. An unclosed quote reaches to the end; a name without a value is skipped.
   mutating func next() -> Attribute? {
     while at < end {
       while at < end && (text[at] == 0x2C || HLSAttributes.isBlank(text[at])) { at += 1 }
@@ -51,10 +51,10 @@ struct HLSAttributes {
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }
 
-/// The lines of a playlist that name keys.
+/// Finds the lines of a playlist that name keys.
 struct HLSKeyLines {
   struct Line {
-    /// Of the attribute list.
+    /// The range of the attribute list.
     let attributes: Range<Int>
     let isSession: Bool
   }

@@ -1,38 +1,38 @@
-/// An `EXT-X-KEY` or `EXT-X-SESSION-KEY` of an HLS playlist.
+/// An `EXT-X-KEY` or `EXT-X-SESSION-KEY` line of an HLS playlist.
 package struct HLSKey: Equatable, Sendable {
   package enum Method: Sendable { case none, aes128, sampleAES, sampleAESCTR, other }
 
   package enum Failure: Error, Equatable, Sendable {
-    /// More than `mostBytes`.
+    /// The playlist has more than `mostBytes`.
     case tooLong
-    /// A URI to put in that cannot stand in quotes.
+    /// A replacement URI has bytes that a quoted string cannot have.
     case badReplacement
   }
 
   package static var mostBytes: Int { 1 << 20 }
 
   package let method: Method
-  /// As it stands; empty: none.
+  /// The URI, unchanged; empty: none.
   package let uri: [UInt8]
-  /// As it stands; `identity` where none is said.
+  /// The key format, unchanged; `identity` if the line has none.
   package let keyFormat: [UInt8]
-  /// As it stands; empty: none.
+  /// The versions, unchanged; empty: none.
   package let keyFormatVersions: [UInt8]
   /// 16 bytes.
   package let iv: [UInt8]?
   package let keyID: UUIDBytes?
-  /// For the whole presentation, out of the multivariant playlist.
+  /// Whether it is for the whole presentation, in the multivariant playlist.
   package let isSession: Bool
 
-  /// nil for `identity` and formats we do not know.
+  /// nil for `identity` and for unknown formats.
   package var keySystem: KeySystem? { keyFormat.withUnsafeBufferPointer { HLSKey.keySystem($0) } }
 
-  /// The URI, if it has the scheme of an asset.
+  /// The URI, if it has this scheme.
   package func assetURL(scheme: [UInt8] = AssetID.fairPlayScheme) -> [UInt8]? {
     uri.withUnsafeBufferPointer { AssetID.start(in: $0, scheme: scheme) } > 0 ? uri : nil
   }
 
-  /// What a `data:` URI carries: `pssh` boxes, a PlayReady object.
+  /// The bytes of a `data:` URI: `pssh` boxes or a PlayReady object.
   package var initData: [UInt8]? { uri.withUnsafeBufferPointer { DataURI.decode($0) } }
 
   package var pssh: [PSSH] { initData.map { $0.withUnsafeBufferPointer { PSSH.all(in: $0) } } ?? [] }
@@ -43,7 +43,7 @@ package struct HLSKey: Equatable, Sendable {
     return (boxed ?? initData).withUnsafeBufferPointer { PlayReadyHeader($0) }
   }
 
-  /// Of the tag and of what its URI carries, each once.
+  /// The key ids of the line, then those of its `data:` URI, each once.
   package var keyIDs: [UUIDBytes] {
     var all: [UUIDBytes] = keyID.map { [$0] } ?? []
     for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }
@@ -51,7 +51,7 @@ package struct HLSKey: Equatable, Sendable {
     return all
   }
 
-  /// Those of a playlist, or of one line, in order.
+  /// The keys of a playlist, or of one line, in order.
   package static func all(in playlist: UnsafeBufferPointer<UInt8>) throws(Failure) -> [HLSKey] {
     guard playlist.count <= mostBytes else { throw .tooLong }
     var lines = HLSKeyLines(playlist)
@@ -92,7 +92,7 @@ package struct HLSKey: Equatable, Sendable {
     return isNamed("SAMPLE-AES-CTR") || isNamed("SAMPLE-AES-CENC") || isNamed("ISO-23001-7") ? .sampleAESCTR : .other
   }
 
-  /// `0x` and at most 32 hex digits, as a number of 128 bits.
+  /// Reads `0x` and at most 32 hex digits as a number of 128 bits.
   private static func sixteen(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8]? {
     guard text.count > 2, text.count <= 34, text.first == 0x30, let mark = text.dropFirst().first,
       lowercased(mark) == 0x78
@@ -117,7 +117,7 @@ package struct HLSKey: Equatable, Sendable {
   }
 }
 
-/// `data:text/plain;base64,…`.
+/// Reads `data:` URIs, such as `data:text/plain;base64,…`.
 enum DataURI {
   static func decode(_ uri: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     let scheme: StaticString = "data:"

@@ -1,9 +1,9 @@
-/// Playlists for demuxers that refuse `skd:`.
+/// Rewrites playlists for demuxers that refuse `skd:`.
 package enum HLSRewrite {
-  /// The playlist with other URIs for its assets' keys, every other byte as it was.
+  /// Replaces the key URIs that have this scheme; every other byte stays as it is.
   /// - Parameters:
-  ///   - scheme: of the URIs that are asked about.
-  ///   - replacement: asked once for each line; nil leaves it as it is.
+  ///   - scheme: the scheme of the URIs to replace.
+  ///   - replacement: the new URI for a key, asked once for each line; nil leaves the line as it is.
   package static func rewrite(
     _ playlist: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, replacement: (HLSKey) -> [UInt8]?
   ) throws(HLSKey.Failure) -> [UInt8] {

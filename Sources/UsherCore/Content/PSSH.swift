@@ -1,8 +1,8 @@
-/// A `pssh` box: what one key system needs to ask for a licence.
+/// A `pssh` box: the data that one key system needs for a licence request.
 package struct PSSH: Equatable, Sendable {
   package let systemID: UUIDBytes
   package let version: UInt8
-  /// Those of the box itself, which only version 1 has.
+  /// The key ids of the box itself; only version 1 has them.
   package let listedKeyIDs: [UUIDBytes]
   package let data: [UInt8]
   /// The whole box, for the CDM.
@@ -10,14 +10,14 @@ package struct PSSH: Equatable, Sendable {
 
   package var keySystem: KeySystem? { KeySystem(systemID) }
 
-  /// Those of the box, then those of its data, each once.
+  /// The key ids of the box, then those of its data, each once.
   package var keyIDs: [UUIDBytes] {
     var all = listedKeyIDs
     for id in dataKeyIDs { all.appendOnce(id) }
     return all
   }
 
-  /// The content identifier in the data; only Widevine has one there.
+  /// The content identifier in the data; only Widevine data has one.
   package var contentIdentifier: [UInt8]? {
     guard keySystem == .widevine else { return nil }
     let content = widevine.contentID
@@ -34,7 +34,7 @@ package struct PSSH: Equatable, Sendable {
     }
   }
 
-  /// nil unless the box is a whole `pssh` of version 0 or 1, with at most `mostKeyIDs`.
+  /// nil unless the box is a complete `pssh` of version 0 or 1 with at most `mostKeyIDs`.
   init?(_ box: Box) {
     guard box.type == .pssh else { return nil }
     var reader = ByteReader(box.payload)
@@ -61,16 +61,17 @@ package struct PSSH: Equatable, Sendable {
     self.box = Array(box.whole)
   }
 
-  package static var most: Int { 1024 }
+  package static var mostBoxes: Int { 1024 }
 
-  /// Those of a file, a segment or a row of boxes, also inside `moov` and `moof`; what is broken is left out. At most `most`.
+  /// The `pssh` boxes of a file, a segment or a sequence of boxes, also inside `moov` and `moof`; at most `mostBoxes`.
+  /// Broken boxes are left out.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     var found: [PSSH] = []
     collect(bytes, depth: 0, &found)
     return found
   }
 
-  /// The same of base64, as manifests have it; empty where it is none.
+  /// The boxes in base64 text, as manifests have them; empty if it is not base64.
   package static func all(inBase64 text: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     Base64.decode(text).map { $0.withBytes { all(in: $0) } } ?? []
   }
@@ -79,11 +80,11 @@ package struct PSSH: Equatable, Sendable {
     Box.each(in: bytes) { box in
       if let one = PSSH(box) { found.append(one) }
       if depth == 0 && (box.type == .moov || box.type == .moof) { collect(box.payload, depth: 1, &found) }
-      return found.count < most
+      return found.count < mostBoxes
     }
   }
 
-  /// The bytes of a box; of version 1 where there are key ids. nil where they are more than a box holds.
+  /// Makes a box, of version 1 if there are key ids. nil if the key ids or the data are too many for a box.
   package static func make(_ system: UUIDBytes, keyIDs: [UUIDBytes] = [], data: [UInt8]) -> [UInt8]? {
     guard data.count <= 1 << 28, keyIDs.count <= [UUIDBytes].mostKeyIDs else { return nil }
     let size = 32 + (keyIDs.isEmpty ? 0 : 4 + 16 * keyIDs.count) + data.count

@@ -1,12 +1,12 @@
-/// A PlayReady object: its header, XML in UTF-16LE, with key ids and the licence server's URL.
+/// The header of a PlayReady object: XML in UTF-16LE with key ids and the licence server's URL.
 package struct PlayReadyHeader: Equatable, Sendable {
   package let keyIDs: [UUIDBytes]
-  /// Empty: none.
+  /// The URL of the licence server; empty: none.
   package let licenseURL: [UInt8]
   /// The XML in UTF-8.
   package let xml: [UInt8]
 
-  /// nil where no header is in it. A header alone, without the object around it, will do.
+  /// Reads a PlayReady object, or a header without the object around it; nil if there is no header.
   package init?(_ bytes: UnsafeBufferPointer<UInt8>) {
     guard let xml = PlayReadyHeader.utf8(PlayReadyHeader.record(bytes) ?? bytes), xml.contains(0x3C) else { return nil }
     let (ids, url) = xml.withUnsafeBufferPointer { PlayReadyHeader.read($0) }
@@ -27,7 +27,7 @@ package struct PlayReadyHeader: Equatable, Sendable {
     return nil
   }
 
-  /// A lone surrogate becomes U+FFFD; nil for an odd number of bytes.
+  /// Converts UTF-16LE to UTF-8. A lone surrogate becomes U+FFFD; nil for an odd number of bytes.
   private static func utf8(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     guard bytes.count >= 2, bytes.count % 2 == 0, bytes.count <= 1 << 20 else { return nil }
     var units: [UInt16] = []

@@ -1,14 +1,14 @@
-/// How a track is encrypted: a `tenc` box, with the scheme that stands beside it.
+/// How a track is encrypted: its `tenc` box, and the scheme from the `schm` box beside it.
 package struct TrackEncryption: Equatable, Sendable {
   package let isProtected: Bool
-  /// 0: `constantIV` instead.
+  /// 0: the track has a `constantIV`.
   package let ivSize: UInt8
   package let defaultKeyID: UUIDBytes
   package let constantIV: [UInt8]
-  /// Of a pattern, in blocks of 16 bytes; both 0: none.
+  /// The encrypted and the clear part of a pattern, in blocks of 16 bytes; both 0: no pattern.
   package let cryptBlocks: UInt8
   package let skipBlocks: UInt8
-  /// `cenc`, `cbcs` …; nil where none is said.
+  /// `cenc`, `cbcs` … as a number; nil if there is no `schm` box.
   package let scheme: UInt32?
 
   init?(_ tenc: Box, scheme: UInt32?) {
@@ -32,9 +32,9 @@ package struct TrackEncryption: Equatable, Sendable {
     self.scheme = scheme
   }
 
-  package static var most: Int { 256 }
+  package static var mostTracks: Int { 256 }
 
-  /// Those of an initialisation segment, of any part of one, or of a `tenc` box alone. At most `most`.
+  /// The tracks of an initialisation segment, of a part of one, or of a single `tenc` box; at most `mostTracks`.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [TrackEncryption] {
     var found: [TrackEncryption] = []
     collect(bytes, scheme: nil, depth: 0, &found)
@@ -55,23 +55,23 @@ package struct TrackEncryption: Equatable, Sendable {
       } else if let inner = inside(box) {
         collect(inner, scheme: schm ?? scheme, depth: depth + 1, &found)
       }
-      return found.count < most
+      return found.count < mostTracks
     }
   }
 
-  /// Where the boxes of a container begin; nil for a box that is none, or none on the way to a `tenc`.
+  /// The boxes inside a container; nil for a box that cannot contain a `tenc`.
   private static func inside(_ box: Box) -> UnsafeBufferPointer<UInt8>? {
     switch box.type {
     case .moov, .trak, .mdia, .minf, .stbl, .sinf, .schi: return box.payload
     case .stsd: return dropping(8, box.payload)
     case .encv: return dropping(78, box.payload)
-    case .enca: return entry(box, [28, 44, 64])  // QuickTime's sound descriptions of version 1 and 2 are longer
+    case .enca: return entry(box, [28, 44, 64])  // QuickTime: sound descriptions of version 1 and 2 are longer
     case .enct, .encs, .encm, .encu: return entry(box, [8])
     default: return nil
     }
   }
 
-  /// The boxes of a sample entry, at the first offset where there is a `sinf` among them.
+  /// The boxes of a sample entry: they begin at the first of these offsets where one of them is a `sinf`.
   private static func entry(_ box: Box, _ offsets: [Int]) -> UnsafeBufferPointer<UInt8>? {
     for offset in offsets {
       if let inner = dropping(offset, box.payload), Box.child(.sinf, of: inner) != nil { return inner }

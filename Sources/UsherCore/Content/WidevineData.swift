@@ -1,10 +1,10 @@
-/// The data of a Widevine `pssh` box, a protobuf; what can be read of it is.
+/// The data of a Widevine `pssh` box, a protobuf. Of broken data it has the fields before the break.
 package struct WidevineData: Equatable, Sendable {
   package private(set) var keyIDs: [UUIDBytes] = []
   package private(set) var provider: [UInt8] = []
   package private(set) var contentID: [UInt8] = []
   package private(set) var policy: [UInt8] = []
-  /// `cenc`, `cbcs` … as a number; nil where it is not said.
+  /// `cenc`, `cbcs` … as a number; nil if the data has none.
   package private(set) var protectionScheme: UInt32?
 
   package init(_ bytes: UnsafeBufferPointer<UInt8>) {
@@ -12,7 +12,7 @@ package struct WidevineData: Equatable, Sendable {
     while let key = reader.varint(), read(field: key >> 3, kind: key & 7, &reader) {}
   }
 
-  /// Whether to go on.
+  /// Reads one field; false if the data is broken there.
   private mutating func read(field: UInt64, kind: UInt64, _ reader: inout ByteReader) -> Bool {
     switch kind {
     case 0:

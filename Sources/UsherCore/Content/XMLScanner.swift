@@ -1,4 +1,5 @@
-/// XML as a row of tags and texts: tolerant, without a tree, without a DTD's entities. Comments, processing instructions and DOCTYPE are passed over.
+/// Reads XML as a sequence of tags and texts: tolerant, without a tree and without entities of a DTD. It skips
+/// comments, processing instructions and DOCTYPE.
 struct XMLScanner {
   enum Token {
     case open(Tag)
@@ -6,11 +7,11 @@ struct XMLScanner {
     case text(Text)
   }
 
-  /// As it stands, prefix and all.
+  /// A name with its prefix, unchanged.
   struct Name {
     let bytes: UnsafeBufferPointer<UInt8>
 
-    /// The name without its prefix, in any case.
+    /// Compares the name without its prefix, in any letter case.
     func isNamed(_ name: StaticString) -> Bool {
       let local = bytes[(bytes.lastIndex(of: 0x3A).map { $0 + 1 } ?? 0)...]
       return name.withUTF8Buffer { equalIgnoringCase(local, $0) }
@@ -23,7 +24,7 @@ struct XMLScanner {
 
     func decoded() -> [UInt8] { isLiteral ? Array(bytes) : XMLEntities.decode(bytes) }
 
-    /// Without white space around it.
+    /// The decoded text without white space around it.
     func trimmed() -> [UInt8] {
       var rest = decoded()[...]
       while let last = rest.last, isXMLBlank(last) { rest = rest.dropLast() }
@@ -39,7 +40,7 @@ struct XMLScanner {
 
     func isNamed(_ wanted: StaticString) -> Bool { name.isNamed(wanted) }
 
-    /// The value of the first attribute of that name, whatever its prefix and case.
+    /// The value of the first attribute of that name, with any prefix and in any letter case.
     func attribute(_ wanted: StaticString) -> [UInt8]? {
       var at = 0
       while at < rest.count {
@@ -67,7 +68,7 @@ struct XMLScanner {
 
   init(_ xml: UnsafeBufferPointer<UInt8>) { self.xml = xml }
 
-  /// nil at the end, or where the rest is no markup.
+  /// The next token; nil at the end, or if the rest is not markup.
   mutating func next() -> Token? {
     while at < xml.count {
       if xml[at] != 0x3C {
@@ -75,15 +76,15 @@ struct XMLScanner {
         at = xml[at...].firstIndex(of: 0x3C) ?? xml.count
         return .text(Text(bytes: piece(start, at), isLiteral: false))
       }
-      if stands("<!--") {
+      if continues(with: "<!--") {
         guard skip(past: "-->", from: at + 4) else { return nil }
-      } else if stands("<![CDATA[") {
+      } else if continues(with: "<![CDATA[") {
         let start = at + 9
         guard skip(past: "]]>", from: start) else { return nil }
         return .text(Text(bytes: piece(start, at - 3), isLiteral: true))
-      } else if stands("<?") {
+      } else if continues(with: "<?") {
         guard skip(past: "?>", from: at + 2) else { return nil }
-      } else if stands("<!") {
+      } else if continues(with: "<!") {
         guard let end = declarationEnd() else { return nil }
         at = end + 1
       } else {
@@ -109,7 +110,7 @@ struct XMLScanner {
     return .open(Tag(name: name, isEmpty: isEmpty, rest: piece(nameEnd, isEmpty ? end - 1 : end)))
   }
 
-  /// The `>` that no quotes enclose.
+  /// The index of the first `>` outside quotes.
   private func tagEnd(from start: Int) -> Int? {
     var quote: UInt8 = 0
     var index = start
@@ -127,7 +128,7 @@ struct XMLScanner {
     return nil
   }
 
-  /// The `>` of a DOCTYPE, whose subset in brackets may have some of its own.
+  /// The index of the `>` that ends a DOCTYPE; there may be others in its subset in brackets.
   private func declarationEnd() -> Int? {
     var depth = 0
     var index = at
@@ -143,7 +144,7 @@ struct XMLScanner {
     return nil
   }
 
-  private func stands(_ word: StaticString) -> Bool {
+  private func continues(with word: StaticString) -> Bool {
     word.withUTF8Buffer { word in
       guard xml.count - at >= word.count else { return false }
       for offset in 0..<word.count where xml[at + offset] != word[offset] { return false }
@@ -151,7 +152,7 @@ struct XMLScanner {
     }
   }
 
-  /// To behind the next `word`; to the end where there is none.
+  /// Moves behind the next `word`; if there is none, moves to the end and returns false.
   private mutating func skip(past word: StaticString, from start: Int) -> Bool {
     let found = word.withUTF8Buffer { word in firstIndex(of: Array(word), in: xml, from: start) }
     at = found.map { $0 + word.utf8CodeUnitCount } ?? xml.count
@@ -165,7 +166,7 @@ struct XMLScanner {
 
 func isXMLBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
-/// `&amp;` and `&#x41;`; what is no entity stays as it stands.
+/// Decodes entities such as `&amp;` and `&#x41;`. Text that is not an entity stays as it is.
 enum XMLEntities {
   static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
     var decoded: [UInt8] = []

@@ -1,14 +1,14 @@
-/// An error in words: what a viewer is told, and what a support desk does.
+/// An error in words: what a viewer reads, and what the viewer or a support desk can do.
 package struct Explanation: Sendable {
   package let summary: StaticString
   package let advice: StaticString
-  /// The code itself is in a table; otherwise the words are about its kind.
+  /// true: the code is in a table; false: the words describe only the kind of error.
   package let isKnown: Bool
-  /// Where the code, or the status, is from.
+  /// The name of the table that has the code or the status.
   package let source: StaticString
 }
 
-/// By the origin's own table: licence servers reuse the SSM's numbers with other meanings.
+/// Explains a code by the table of its origin: licence servers use the same numbers as the SSM with other meanings.
 package func explanation(origin: Origin, status: Status?, code: Int64) -> Explanation {
   if code != 0 {
     let known: (StaticString, StaticString)?
@@ -33,7 +33,7 @@ private func ssmWords(_ code: Int64) -> (StaticString, StaticString)? {
     return (
       "The session server could not read the request.", "Check the app's version and the session server's address."
     )
-  case 1001: return ("This device is not the one the stream was booked for.", "Sign out and in again on this device.")
+  case 1001: return ("The sign-in for this stream belongs to another device.", "Sign out and in again on this device.")
   case 1003: return ("The sign-in for this stream is not valid.", "Sign in again; check the operator's token service.")
   case 1004: return ("The sign-in for this stream has expired.", "Start the stream again; check the device's clock.")
   case 1005: return ("The stream belongs to another operator.", "Check the tenant configured in the app.")
@@ -41,11 +41,11 @@ private func ssmWords(_ code: Int64) -> (StaticString, StaticString)? {
   case 1007:
     return (
       "Too many devices are playing on this account right now.",
-      "Stop playback on another device and try again; one that was switched off hard is freed after a few minutes."
+      "Stop playback on another device and try again; a device that lost power still counts for a few minutes."
     )
   case 1008:
     return (
-      "This stream cannot be played with stream limits as they are set up.",
+      "The operator's stream limits are not set up for this stream.",
       "The operator must enable session management for the content."
     )
   case 1009:
@@ -56,12 +56,14 @@ private func ssmWords(_ code: Int64) -> (StaticString, StaticString)? {
   case 1011: return ("The session server could not read the request.", "Check the app's version.")
   case 1012:
     return (
-      "The operator's sign-in key is missing on the session server.",
+      "The session server does not have the operator's sign-in key.",
       "Operator: check the credential named in the token."
     )
-  case 1013: return ("The device did not say who it is.", "Operator: the content token must name the device.")
+  case 1013:
+    return ("The sign-in for this stream names no device.", "Operator: the content token must name the device.")
   case 1017: return ("The session's name is too long.", "App: keep external session ids within 256 characters.")
-  case 1018: return ("The session's name is taken.", "App: use a fresh external session id for every playback.")
+  case 1018:
+    return ("Another session already has this name.", "App: use a fresh external session id for every playback.")
   case 3001: return ("The account is not known.", "Check the subscription of the account.")
   case 3004: return ("The device is not known.", "Register the device with the account.")
   case 4000: return ("The session server has a problem.", "Try again in a few minutes.")
@@ -80,10 +82,13 @@ private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
       "The licence server could not read the request.", "Check the app's version and the licence server's address."
     )
   case 2001, 2002, 2102...2104:
-    return ("The licence server could not use what this device sent.", "Restart the device; check its DRM software.")
+    return (
+      "The licence server could not use the request of this device.", "Restart the device; check its DRM software."
+    )
   case 3001...3011:
     return (
-      "The licence server could not use the stream's sign-in.", "Sign in again; operator: check the content token."
+      "The licence server could not use the sign-in for this stream.",
+      "Sign in again; operator: check the content token."
     )
   case 4000, 4021: return ("The licence server did not allow this stream.", "Check that the subscription includes it.")
   case 4001: return ("The sign-in for this stream is missing.", "Start the stream again.")
@@ -94,7 +99,7 @@ private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
       "Start the stream again; the app must fetch a fresh content token."
     )
   case 4007, 4027:
-    return ("This device is not the one the stream was booked for.", "Sign out and in again on this device.")
+    return ("The sign-in for this stream belongs to another device.", "Sign out and in again on this device.")
   case 4008:
     return ("This device is not secure enough for this stream.", "Play it on a device with stronger protection.")
   case 4009, 4022, 4024, 4025:
@@ -124,7 +129,7 @@ private func expressPlayWords(_ code: Int64) -> (StaticString, StaticString)? {
       "Start the stream again; the app must fetch a fresh licence token."
     )
   case -2003: return ("The ticket for this stream is for another network.", "Start the stream again on this network.")
-  case -4001: return ("This device could not prove what it is.", "Restart the device; check its DRM software.")
+  case -4001: return ("This device could not prove its identity.", "Restart the device; check its DRM software.")
   case -2019, -2030, -2031, -6006, -6009:
     return (
       "The licence server's account does not cover this stream.", "Operator: check the account at the licence server."
@@ -145,14 +150,14 @@ private func statusWords(_ status: Status) -> (StaticString, StaticString) {
   case .tls:
     return (
       "The connection to the server is not secure, so it was not used.",
-      "Check the device's clock and the network; a public Wi-Fi may want a sign-in first."
+      "Check the device's clock and the network; a public Wi-Fi network may ask for a sign-in first."
     )
   case .http: return ("The server has a problem.", "Try again in a few minutes.")
   case .refused: return ("The server did not allow this stream.", "Note the code and ask the operator.")
   case .protocolError, .tooLarge, .redirect:
     return (
-      "The server gave an answer that makes no sense.",
-      "Check the server's address; a public Wi-Fi may want a sign-in first."
+      "The app could not understand the server's answer.",
+      "Check the server's address; a public Wi-Fi network may ask for a sign-in first."
     )
   case .noToken: return ("The app has no sign-in for this stream.", "Sign in again and start the stream again.")
   case .session: return ("The session for this stream is over.", "Start the stream again.")

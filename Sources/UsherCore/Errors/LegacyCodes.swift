@@ -1,12 +1,12 @@
 /// An error in the numbers of other players, for hosts that migrate.
 package struct LegacyCodes: Equatable, Sendable {
-  /// React Native's unified codes; 0: none fits.
+  /// React Native's unified codes; 0: no number fits.
   package let reactNative: Int32
-  /// Android's `what`; 0: none fits.
+  /// Android's `what`; 0: no number fits.
   package let androidWhat: Int32
   /// Android's `extra`: the SSM's errorCode.
   package let androidExtra: Int64
-  /// Inside the Apple SDK; 0: none fits.
+  /// The Apple SDK's internal number; 0: no number fits.
   package let appleInternal: Int32
   /// Apple's notification key `code`.
   package let appleCode: Int32

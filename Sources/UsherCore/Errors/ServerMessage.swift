@@ -1,4 +1,5 @@
-/// A server's message made safe to show: one line, at most 512 bytes, without the tokens that were sent and anything else that looks like one.
+/// Makes a server's message safe to show: one line of at most 512 bytes, without the tokens that were sent and without
+/// any other text that looks like a token.
 package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> String {
   var out: [UInt8] = []
   var index = 0
@@ -14,7 +15,7 @@ package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>, hiding secrets: [Sec
       "[redacted]".utf8.forEach { out.append($0) }
       index = end
     } else if end > index {
-      // Byte by byte, since a short secret may stand inside the run.
+      // Byte by byte, since the run may contain a short secret.
       out.append(bytes[index])
       index += 1
     } else {
@@ -22,17 +23,18 @@ package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>, hiding secrets: [Sec
       index += 1
     }
   }
-  return String(decoding: whole(out), as: UTF8.self)
+  return String(decoding: cutAtCharacter(out), as: UTF8.self)
 }
 
-/// Cut before the character that does not fit. What is no UTF-8 counts as the three bytes that stand for it.
-private func whole(_ bytes: [UInt8]) -> [UInt8] {
+/// Cuts the message before the first character that does not fit into 512 bytes. A byte that is not UTF-8 counts as the
+/// three bytes of U+FFFD, which replaces it.
+private func cutAtCharacter(_ bytes: [UInt8]) -> [UInt8] {
   var shown = Array(String(decoding: bytes, as: UTF8.self).utf8.prefix(513))
   if shown.count > 512 { while let last = shown.popLast(), last & 0xC0 == 0x80 {} }
   return shown
 }
 
-/// The length of the secret that stands at `index`.
+/// The length of the secret that begins at `index`.
 private func secretLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ secrets: [Secret]) -> Int? {
   for secret in secrets where secret.count > 0 && bytes.count - index >= secret.count {
     let isHere = secret.withBytes { word in
@@ -44,7 +46,7 @@ private func secretLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ 
   return nil
 }
 
-/// Letters of base64, base64url and JWTs: a run of more than 40 of them is taken for a secret.
+/// Whether a byte occurs in base64, base64url and JWTs: a run of more than 40 such bytes counts as a secret.
 private func isTokenByte(_ byte: UInt8) -> Bool {
   switch byte {
   case 0x41...0x5A, 0x61...0x7A, 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F: return true

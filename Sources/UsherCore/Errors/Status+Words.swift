@@ -32,35 +32,35 @@ extension Status {
     }
   }
 
-  /// One line about it.
+  /// One line that describes the status.
   package var text: StaticString {
     switch self {
     case .ok: return "done"
-    case .invalidArgument: return "a parameter is not what the header asks for"
-    case .invalidHandle: return "the handle is stale, freed, foreign or of another kind"
-    case .closed: return "it was closed first"
-    case .replaced: return "a newer item was started on the same player first"
-    case .noDelegate: return "neither the playback nor the context names a licence delegate"
-    case .timeout: return "the time given ran out"
-    case .wouldDeadlock: return "the call would wait for something only the calling thread can do"
-    case .forked: return "called in a child of fork()"
-    case .system: return "memory, a thread or a file descriptor could not be had"
-    case .callback: return "a host callback failed or answered with an error"
-    case .invalidCompletion: return "the completion was answered before, too late, or never existed"
+    case .invalidArgument: return "an argument is missing, malformed or out of range"
+    case .invalidHandle: return "the handle was freed, is unknown, or is of another kind"
+    case .closed: return "the context, player or playback was closed"
+    case .replaced: return "the same player started a newer item"
+    case .noDelegate: return "neither the playback nor the context has a licence delegate"
+    case .timeout: return "the time limit passed"
+    case .wouldDeadlock: return "the call would wait for something that only the calling thread can do"
+    case .forked: return "called in a child process of fork()"
+    case .system: return "the system gave no memory, thread or file descriptor"
+    case .callback: return "a callback of the host failed or answered with an error"
+    case .invalidCompletion: return "the completion id was answered before, is too late or unknown"
     case .state: return "not possible in the present state"
-    case .transport: return "no HTTP answer from the server"
+    case .transport: return "no HTTP reply from the server"
     case .tls: return "no secure connection to the server"
-    case .http: return "the server answered with an HTTP error"
+    case .http: return "the server replied with an HTTP error"
     case .refused: return "the server refused the request"
     case .limit: return "the account plays as many streams as it may"
-    case .protocolError: return "the server's answer could not be understood"
-    case .tooLarge: return "the server's answer is too large"
-    case .noToken: return "no content token available"
-    case .redirect: return "the server answered with a redirect, which is not followed"
+    case .protocolError: return "the server's reply cannot be understood"
+    case .tooLarge: return "the server's reply is too large"
+    case .noToken: return "there is no content token"
+    case .redirect: return "the server replied with a redirect, which the library does not follow"
     case .session: return "the session is over"
-    case .renewalMissed: return "the licence renewal that was due was not made"
-    case .declined: return "the host or its delegate declined"
-    case .full: return "there is no more room"
+    case .renewalMissed: return "a licence renewal that was due was not made in time"
+    case .declined: return "the host declined the request"
+    case .full: return "the token map is full"
     case .notAllowed: return "the URL's host is not on the allow-list"
     }
   }
@@ -73,7 +73,7 @@ package func string(_ text: StaticString) -> String {
 }
 
 extension Origin {
-  /// The server that answered, in words.
+  /// The name of the server that answered.
   package var name: StaticString {
     switch self {
     case .local: return "the library"
@@ -86,7 +86,7 @@ extension Origin {
 }
 
 extension Operation {
-  /// What was being done, in a word.
+  /// The name of the operation.
   package var name: StaticString {
     switch self {
     case .none: return "none"

@@ -1,9 +1,9 @@
-/// What went wrong, in full. Its message never holds a token: it is sanitised where it is made.
+/// The full description of an error. Its message never holds a token: whoever makes it sanitises the message.
 package struct UsherError: Error, Equatable, Sendable {
   package var status: Status
   package var origin: Origin
   package var operation: Operation
-  /// -1: no HTTP answer.
+  /// -1: no HTTP reply.
   package var httpStatus: Int32
   /// The server's `errorCode`; 0: none.
   package var serviceCode: Int64

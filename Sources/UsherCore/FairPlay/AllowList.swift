@@ -1,13 +1,15 @@
-/// The hosts that a URL out of a content (`skd:`, playlist, manifest) may lead to.
+/// The hosts to which URLs from content (`skd:`, playlist, manifest) may lead.
 ///
-/// A pattern is `host`, `host:port` or `host:*`, the host a name, `*.` and a name (any depth below it, not itself), or an address literal as it will be written.
-/// Without a port it stands for the scheme's own. URLs are read more strictly than libcurl reads them: what could be taken for another host is refused.
+/// A pattern is `host`, `host:port` or `host:*`. The host is a name, `*.` and a name (matches every name below that
+/// name, but not the name itself), or an address literal exactly as URLs write it. A pattern without a port means the
+/// default port of the scheme. The list reads URLs more strictly than libcurl: it refuses any text that libcurl could
+/// read as another host.
 package struct AllowList: Sendable {
   package enum Refusal: Error, Equatable, Sendable {
-    /// Not `http://` or `https://` and a host, or with bytes that do not belong into one.
+    /// The text is not `http://` or `https://` and a host, or has bytes that a URL cannot have.
     case notURL
     case userInfo
-    /// No host name: empty, too long, percent-coded, with a letter that names do not have.
+    /// The host is not a name: empty, too long, percent-coded, or with a byte that names cannot have.
     case badHost
     case badPort
     case notListed
@@ -15,7 +17,7 @@ package struct AllowList: Sendable {
 
   package struct Target: Equatable, Sendable {
     package let isHTTPS: Bool
-    /// Lower case, without a final dot.
+    /// The host in lower case, without a final dot.
     package let host: [UInt8]
     package let port: UInt16
   }
@@ -23,7 +25,7 @@ package struct AllowList: Sendable {
   private struct Pattern: Sendable {
     let host: [UInt8]
     let isWildcard: Bool
-    /// nil: the scheme's own.
+    /// nil: the default port of the scheme.
     let port: UInt16?
     let isAnyPort: Bool
   }
@@ -34,7 +36,7 @@ package struct AllowList: Sendable {
 
   package var isEmpty: Bool { patterns.isEmpty }
 
-  /// Whether it is a pattern. `*` alone and `*.com` are none.
+  /// Adds a pattern; false if the text is not one. `*` and `*.com` are not patterns.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard text.count <= 300 else { return false }
     let isWildcard = text.count > 2 && text[0] == 0x2A && text[1] == 0x2E
@@ -64,7 +66,8 @@ package struct AllowList: Sendable {
     throw .notListed
   }
 
-  /// A name below `parent`. An internationalised label must be listed itself.
+  /// Whether `host` is a name below `parent`. Internationalised (punycode) labels do not match: list such a host
+  /// itself.
   private static func isBelow(_ host: [UInt8], _ parent: [UInt8]) -> Bool {
     guard host.count > parent.count + 1, host[host.count - parent.count - 1] == 0x2E,
       host[(host.count - parent.count)...] == parent[...]

@@ -1,8 +1,8 @@
-/// What an ExpressPlay server said went wrong; its numbers are negative and have nothing to do with the SSM's.
+/// An error of an ExpressPlay server. Its numbers are negative and have nothing to do with those of the SSM.
 package struct ExpressPlayError: Equatable, Sendable {
-  /// 0: none could be read.
+  /// 0: the reply has no readable number.
   package let code: Int64
-  /// The server's words, made safe to show, otherwise ours; empty where there are neither.
+  /// The server's message, made safe to show, or else the published meaning of the code. Empty if there is neither.
   package let message: String
 
   package init(code: Int64, message: String) {
@@ -10,11 +10,11 @@ package struct ExpressPlayError: Equatable, Sendable {
     self.message = message.isEmpty ? ExpressPlayError.meaning(of: code).map { string($0) } ?? "" : message
   }
 
-  /// nil for a number that is not published.
+  /// The published meaning of a number; nil if there is none.
   package static func meaning(of code: Int64) -> StaticString? {
     switch code {
     case -2002: return "the token has expired"
-    case -2003: return "the token does not hold for this address"
+    case -2003: return "the token is not valid for this address"
     case -2005, -2027: return "the content key is missing or invalid"
     case -2008, -2034, -2040: return "the output control is invalid"
     case -2017: return "the customer authenticator is missing"

@@ -1,26 +1,26 @@
-/// How a FairPlay key server wants its payload (SPC) wrapped.
+/// The form in which a FairPlay key server expects the payload (SPC).
 package struct FPSRequestFormat: Sendable {
   package enum Encoding: UInt8, Sendable, CaseIterable {
-    /// The octets.
+    /// The bytes of the payload.
     case raw
     /// `spc=<base64>&name=value`.
     case form
-    /// Nothing but base64.
+    /// The payload as base64 text.
     case base64
     /// `{"spc":"<base64>","name":"value", …}`.
     case json
   }
 
-  /// What of a form is percent-coded: servers differ.
+  /// Which parts of a form are percent-coded: servers differ.
   package enum URLEncoding: UInt8, Sendable, CaseIterable {
     case value, none
-    /// The pairs with their `=` and `&` too.
+    /// The pairs, with their `=` and `&`.
     case whole
   }
 
   package enum Failure: Error, Equatable, Sendable {
     case emptyPayload
-    /// A field without a name, or in JSON one that is not UTF-8.
+    /// A field has no name, or is not UTF-8 (JSON only).
     case badField
   }
 
@@ -36,11 +36,11 @@ package struct FPSRequestFormat: Sendable {
 
   package var encoding = Encoding.raw
   package var urlEncoding = URLEncoding.value
-  /// Of the payload.
+  /// The name of the payload's field.
   package var name: [UInt8] = [0x73, 0x70, 0x63]
-  /// After the payload, in this order.
+  /// Fields that follow the payload, in this order.
   package var fields: [Field] = []
-  /// The text of a JSON object whose members are added; whether it is one is for its giver to check.
+  /// The text of a JSON object whose members are added to the body. Whoever sets it checks that it is one.
   package var members: [UInt8] = []
 
   package init() {}
@@ -105,7 +105,7 @@ package struct FPSRequestFormat: Sendable {
     sink.add(0x7D)
   }
 
-  /// What stands between the braces.
+  /// The text between the braces of `members`.
   private var membersInside: ArraySlice<UInt8> {
     guard let open = members.firstIndex(of: 0x7B), let close = members.lastIndex(of: 0x7D), open < close else {
       return []

@@ -1,4 +1,5 @@
-/// A question to an entitlement server (SEES): may this content be played here? Its answer is the URL of a licence token.
+/// A request to an entitlement server (SEES): may this content be played here? The reply has the URL of a licence
+/// token.
 package struct SEESRequest: Sendable {
   package enum Kind: UInt8, Sendable, CaseIterable {
     case timeBased = 1
@@ -7,9 +8,9 @@ package struct SEESRequest: Sendable {
   }
 
   package enum Failure: Error, Equatable, Sendable {
-    /// Empty, longer than `mostContentIDBytes`, or not UTF-8.
+    /// The content identifier is empty, longer than `mostContentIDBytes`, or not UTF-8.
     case badContentID
-    /// Longer than 32 bytes, or not UTF-8.
+    /// The cookie is longer than `mostCookieBytes`, or not UTF-8.
     case badCookie
   }
 
@@ -17,7 +18,7 @@ package struct SEESRequest: Sendable {
   package static var mostCookieBytes: Int { 32 }
   package static var mostContentIDBytes: Int { 65_536 }
 
-  /// Fresh for each request: an answer that does not repeat it is no answer to this one.
+  /// A new id for each request. A reply without the same id does not belong to this request.
   package let messageID: UUIDBytes
   package let kind: Kind
   package let contentID: [UInt8]
@@ -37,7 +38,7 @@ package struct SEESRequest: Sendable {
     self.cookie = cookie
   }
 
-  /// What is POSTed, as `application/json`.
+  /// The body of the POST, `application/json`.
   package var body: Secret {
     TextSink.secret { sink in
       sink.add("{\"messageID\":")
@@ -57,7 +58,8 @@ package struct SEESRequest: Sendable {
   }
 }
 
-/// Binding to a device takes two passes with one cookie: playing with the first token registers the device, later tokens are bound to it.
+/// The state of binding tokens to a device. It takes two steps with one cookie: playing with the first token registers
+/// the device; later tokens are bound to it.
 package struct SEESBinding: Equatable, Sendable {
   package let cookie: [UInt8]
   package private(set) var isRegistered: Bool
@@ -67,12 +69,12 @@ package struct SEESBinding: Equatable, Sendable {
     self.isRegistered = isRegistered
   }
 
-  /// What to ask for next.
+  /// The kind of the next request.
   package var kind: SEESRequest.Kind { isRegistered ? .deviceBound : .deviceRegistration }
 
-  /// The licence for a token of this binding came: the device is known from now on.
+  /// A licence arrived for a token of this binding: from now on the server knows the device.
   package mutating func licenseArrived() { isRegistered = true }
 
-  /// The server knows no such device any more: begin again.
+  /// The server does not know the device any more: register it again.
   package mutating func deviceUnknown() { isRegistered = false }
 }

@@ -1,10 +1,10 @@
-/// URLs that stand inside `skd:` URLs: of a licence token, or of an entitlement server.
+/// Reads the URL inside an `skd:` URL: of a licence token, or of an entitlement server.
 package enum TokenURL {
   package static var mostBytes: Int { 8192 }
   package static var https: [UInt8] { [0x68, 0x74, 0x74, 0x70, 0x73] }
 
-  /// `skd://host…` with `target` in place of its scheme, or the URL of `skd:https://…`; port, path and query as given, without a fragment.
-  /// nil where none stands there. Whether its host may be asked is for the allow-list to say.
+  /// `skd://host…` with the scheme `target`, or the inner URL of `skd:https://…`. Port, path and query stay, a fragment
+  /// is removed. nil if there is no such URL. The allow-list decides whether the library may use the host.
   package static func url(
     in text: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, target: [UInt8] = https
   ) -> [UInt8]? {
@@ -19,7 +19,8 @@ package enum TokenURL {
     return target + [0x3A, 0x2F, 0x2F] + rest
   }
 
-  /// The value of the first `name=` in the query, percent-decoded: `cid` of an entitlement URL, `ExpressPlayToken` of a token URL.
+  /// The percent-decoded value of the first `name=` in the query: `cid` of an entitlement URL, `ExpressPlayToken` of a
+  /// token URL.
   package static func queryValue(_ name: StaticString, in url: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     let visible = url[..<(url.firstIndex(of: 0x23) ?? url.endIndex)]
     guard url.count <= AssetID.mostBytes, let mark = visible.firstIndex(of: 0x3F) else { return nil }

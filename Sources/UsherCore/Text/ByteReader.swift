@@ -1,4 +1,4 @@
-/// Reads numbers and pieces out of bytes, never beyond their end.
+/// Reads numbers and ranges from bytes, never beyond their end.
 struct ByteReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private(set) var at = 0
@@ -7,23 +7,21 @@ struct ByteReader {
 
   var left: Int { bytes.count - at }
 
-  /// nil, and nothing read, where fewer are left.
+  /// The next `count` bytes; nil, without reading, if fewer are left.
   mutating func take(_ count: Int) -> UnsafeBufferPointer<UInt8>? {
     guard count >= 0, count <= left else { return nil }
     defer { at += count }
     return UnsafeBufferPointer(rebasing: bytes[at..<(at + count)])
   }
 
-  mutating func takeRest() -> UnsafeBufferPointer<UInt8> { take(left) ?? UnsafeBufferPointer(start: nil, count: 0) }
-
-  /// Big-endian, of up to eight bytes.
+  /// A big-endian number of up to eight bytes.
   mutating func number(_ count: Int) -> UInt64? { take(count)?.reduce(0) { $0 << 8 | UInt64($1) } }
 
   mutating func littleEndian(_ count: Int) -> UInt64? { take(count)?.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
   mutating func byte() -> UInt8? { take(1)?.first }
 
-  /// Of a protobuf: seven bits a byte, lowest first, at most ten bytes.
+  /// A number of a protobuf: seven bits per byte, lowest first, at most ten bytes.
   mutating func varint() -> UInt64? {
     var value: UInt64 = 0
     for shift in stride(from: UInt64(0), to: 70, by: 7) {

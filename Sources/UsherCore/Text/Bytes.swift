@@ -1,11 +1,11 @@
-// Small things done to bytes, for sources that have no Foundation.
+// Functions on bytes, since the sources do not use Foundation.
 
-/// Lower case of an ASCII letter; anything else unchanged.
+/// The lower case of an ASCII letter; any other byte unchanged.
 package func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
 package func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
-/// Copies at one go; what finds no room is left out.
+/// Copies as many bytes as `target` has room for.
 package func copy(
   _ bytes: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, at start: Int = 0
 ) {
@@ -15,7 +15,7 @@ package func copy(
   UnsafeMutableRawPointer(to + start).copyMemory(from: from, byteCount: count)
 }
 
-/// Equal but for the case of ASCII letters.
+/// Compares bytes without regard to the case of ASCII letters.
 package func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
   guard a.count == b.count else { return false }
   var others = b.makeIterator()
@@ -25,7 +25,7 @@ package func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection
   return true
 }
 
-/// Where `needle` first stands in `hay` at or after `start`.
+/// The index of the first `needle` in `hay` at or after `start`.
 package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int? {
   guard !needle.isEmpty, start >= 0, hay.count >= needle.count else { return nil }
   var at = start
@@ -38,7 +38,7 @@ package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, 
   return nil
 }
 
-/// May stand in a header: not empty, at most 64 kB, no CR, LF or NUL.
+/// Whether the bytes can be a header value: not empty, at most 64 kB, no CR, LF or NUL.
 package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   if bytes.isEmpty || bytes.count > 1 << 16 { return false }
   let raw = UnsafeRawBufferPointer(bytes)
@@ -47,7 +47,7 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   while at < whole {
     let eight = raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
     at += 8
-    // Most have no byte below 16, and need no closer look.
+    // Most words have no byte below 16: skip the exact test.
     guard (eight &- 0x1010_1010_1010_1010) & ~eight & 0x8080_8080_8080_8080 != 0 else { continue }
     let isUnsafe =
       zeroBytes(eight) | zeroBytes(eight ^ 0x0A0A_0A0A_0A0A_0A0A) | zeroBytes(eight ^ 0x0D0D_0D0D_0D0D_0D0D)
@@ -57,5 +57,5 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   return true
 }
 
-/// The top bit of some byte is set where one of the eight is zero, and only then.
+/// The top bit of some byte of the result is set if and only if one of the eight bytes is zero.
 private func zeroBytes(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }

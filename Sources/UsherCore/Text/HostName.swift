@@ -1,12 +1,13 @@
-/// Host names and address literals as bytes.
+/// Reads host names and address literals.
 enum HostName {
-  /// Where the port's colon is, or whatever else follows the host.
+  /// The end of the host: the index of the port's colon or of any other byte after the host.
   static func end(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
     if text.first == 0x5B { return text.firstIndex(of: 0x5D).map { $0 + 1 } ?? text.endIndex }
     return text.firstIndex(of: 0x3A) ?? text.endIndex
   }
 
-  /// Lower case and without one final dot; nil for what is no ASCII host name, dotted quad or IPv6 literal in brackets.
+  /// The host in lower case without a final dot; nil unless it is an ASCII host name, a dotted quad or an IPv6 literal
+  /// in brackets.
   static func parse(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8]? {
     guard !text.isEmpty, text.count <= 254 else { return nil }
     var host = text.map(lowercased)
@@ -19,13 +20,14 @@ enum HostName {
     return isAddress(host) && !isDottedQuad(host) ? nil : host
   }
 
-  /// 1 to 65535 in decimal, without leading zeros.
+  /// A port from 1 to 65535 in decimal, without leading zeros.
   static func port(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> UInt16? {
     guard let first = text.first, first != 0x30, text.count <= 5, text.allSatisfy(isDigit) else { return nil }
     return UInt16(exactly: text.reduce(UInt32(0)) { $0 * 10 + UInt32($1 & 15) })
   }
 
-  /// Something that a resolver takes for an address: in brackets, or with a number as its last label (`10`, `0x7f.1`, `127.1`).
+  /// Whether a resolver would read the host as an address: it is in brackets, or its last label is a number (`10`,
+  /// `0x7f.1`, `127.1`).
   static func isAddress(_ host: [UInt8]) -> Bool {
     if host.first == 0x5B { return true }
     guard let last = labels(host).last, !last.isEmpty else { return false }
@@ -60,7 +62,7 @@ enum HostName {
       }
   }
 
-  /// `[`, hex digits, colons and dots, `]`: whether it is an address is for libcurl to say.
+  /// Hex digits, colons and dots in brackets. libcurl decides whether it is really an address.
   private static func isIPv6Literal(_ host: [UInt8]) -> Bool {
     guard host.count >= 4, host.last == 0x5D else { return false }
     let inner = host.dropFirst().dropLast()

@@ -1,6 +1,6 @@
-/// `%41` and back, on bytes.
+/// Percent-coding of bytes: `A` as `%41` and back.
 package enum PercentCoding {
-  /// A `%` that two hex digits do not follow stays as it is; so does `+`.
+  /// Decodes `%XX`. A `%` without two hex digits after it stays as it is, and so does `+`.
   package static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
     var decoded: [UInt8] = []
     decoded.reserveCapacity(text.count)
@@ -23,14 +23,14 @@ package enum PercentCoding {
     return decoded
   }
 
-  /// As a value of a form: everything but letters, digits and `-._~` becomes `%XX`.
+  /// The length of the coded bytes: all but letters, digits and `-._~` become `%XX`.
   package static func encodedCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
     var count = 0
     for byte in bytes { count += isUnreserved(byte) ? 1 : 3 }
     return count
   }
 
-  /// Writes to `target`, which has room for `encodedCount`; answers how much it wrote.
+  /// Writes to `target`, which must have room for `encodedCount` bytes, and returns how many it wrote.
   package static func encode(_ bytes: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int
   {
     var at = 0
@@ -67,7 +67,7 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
   }
 }
 
-/// The digit of `value & 15`.
+/// The hex digit of `value & 15`.
 package func hexDigit(_ value: UInt8, upper: Bool = false) -> UInt8 {
   let digit = value & 15
   return digit < 10 ? 0x30 + digit : (upper ? 0x41 : 0x61) + (digit - 10)

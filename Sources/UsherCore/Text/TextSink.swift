@@ -1,8 +1,9 @@
-/// Writes a body whose length is not known beforehand: once to count, once for good, so that what is secret in it exists once.
+/// Writes a body of unknown length in two passes, one to count and one to write: no buffer grows, so each secret in the
+/// body exists only once in memory.
 struct TextSink {
   private let target: UnsafeMutableBufferPointer<UInt8>?
   private(set) var count = 0
-  /// All that is written becomes percent-coded.
+  /// Whether everything written is percent-coded.
   var isPercentCoded = false
 
   private init(target: UnsafeMutableBufferPointer<UInt8>?) { self.target = target }
@@ -34,7 +35,7 @@ struct TextSink {
 
   mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { add($0) } }
 
-  /// Percent-coded, whatever the rest is.
+  /// Writes percent-coded bytes, whatever `isPercentCoded` says.
   mutating func addCoded(_ bytes: UnsafeBufferPointer<UInt8>) {
     let before = isPercentCoded
     isPercentCoded = true
@@ -47,7 +48,7 @@ struct TextSink {
     text.withBytes { coded ? addCoded($0) : add($0) }
   }
 
-  /// In quotes; the bytes are UTF-8.
+  /// Writes a JSON string in quotes; `text` must be UTF-8.
   mutating func addJSON(_ text: UnsafeBufferPointer<UInt8>) {
     add(0x22)
     for byte in text {

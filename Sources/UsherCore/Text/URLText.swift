@@ -1,12 +1,12 @@
-/// A URL as text: paths joined and queries merged without touching the rest. Whether it is a URL at all is for libcurl to say.
+/// A URL as text: joins paths and adds to queries without changing the rest. libcurl decides whether it is a URL.
 package struct URLText: Equatable, Sendable {
   package enum VersionRule: Sendable { case auto, always, never }
 
-  /// Without the query.
+  /// The URL without its query.
   package private(set) var base: [UInt8]
   private var query: [UInt8]
 
-  /// nil for an empty text, one with a fragment, blanks or control characters.
+  /// nil if the text is empty or has a fragment, blanks or control characters.
   package init?(_ text: [UInt8]) {
     guard !text.isEmpty, !text.contains(where: { $0 <= 0x20 || $0 == 0x7F || $0 == 0x23 }) else { return nil }
     let end = text.firstIndex(of: 0x3F) ?? text.count
@@ -16,7 +16,7 @@ package struct URLText: Equatable, Sendable {
 
   package var bytes: [UInt8] { query.isEmpty ? base : base + [0x3F] + query }
 
-  /// The base with a path after it and the query kept.
+  /// The URL with a path after its base; the query stays.
   package func joining(_ path: StaticString) -> URLText {
     var joined = trimmed()
     joined.base.append(0x2F)
@@ -24,7 +24,7 @@ package struct URLText: Equatable, Sendable {
     return joined
   }
 
-  /// With `name=value` in the query.
+  /// The URL with `name=value` added to its query.
   package func adding(_ pair: StaticString) -> URLText {
     var copy = self
     if !copy.query.isEmpty { copy.query.append(0x26) }
@@ -32,7 +32,7 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// With the API version as last segment, by the rule.
+  /// The URL with the API version as its last segment, if the rule says so.
   package func versioned(_ version: [UInt8], _ rule: VersionRule) -> URLText {
     var copy = trimmed()
     if rule == .always || (rule == .auto && !copy.endsInVersion) {
@@ -48,7 +48,7 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// Its last segment is `v` and digits.
+  /// Whether the last segment is `v` and digits.
   private var endsInVersion: Bool {
     let segment = base.split(separator: 0x2F).last ?? []
     guard let first = segment.first, first == 0x76 || first == 0x56, segment.count > 1 else { return false }

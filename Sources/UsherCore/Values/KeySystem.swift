@@ -11,7 +11,7 @@ package enum KeySystem: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// Upper or lower case, with or without `urn:uuid:`.
+  /// Reads an identifier in upper or lower case, with or without `urn:uuid:`.
   package init?(_ text: UnsafeBufferPointer<UInt8>) {
     let prefix: StaticString = "urn:uuid:"
     var rest = text[...]

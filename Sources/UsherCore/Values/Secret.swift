@@ -1,7 +1,9 @@
-/// Bytes that must not be seen: a token, a licence, a key. Cannot be printed or interpolated into anything useful; wiped when the last reference goes.
-/// (Shared by reference rather than `~Copyable`, so that the machines stay plain values; the bytes exist once.)
+/// Secret bytes: a token, a licence, a key. Printing or interpolating a `Secret` shows nothing of them, and the library
+/// wipes them when it releases the last reference. (A reference and not `~Copyable`, so that the machines stay plain
+/// values. The bytes exist once.)
 ///
-/// Sendable, unchecked: the bytes are written by who makes it, before anybody else has it, and only read from then on; references are counted atomically.
+/// Sendable, unchecked: only the creator writes the bytes, before it shares them; from then on all threads only read.
+/// The reference count is atomic.
 package struct Secret: @unchecked Sendable {
   private var storage: SecretStorage
 
@@ -10,20 +12,21 @@ package struct Secret: @unchecked Sendable {
     copy(bytes, into: storage.bytes)
   }
 
-  /// Copies; the array it is copied from stays with the caller, who wipes it if it was secret there.
+  /// Copies the bytes. The caller keeps its array, and wipes it if it was secret there.
   package init(_ bytes: [UInt8]) {
     storage = Secret.memory(bytes.count)
     bytes.withUnsafeBufferPointer { copy($0, into: storage.bytes) }
   }
 
-  /// Room for `count` zeros, then whatever `fill` writes.
+  /// Makes room for `count` bytes, which are 0 until `fill` writes them.
   package init(count: Int, fill: (UnsafeMutableBufferPointer<UInt8>) -> Void) {
     storage = Secret.memory(count)
     UnsafeMutableRawBufferPointer(storage.bytes).initializeMemory(as: UInt8.self, repeating: 0)
     withExtendedLifetime(storage) { fill(storage.bytes) }
   }
 
-  /// (By the type's name: in Embedded Swift an object with a tail made by a type that is only known when it runs gets a wrong size.)
+  /// Names the type, and not `Self`: in Embedded Swift an object with a tail gets a wrong size if its type is known
+  /// only at run time.
   @inline(__always)
   private static func memory(_ count: Int) -> SecretStorage {
     unsafeDowncast(SecretStorage.create(minimumCapacity: max(count, 0)) { _ in max(count, 0) }, to: SecretStorage.self)
@@ -35,15 +38,15 @@ package struct Secret: @unchecked Sendable {
     withExtendedLifetime(storage) { body(UnsafeBufferPointer(storage.bytes)) }
   }
 
-  /// Where the bytes are as long as it lives, for C that reads them later.
+  /// The address of the bytes, valid as long as this `Secret` lives, for C functions that read them later.
   package var address: UnsafeRawPointer { UnsafeRawPointer(storage.address) }
 
-  /// For whoever made it and has not given it away yet.
+  /// Only for the creator, before it shares the `Secret`.
   package func withMutableBytes<R>(_ body: (UnsafeMutableBufferPointer<UInt8>) -> R) -> R {
     withExtendedLifetime(storage) { body(storage.bytes) }
   }
 
-  /// Whether the bytes go when this one goes.
+  /// Whether this is the last reference to the bytes.
   package mutating func isLast() -> Bool { isKnownUniquelyReferenced(&storage) }
 
   package func isEqual(to other: Secret) -> Bool {
@@ -58,9 +61,9 @@ package struct Secret: @unchecked Sendable {
   }
 }
 
-/// The bytes behind their number, in one piece of memory.
+/// The number of bytes and the bytes themselves, in one allocation.
 private final class SecretStorage: ManagedBuffer<Int, UInt8> {
-  /// Does not move.
+  /// The address of the first byte; it does not change.
   var address: UnsafeMutablePointer<UInt8> { withUnsafeMutablePointerToElements { $0 } }
 
   var bytes: UnsafeMutableBufferPointer<UInt8> { UnsafeMutableBufferPointer(start: address, count: header) }
@@ -68,13 +71,13 @@ private final class SecretStorage: ManagedBuffer<Int, UInt8> {
   deinit { wipe(bytes) }
 }
 
-/// Overwrites, also where nobody reads what is overwritten.
+/// Overwrites the bytes with 0. The optimiser cannot remove this, even if nobody reads the bytes afterwards.
 package func wipe(_ bytes: UnsafeMutableBufferPointer<UInt8>) {
   let raw = UnsafeMutableRawBufferPointer(bytes)
   raw.initializeMemory(as: UInt8.self, repeating: 0)
-  look(at: raw.baseAddress)
+  keepWrites(to: raw.baseAddress)
 }
 
-/// The optimiser does not see into it, so what is behind the pointer must be there.
+/// The optimiser cannot see into this function, so it must keep the writes to `memory`.
 @inline(never) @_optimize(none)
-private func look(at memory: UnsafeMutableRawPointer?) {}
+private func keepWrites(to memory: UnsafeMutableRawPointer?) {}

@@ -4,16 +4,16 @@ package typealias Milliseconds = UInt64
 extension Milliseconds {
   package static var never: Milliseconds { .max }
 
-  /// This instant and `duration` more, without overflow.
+  /// The instant `duration` later; `never` instead of an overflow.
   package func adding(_ duration: Milliseconds) -> Milliseconds {
     let (sum, overflow) = addingReportingOverflow(duration)
     return overflow ? .max : sum
   }
 
-  /// What is left from `other` to this instant; 0 if it has passed.
+  /// The time from `other` to this instant; 0 if `other` is later.
   package func since(_ other: Milliseconds) -> Milliseconds { self > other ? self &- other : 0 }
 
-  /// So many thousandths of it.
+  /// `share` thousandths of this duration.
   package func permille(_ share: UInt32) -> Milliseconds {
     let (product, overflow) = multipliedReportingOverflow(by: UInt64(share))
     return overflow ? (self / 1000) &* UInt64(share) : product / 1000

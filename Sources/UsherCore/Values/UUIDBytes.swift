@@ -1,9 +1,9 @@
-/// The 16 bytes of a UUID, in the order they are written: a key id, a key system, a message id.
+/// The 16 bytes of a UUID in the order of its text: a key id, a key system, a message id.
 package struct UUIDBytes: Equatable, Sendable {
   private let high: UInt64
   private let low: UInt64
 
-  /// nil unless they are 16.
+  /// nil unless there are 16 bytes.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == 16 else { return nil }
     var halves: (UInt64, UInt64) = (0, 0)
@@ -11,7 +11,7 @@ package struct UUIDBytes: Equatable, Sendable {
     (high, low) = halves
   }
 
-  /// 32 hex digits in either case, with dashes or not, in braces or not, after `urn:uuid:` or not.
+  /// Reads 32 hex digits in either case, with or without dashes, braces and `urn:uuid:`.
   package init?(text: some Collection<UInt8>) {
     guard text.count >= 32, text.count <= 64 else { return nil }
     var rest = Array(text)[...]
@@ -31,7 +31,7 @@ package struct UUIDBytes: Equatable, Sendable {
     (high, low) = halves
   }
 
-  /// Version 4 of 16 random bytes; nil unless they are 16.
+  /// A UUID of version 4 from 16 random bytes; nil unless there are 16.
   package init?(random bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
     var marked = bytes
@@ -42,7 +42,7 @@ package struct UUIDBytes: Equatable, Sendable {
 
   package var bytes: [UInt8] { (0..<16).map { byte($0) } }
 
-  /// 8-4-4-4-12, lower case.
+  /// The text in lower case: 8-4-4-4-12 digits.
   package var text: [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity(36)
@@ -54,7 +54,7 @@ package struct UUIDBytes: Equatable, Sendable {
     return text
   }
 
-  /// The same id as a Microsoft GUID is stored: its first three numbers little-endian.
+  /// The same id in the byte order of a Microsoft GUID: its first three numbers are little-endian.
   package var mixedEndian: UUIDBytes {
     let first = UInt32(truncatingIfNeeded: high >> 32).byteSwapped
     let second = UInt16(truncatingIfNeeded: high >> 16).byteSwapped
@@ -73,7 +73,7 @@ package struct UUIDBytes: Equatable, Sendable {
 }
 
 extension [UUIDBytes] {
-  /// Of key ids that one playback may have to do with; the rest of a longer list is passed over.
+  /// How many key ids one playback may have; the rest of a longer list is ignored.
   package static var mostKeyIDs: Int { 1024 }
 
   mutating func appendOnce(_ id: UUIDBytes) {
@@ -82,7 +82,7 @@ extension [UUIDBytes] {
 }
 
 extension KeySystem {
-  /// nil for one we do not know.
+  /// nil for an unknown key system.
   package init?(_ system: UUIDBytes) {
     guard let known = system.text.withUnsafeBufferPointer({ KeySystem($0) }) else { return nil }
     self = known

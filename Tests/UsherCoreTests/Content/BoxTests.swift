@@ -91,7 +91,7 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
   }
 
   @Test func boxes_byTheThousand_areBounded() {
-    #expect(all((0..<2000).flatMap { _ in pssh(clearKey) }).count == PSSH.most)
+    #expect(all((0..<2000).flatMap { _ in pssh(clearKey) }).count == PSSH.mostBoxes)
     #expect(all((0..<125_000).flatMap { _ in box("free") }).isEmpty)
   }
 
@@ -255,7 +255,7 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     #expect(all(nested).count == 1)
     for _ in 0..<10_000 { nested = box("schi", nested.prefix(100_000) + []) }
     #expect(all(nested).isEmpty)
-    #expect(all((0..<2000).flatMap { _ in tenc(0, ivSize: 8) }).count == TrackEncryption.most)
+    #expect(all((0..<2000).flatMap { _ in tenc(0, ivSize: 8) }).count == TrackEncryption.mostTracks)
   }
 
   /// `moov` of a clip that ffmpeg made and encrypted: H.264 and AAC, key id 0fedcba9876543210123456789abcdef.

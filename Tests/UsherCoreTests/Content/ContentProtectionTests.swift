@@ -113,7 +113,7 @@ import Testing
     #expect(
       all([UInt8](repeating: 0x20, count: ContentProtection.mostBytes))?.count == 0
         && all([UInt8](repeating: 0x20, count: ContentProtection.mostBytes + 1)) == nil)
-    #expect(all(String(repeating: "<ContentProtection/>", count: 50_000)).count == ContentProtection.most)
+    #expect(all(String(repeating: "<ContentProtection/>", count: 50_000)).count == ContentProtection.mostElements)
     #expect(all(String(repeating: "<a>", count: 340_000)).isEmpty)
     #expect(
       all("<ContentProtection><laurl>" + String(repeating: "a", count: 1_000_000)).first?.licenseURL.count == 1_000_000)

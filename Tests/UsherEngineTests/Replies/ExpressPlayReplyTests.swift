@@ -114,7 +114,7 @@ import Testing
       (#"{"message":""}"#, 0, ""), ("{}", 0, ""), ("[]", 0, ""), ("5", 0, ""), ("", 0, ""), ("null", 0, ""),
       ("<html><body>-2002</body></html>", -2002, "the token has expired"),
       ("Error -6004: no CKC", -6004, "the CKC could not be made"), ("-4010", -4010, "the token is invalid"),
-      ("<p>-1999, then -2003</p>", -2003, "the token does not hold for this address"),
+      ("<p>-1999, then -2003</p>", -2003, "the token is not valid for this address"),
       ("1999-2002", 0, ""), ("a-2002", 0, ""), ("-2002a", 0, ""), ("-20021", 0, ""), ("--2002", 0, ""),
       ("-2002-01", 0, ""), ("-200", 0, ""), ("-", 0, ""), ("-9999", 0, ""),
       (#"{"error":[]}"#, 0, "")
