@@ -8,7 +8,7 @@ public func usher_read_pssh(
   _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
   _ out_count: UnsafeMutablePointer<Int>!
 ) -> Int32 {
-  tell(bytes, size, fn, user_data, out_count) { input in
+  readProtections(bytes, size, fn, user_data, out_count) { input in
     let boxes = PSSH.all(in: input)
     return (boxes.isEmpty ? PSSH.all(inBase64: input) : boxes).map { Protection($0) }
   }
@@ -20,7 +20,9 @@ public func usher_read_tenc(
   _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
   _ out_count: UnsafeMutablePointer<Int>!
 ) -> Int32 {
-  tell(bytes, size, fn, user_data, out_count) { input in TrackEncryption.all(in: input).map { Protection($0) } }
+  readProtections(bytes, size, fn, user_data, out_count) { input in
+    TrackEncryption.all(in: input).map { Protection($0) }
+  }
 }
 
 /// Implements `usher_read_hls_keys`; contract in `include/usher/content.h`.
@@ -29,7 +31,9 @@ public func usher_read_hls_keys(
   _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
   _ out_count: UnsafeMutablePointer<Int>!
 ) -> Int32 {
-  tell(bytes, size, fn, user_data, out_count) { input in ((try? HLSKey.all(in: input)) ?? []).map { Protection($0) } }
+  readProtections(bytes, size, fn, user_data, out_count) { input in
+    ((try? HLSKey.all(in: input)) ?? []).map { Protection($0) }
+  }
 }
 
 /// Implements `usher_read_dash_protection`; contract in `include/usher/content.h`.
@@ -38,13 +42,13 @@ public func usher_read_dash_protection(
   _ bytes: UnsafePointer<UInt8>!, _ size: Int, _ fn: usher_protection_fn!, _ user_data: UnsafeMutableRawPointer!,
   _ out_count: UnsafeMutablePointer<Int>!
 ) -> Int32 {
-  tell(bytes, size, fn, user_data, out_count) { input in
+  readProtections(bytes, size, fn, user_data, out_count) { input in
     ((try? ContentProtection.all(in: input)) ?? []).map { Protection($0) }
   }
 }
 
-/// Reads up to 1 MiB and tells the host each thing found.
-private func tell(
+/// Reads up to 1 MiB and passes each protection found to the host's callback.
+private func readProtections(
   _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ fn: usher_protection_fn?, _ user: UnsafeMutableRawPointer?,
   _ count: UnsafeMutablePointer<Int>?,
   _ read: (UnsafeBufferPointer<UInt8>) -> [Protection]
@@ -54,7 +58,7 @@ private func tell(
     guard let bytes, size >= 0, size <= 1 << 20, let fn else { throw UsherError(.invalidArgument) }
     let found = read(UnsafeBufferPointer(start: bytes, count: size))
     count?.pointee = found.count
-    for protection in found { protection.tell(fn, user) }
+    for protection in found { protection.pass(to: fn, user) }
   }
 }
 
@@ -78,18 +82,6 @@ public func usher_content_id(
   }
 }
 
-func contentIDRule(_ rule: Int32) throws(UsherError) -> ContentIdentifier {
-  switch rule {
-  case USHER_CONTENT_ID_DECODED_JSON: return .decodedJSON
-  case USHER_CONTENT_ID_DECODED_BASE64: return .decodedBase64
-  case USHER_CONTENT_ID_HOST: return .hostOnly
-  case USHER_CONTENT_ID_AFTER_SCHEME: return .everythingAfterScheme
-  case USHER_CONTENT_ID_AFTER_SEMICOLON: return .afterLastSemicolon
-  case USHER_CONTENT_ID_WHOLE_URL: return .wholeURL
-  default: throw UsherError(.invalidArgument)
-  }
-}
-
 /// Implements `usher_rewrite_hls_keys`; contract in `include/usher/content.h`.
 @_cdecl("usher_rewrite_hls_keys") @implementation
 public func usher_rewrite_hls_keys(
@@ -106,16 +98,14 @@ public func usher_rewrite_hls_keys(
       key in
       let number = numbers[key.uri] ?? numbers.count
       numbers[key.uri] = number
-      return prefix + digits(number)
+      return prefix + Array(String(number).utf8)
     }
     guard let made else { throw UsherError(.invalidArgument) }
     try copy(made, buffer, size)
   }
 }
 
-private func digits(_ number: Int) -> [UInt8] { Array(String(number).utf8) }
-
-/// Into the host's buffer, or how large it must be.
+/// Copies to the host's buffer and sets `size` to the length needed; fails if the buffer is too small.
 private func copy(
   _ bytes: [UInt8], _ buffer: UnsafeMutablePointer<UInt8>?, _ size: UnsafeMutablePointer<Int>?
 ) throws(UsherError) {

@@ -67,7 +67,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     guard isCallbackThread() else { return finish(object.engine) }
     if let pump = object.engine.pump {
       let engine = object.engine
-      // In another context's callback nothing of this one is in the way.
+      // In a callback of another context no pump of this one is running: finish here.
       if !pump.afterThisPump({ finish(engine) }) { finish(engine) }
       return
     }
@@ -79,7 +79,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
   }
 }
 
-/// A reply and a teardown at their default caps.
+/// Long enough for one reply and one teardown at their default time limits.
 private let closeTimeout: Milliseconds = 6000
 
 private func finish(_ engine: Engine) {
@@ -165,4 +165,22 @@ public func usher_context_pump_fd(_ context: OpaquePointer!, _ out_fd: UnsafeMut
     guard let pump = object.engine.pump else { throw UsherError(.state) }
     out_fd.pointee = pump.fileDescriptor
   }
+}
+
+/// Implements `usher_context_suspend`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_suspend") @implementation
+public func usher_context_suspend(_ context: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.suspend(nil) }
+}
+
+/// Implements `usher_context_resume`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_resume") @implementation
+public func usher_context_resume(_ context: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.resume(nil) }
+}
+
+/// Implements `usher_context_network_changed`; contract in `include/usher/context.h`.
+@_cdecl("usher_context_network_changed") @implementation
+public func usher_context_network_changed(_ context: OpaquePointer!) -> Int32 {
+  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.networkChanged() }
 }

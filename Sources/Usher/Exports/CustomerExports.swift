@@ -30,7 +30,7 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   policy.needsToken = false
   policy.resetup = .never
   policy.periodMax = 1_000_000_000_000
-  // Its contract: called once.
+  // The teardown callback runs only once.
   policy.teardownRetries = 0
   policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
   policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)
@@ -80,59 +80,5 @@ private func customerCall(
   return { ask, host in
     _ = reference
     fn(ask.number, OpaquePointer(bitPattern: host.handle), host.tag, user)
-  }
-}
-
-/// Implements `usher_complete_license`; contract in `include/usher/customer.h`.
-@_cdecl("usher_complete_license") @implementation
-public func usher_complete_license(
-  _ completion: usher_completion, _ license: UnsafePointer<usher_customer_license>!
-) -> Int32 {
-  report { () throws(UsherError) in
-    let ask = try question(completion)
-    guard ask.kind == .customerLicense else { throw UsherError(.invalidCompletion) }
-    let reply: AskReply = license == nil ? .none : try customerReply(try options(license))
-    guard ask.reply(reply) else { throw UsherError(.invalidCompletion) }
-  }
-}
-
-private func customerReply(_ given: usher_customer_license) throws(UsherError) -> AskReply {
-  guard given.license != nil || given.license_size != 0 else {
-    let said = try bytes(given.message, most: 1000) ?? []
-    let message = said.withUnsafeBufferPointer { sanitised($0, hiding: []) }
-    let status: Status = given.service_code != 0 ? .refused : (given.http_status > 0 ? .http : .callback)
-    return .failed(
-      WireFailure(
-        status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code,
-        message: message))
-  }
-  guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw UsherError(.invalidArgument) }
-  guard given.renew_type == 0 || given.renew_type == USHER_RENEW_ENFORCED || given.renew_type == USHER_RENEW_HEARTBEAT
-  else {
-    throw UsherError(.invalidArgument)
-  }
-  let data = try payload(given.license, given.license_size)
-  return .license(
-    CustomerLicense(data: data, period: given.heartbeat_s, isEnforced: given.renew_type != USHER_RENEW_HEARTBEAT))
-}
-
-/// Implements `usher_complete_call`; contract in `include/usher/customer.h`.
-@_cdecl("usher_complete_call") @implementation
-public func usher_complete_call(_ completion: usher_completion, _ status: Int32) -> Int32 {
-  report { () throws(UsherError) in
-    let ask = try question(completion)
-    guard ask.kind == .customerCall else { throw UsherError(.invalidCompletion) }
-    guard let status = Status(rawValue: status) else { throw UsherError(.invalidArgument) }
-    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerFailure(status))) else {
-      throw UsherError(.invalidCompletion)
-    }
-  }
-}
-
-/// An end of the session is final; anything else is worth another try.
-private func customerFailure(_ status: Status) -> WireFailure {
-  switch status {
-  case .session, .refused, .limit: return WireFailure(status)
-  default: return WireFailure(.callback, message: status.message)
   }
 }

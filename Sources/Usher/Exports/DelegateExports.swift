@@ -40,7 +40,7 @@ public func usher_default_delegate_new(
   }
 }
 
-/// The handle of a new delegate.
+/// Gives the host the handle of a new delegate.
 func give(
   _ delegate: LicenseDelegate, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(UsherError) {
@@ -70,60 +70,10 @@ public func usher_delegate_set_http_header(
   }
 }
 
-/// Implements `usher_delegate_set_token_callback`; contract in `include/usher/delegate.h`.
-@_cdecl("usher_delegate_set_token_callback") @implementation
-public func usher_delegate_set_token_callback(
-  _ delegate: OpaquePointer!, _ fn: usher_token_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
-) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
-    let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
-    let engine = object.context.engine
-    let reference = hostReference(engine, user_data, destroy)
-    guard let fn else {
-      reference.accept()
-      return engine.setTokenCallback(object.delegate, nil)
-    }
-    reference.accept()
-    let user = user_data
-    engine.setTokenCallback(object.delegate) { ask, host in
-      _ = reference
-      fn(ask.number, OpaquePointer(bitPattern: host.handle), host.tag, user)
-    }
-  }
-}
-
 /// Implements `usher_delegate_free`; contract in `include/usher/delegate.h`.
 @_cdecl("usher_delegate_free") @implementation
 public func usher_delegate_free(_ delegate: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(delegate, as: DelegateObject.self) else { return }
   }
-}
-
-/// Implements `usher_complete_token`; contract in `include/usher/delegate.h`.
-@_cdecl("usher_complete_token") @implementation
-public func usher_complete_token(_ completion: usher_completion, _ text: UnsafePointer<CChar>!) -> Int32 {
-  report { () throws(UsherError) in try answer(completion, with: token(text)) { $0 == .token } }
-}
-
-/// Implements `usher_complete_payload`; contract in `include/usher/player.h`.
-@_cdecl("usher_complete_payload") @implementation
-public func usher_complete_payload(_ completion: usher_completion, _ bytes: UnsafePointer<UInt8>!, _ size: Int) -> Int32
-{
-  report { () throws(UsherError) in
-    try answer(completion, with: bytes == nil ? nil : payload(bytes, size)) { $0 == .payload || $0 == .spc }
-  }
-}
-
-private func answer(
-  _ completion: usher_completion, with value: Secret?, where isRightKind: (Ask.Kind) -> Bool
-) throws(UsherError) {
-  let ask = try question(completion)
-  guard isRightKind(ask.kind), ask.answer(value) else { throw UsherError(.invalidCompletion) }
-}
-
-/// The question of a completion id.
-func question(_ completion: usher_completion) throws(UsherError) -> Ask {
-  guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
-  return object.ask
 }

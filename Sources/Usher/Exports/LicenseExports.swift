@@ -3,12 +3,12 @@ public import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// A licence request as the host wrote it, checked.
+/// The checked form of a host's `usher_license_request`.
 private struct Request {
   let keySystem: KeySystem
   let isRenewal: Bool
   let payload: Secret
-  /// nil: none.
+  /// nil: no limit.
   let timeout: Milliseconds?
   let assetID: [UInt8]
 
@@ -35,22 +35,9 @@ private struct Request {
 @_cdecl("usher_playback_request_license") @implementation
 public func usher_playback_request_license(
   _ playback: OpaquePointer!, _ request: UnsafePointer<usher_license_request>!, _ fn: usher_license_fn!,
-  _ user_data: UnsafeMutableRawPointer!,
-  _ destroy: usher_destroy_fn!
+  _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
-    let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
-    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
-    let request = try Request(request)
-    guard let fn else { throw UsherError(.invalidArgument) }
-    if object.shared.isEnded { throw UsherError(.closed) }
-    reference.accept()
-    object.engine.requestLicense(
-      object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout,
-      assetID: request.assetID,
-      contentID: contentID(request.assetID, object.delegate), isBlocking: false,
-      complete: completion(playback, object.tag, fn, user_data, reference))
-  }
+  startRequest(playback, fn, user_data, destroy) { caller throws(UsherError) in try license(request, caller) }
 }
 
 /// Implements `usher_playback_get_license`; contract in `include/usher/license.h`.
@@ -59,18 +46,21 @@ public func usher_playback_get_license(
   _ playback: OpaquePointer!, _ request: UnsafePointer<usher_license_request>!,
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
-  out?.pointee = nil
-  return report { () throws(UsherError) in
-    let object = try borrow(playback, as: PlaybackObject.self)
-    let request = try Request(request)
-    try refuseToWait(object.engine)
-    if object.shared.isEnded { throw UsherError(.closed) }
-    let wait = Wait<Answer>()
-    object.engine.requestLicense(
-      object.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout,
-      assetID: request.assetID,
-      contentID: contentID(request.assetID, object.delegate), isBlocking: true, complete: { wait.end($0) })
-    try handOut(wait.wait(), object.context, out)
+  waitForRequest(playback, out) { caller throws(UsherError) in try license(request, caller) }
+}
+
+private func license(
+  _ pointer: UnsafePointer<usher_license_request>?, _ caller: RequestCaller
+) throws(UsherError) -> RequestStart {
+  let request = try Request(pointer)
+  try caller.refuseToWait()
+  try caller.refuseIfClosed()
+  let playback = caller.playback
+  let content = contentID(request.assetID, playback.delegate)
+  return { isBlocking, complete in
+    playback.engine.requestLicense(
+      playback.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout,
+      assetID: request.assetID, contentID: content, isBlocking: isBlocking, complete: complete)
   }
 }
 
@@ -80,14 +70,8 @@ public func usher_playback_request_certificate(
   _ playback: OpaquePointer!, _ fn: usher_license_fn!, _ user_data: UnsafeMutableRawPointer!,
   _ destroy: usher_destroy_fn!
 ) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
-    let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
-    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
-    guard let fn else { throw UsherError(.invalidArgument) }
-    try refuseWithoutCertificate(object)
-    reference.accept()
-    object.engine.requestCertificate(
-      object.id, timeout: nil, isBlocking: false, complete: completion(playback, object.tag, fn, user_data, reference))
+  startRequest(playback, fn, user_data, destroy) { caller throws(UsherError) in
+    try certificate(caller, timeout: nil)
   }
 }
 
@@ -96,49 +80,30 @@ public func usher_playback_request_certificate(
 public func usher_playback_get_certificate(
   _ playback: OpaquePointer!, _ timeout_ms: UInt32, _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
-  out?.pointee = nil
-  return report { () throws(UsherError) in
-    let object = try borrow(playback, as: PlaybackObject.self)
-    try refuseToWait(object.engine)
-    try refuseWithoutCertificate(object)
-    let wait = Wait<Answer>()
-    object.engine.requestCertificate(
-      object.id, timeout: milliseconds(timeout_ms, default: certificateTimeout), isBlocking: true,
-      complete: { wait.end($0) })
-    try handOut(wait.wait(), object.context, out)
+  waitForRequest(playback, out) { caller throws(UsherError) in
+    try certificate(caller, timeout: milliseconds(timeout_ms, default: standardTimeout))
   }
 }
 
-private let certificateTimeout: Milliseconds = 10_000
-
-private func refuseWithoutCertificate(_ object: PlaybackObject) throws(UsherError) {
-  guard object.delegate.certificates.canSupply else { throw UsherError(.state) }
-  if object.shared.isEnded { throw UsherError(.closed) }
-}
-
-/// Tells the host's completion; holds its `user_data` until it has.
-@inline(never)
-func completion(
-  _ playback: OpaquePointer?, _ tag: UInt64,
-  _ fn:
-    @escaping @convention(c) (OpaquePointer?, UnsafePointer<usher_response_info>?, UInt64, UnsafeMutableRawPointer?) ->
-    Void,
-  _ user: UnsafeMutableRawPointer?, _ reference: HostReference
-) -> (Answer) -> Void {
-  { answer in
-    _ = reference
-    withResponse(answer) { fn(playback, $0, tag, user) }
+private func certificate(_ caller: RequestCaller, timeout: Milliseconds?) throws(UsherError) -> RequestStart {
+  try caller.refuseToWait()
+  let playback = caller.playback
+  guard playback.delegate.certificates.canSupply else { throw UsherError(.state) }
+  try caller.refuseIfClosed()
+  return { isBlocking, complete in
+    playback.engine.requestCertificate(playback.id, timeout: timeout, isBlocking: isBlocking, complete: complete)
   }
 }
 
-@inline(never)
-func handOut(
-  _ answer: Answer, _ context: ContextObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
-) throws(UsherError) {
-  if let out {
-    out.pointee = OpaquePointer(bitPattern: try context.give(ResponseObject(context: context, answer: answer)))
+/// Implements `usher_playback_request_content_id`; contract in `include/usher/license.h`.
+@_cdecl("usher_playback_request_content_id") @implementation
+public func usher_playback_request_content_id(
+  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ fn: usher_license_fn!,
+  _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
+) -> Int32 {
+  startRequest(playback, fn, user_data, destroy) { caller throws(UsherError) in
+    try contentID(url, url_size, caller, timeout: standardTimeout)
   }
-  if answer.error.status != .ok { throw answer.error }
 }
 
 /// Implements `usher_playback_get_content_id`; contract in `include/usher/license.h`.
@@ -147,41 +112,28 @@ public func usher_playback_get_content_id(
   _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32,
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
-  out?.pointee = nil
-  return report { () throws(UsherError) in
-    let object = try borrow(playback, as: PlaybackObject.self)
-    let text = try neededIdentifier(url, url_size)
-    try refuseToWait(object.engine)
-    if object.shared.isEnded { throw UsherError(.closed) }
-    let wait = Wait<Answer>()
-    object.engine.requestContentID(
-      object.id, url: text, timeout: milliseconds(timeout_ms, default: certificateTimeout), isBlocking: true,
-      complete: { wait.end($0) })
-    try handOut(wait.wait(), object.context, out)
+  waitForRequest(playback, out) { caller throws(UsherError) in
+    try contentID(url, url_size, caller, timeout: milliseconds(timeout_ms, default: standardTimeout))
   }
 }
 
-/// Implements `usher_playback_request_content_id`; contract in `include/usher/license.h`.
-@_cdecl("usher_playback_request_content_id") @implementation
-public func usher_playback_request_content_id(
-  _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ fn: usher_license_fn!,
-  _ user_data: UnsafeMutableRawPointer!,
-  _ destroy: usher_destroy_fn!
-) -> Int32 {
-  report(owing: destroy, user_data) { () throws(UsherError) in
-    let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
-    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
-    let text = try neededIdentifier(url, url_size)
-    guard let fn else { throw UsherError(.invalidArgument) }
-    if object.shared.isEnded { throw UsherError(.closed) }
-    reference.accept()
-    object.engine.requestContentID(
-      object.id, url: text, timeout: certificateTimeout, isBlocking: false,
-      complete: completion(playback, object.tag, fn, user_data, reference))
+private func contentID(
+  _ url: UnsafePointer<UInt8>?, _ size: Int, _ caller: RequestCaller, timeout: Milliseconds
+) throws(UsherError) -> RequestStart {
+  let text = try neededIdentifier(url, size)
+  try caller.refuseToWait()
+  try caller.refuseIfClosed()
+  let playback = caller.playback
+  return { isBlocking, complete in
+    playback.engine.requestContentID(
+      playback.id, url: text, timeout: timeout, isBlocking: isBlocking, complete: complete)
   }
 }
 
-/// What the token map knows an asset by; only where there is one.
+/// The time limit of a certificate and of a content identifier.
+private let standardTimeout: Milliseconds = 10_000
+
+/// The content identifier by which the token map knows an asset; empty for a delegate without a map.
 private func contentID(_ assetID: [UInt8], _ delegate: LicenseDelegate) -> [UInt8] {
   guard delegate.tokenMap != nil, !assetID.isEmpty else { return [] }
   return sspContentID(assetID) ?? assetID

@@ -37,22 +37,14 @@ public func usher_loader_free(_ loader: OpaquePointer!) -> Int32 {
 @_cdecl("usher_playback_load_resource") @implementation
 public func usher_playback_load_resource(
   _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32,
-  _ fn: usher_license_fn!,
-  _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!, _ out_id: UnsafeMutablePointer<UInt64>!
+  _ fn: usher_license_fn!, _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!,
+  _ out_id: UnsafeMutablePointer<UInt64>!
 ) -> Int32 {
   out_id?.pointee = 0
-  return report(owing: destroy, user_data) { () throws(UsherError) in
-    let object = try owned(playback, user_data, destroy, as: PlaybackObject.self)
-    let reference = hostReference(object.engine, lane: object.id, user_data, destroy)
-    guard let fn else { throw UsherError(.invalidArgument) }
-    let (text, loader) = try loading(object, url, url_size)
-    reference.accept()
-    let id = object.context.newID()
+  return startRequest(playback, fn, user_data, destroy) { caller throws(UsherError) in
+    let (id, start) = try resource(url, url_size, timeout_ms, caller)
     out_id?.pointee = id
-    object.engine.load(
-      object.id, id, loader, url: text, timeout: choice(timeout_ms, default: 20_000).map { Milliseconds($0) },
-      isBlocking: false,
-      complete: completion(playback, object.tag, fn, user_data, reference))
+    return start
   }
 }
 
@@ -62,18 +54,28 @@ public func usher_playback_get_resource(
   _ playback: OpaquePointer!, _ url: UnsafePointer<UInt8>!, _ url_size: Int, _ timeout_ms: UInt32,
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
-  out?.pointee = nil
-  return report { () throws(UsherError) in
-    let object = try borrow(playback, as: PlaybackObject.self)
-    let (text, loader) = try loading(object, url, url_size)
-    try refuseToWait(object.engine)
-    let wait = Wait<Answer>()
-    object.engine.load(
-      object.id, object.context.newID(), loader, url: text,
-      timeout: choice(timeout_ms, default: 20_000).map { Milliseconds($0) }, isBlocking: true,
-      complete: { wait.end($0) })
-    try handOut(wait.wait(), object.context, out)
-  }
+  waitForRequest(playback, out) { caller throws(UsherError) in try resource(url, url_size, timeout_ms, caller).1 }
+}
+
+/// A loading request by the loader that is registered for the URL's scheme, and its id.
+private func resource(
+  _ url: UnsafePointer<UInt8>?, _ size: Int, _ timeout: UInt32, _ caller: RequestCaller
+) throws(UsherError) -> (UInt64, RequestStart) {
+  let text = try neededIdentifier(url, size)
+  let playback = caller.playback
+  guard let loader = playback.context.loader(for: text) else { throw UsherError(.declined) }
+  guard loader.names(text) != nil else { throw UsherError(.invalidArgument) }
+  try caller.refuseIfClosed()
+  try caller.refuseToWait()
+  let id = playback.context.newID()
+  let limit = choice(timeout, default: 20_000).map { Milliseconds($0) }
+  return (
+    id,
+    { isBlocking, complete in
+      playback.engine.load(
+        playback.id, id, loader, url: text, timeout: limit, isBlocking: isBlocking, complete: complete)
+    }
+  )
 }
 
 /// Implements `usher_playback_cancel_load`; contract in `include/usher/loader.h`.
@@ -83,17 +85,6 @@ public func usher_playback_cancel_load(_ playback: OpaquePointer!, _ id: UInt64)
     let object = try borrow(playback, as: PlaybackObject.self)
     guard object.engine.cancelLoad(object.id, id) else { throw UsherError(.state) }
   }
-}
-
-/// The URL, and the loader registered for its scheme.
-private func loading(
-  _ object: PlaybackObject, _ url: UnsafePointer<UInt8>?, _ count: Int
-) throws(UsherError) -> ([UInt8], ResourceLoader) {
-  let text = try neededIdentifier(url, count)
-  guard let loader = object.context.loader(for: text) else { throw UsherError(.declined) }
-  guard loader.names(text) != nil else { throw UsherError(.invalidArgument) }
-  if object.shared.isEnded { throw UsherError(.closed) }
-  return (text, loader)
 }
 
 private func resourceLoader(
@@ -193,7 +184,7 @@ private func fieldName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UIn
   return name
 }
 
-/// Bytes or a file, not both.
+/// The certificate from the option's bytes or from its file; both at once are refused.
 private func certificate(_ given: usher_loader_options) throws(UsherError) -> Secret? {
   guard given.certificate_file != nil else {
     return given.certificate == nil && given.certificate_size == 0

@@ -7,7 +7,7 @@ internal import UsherEngine
 public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    let ending = try ending(mode)
+    let ending = try closeMode(mode)
     guard object.delegate.isSync && !mustNotWait(object.engine) else {
       return object.engine.closePlayback(object.id, ending)
     }
@@ -85,22 +85,4 @@ public func usher_playback_resume(_ playback: OpaquePointer!) -> Int32 {
     let object = try borrow(playback, as: PlaybackObject.self)
     object.engine.resume(object.id)
   }
-}
-
-/// Implements `usher_context_suspend`; contract in `include/usher/context.h`.
-@_cdecl("usher_context_suspend") @implementation
-public func usher_context_suspend(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.suspend(nil) }
-}
-
-/// Implements `usher_context_resume`; contract in `include/usher/context.h`.
-@_cdecl("usher_context_resume") @implementation
-public func usher_context_resume(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.resume(nil) }
-}
-
-/// Implements `usher_context_network_changed`; contract in `include/usher/context.h`.
-@_cdecl("usher_context_network_changed") @implementation
-public func usher_context_network_changed(_ context: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try borrow(context, as: ContextObject.self).engine.networkChanged() }
 }

@@ -67,7 +67,7 @@ private func callbacks(_ given: usher_playback_options, _ reference: HostReferen
   if let fn = given.payload {
     result.payload = { ask, keySystem, host in
       keySystem.identifier.withUTF8Buffer { text in
-        // Static text of the library is NUL-terminated.
+        // The compiler ends a static text with a NUL.
         text.baseAddress?.withMemoryRebound(to: CChar.self, capacity: text.count + 1) {
           fn(ask.number, OpaquePointer(bitPattern: host.handle), $0, host.tag, user)
         }
@@ -87,7 +87,7 @@ private func callbacks(_ given: usher_playback_options, _ reference: HostReferen
 public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(player, as: PlayerObject.self)
-    object.context.engine.stopPlayer(object.id, try ending(mode))
+    object.context.engine.stopPlayer(object.id, try closeMode(mode))
   }
 }
 
@@ -97,15 +97,5 @@ public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
     object.context.engine.removePlayer(object.id)
-  }
-}
-
-/// nil: what the delegate does by itself.
-func ending(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
-  switch mode {
-  case USHER_CLOSE_DEFAULT: return nil
-  case USHER_CLOSE_TEARDOWN: return .teardown
-  case USHER_CLOSE_LEAVE: return .leave
-  default: throw UsherError(.invalidArgument)
   }
 }

@@ -24,14 +24,14 @@ public func usher_multi_instance_delegate_new(
   }
 }
 
-/// A delegate with a token map, and the map.
-private func mapped(_ delegate: OpaquePointer?) throws(UsherError) -> (DelegateObject, TokenStore) {
+/// A multi-instance delegate and its token map.
+private func delegateWithMap(_ delegate: OpaquePointer?) throws(UsherError) -> (DelegateObject, TokenStore) {
   let object = try borrow(delegate, as: DelegateObject.self)
   guard let map = object.delegate.tokenMap else { throw UsherError(.state) }
   return (object, map)
 }
 
-/// The bytes as the host has them: looking up copies nothing.
+/// The host's own bytes, not copied: a look-up needs no copy.
 private func key(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> UnsafeBufferPointer<UInt8> {
   guard let pointer, count > 0, count <= 1 << 16 else { throw UsherError(.invalidArgument) }
   return UnsafeBufferPointer(start: pointer, count: count)
@@ -43,7 +43,7 @@ public func usher_delegate_set_stream_token(
   _ delegate: OpaquePointer!, _ content_id: UnsafePointer<UInt8>!, _ content_id_size: Int, _ text: UnsafePointer<CChar>!
 ) -> Int32 {
   report { () throws(UsherError) in
-    let (object, map) = try mapped(delegate)
+    let (object, map) = try delegateWithMap(delegate)
     let key = try key(content_id, content_id_size)
     guard let token = try token(text) else { throw UsherError(.invalidArgument) }
     switch map.set(key, token) {
@@ -62,7 +62,7 @@ public func usher_delegate_get_stream_token(
 ) -> Int32 {
   out?.pointee = nil
   return report { () throws(UsherError) in
-    let (object, map) = try mapped(delegate)
+    let (object, map) = try delegateWithMap(delegate)
     guard let token = map.get(try key(content_id, content_id_size)) else { throw UsherError(.noToken) }
     guard let out else { return }
     let answer = Answer(data: token, period: 0, renewType: .none, isRenewal: false, error: UsherError(.ok))
@@ -77,7 +77,7 @@ public func usher_delegate_remove_stream_token(
   _ delegate: OpaquePointer!, _ content_id: UnsafePointer<UInt8>!, _ content_id_size: Int
 ) -> Int32 {
   report { () throws(UsherError) in
-    let (_, map) = try mapped(delegate)
+    let (_, map) = try delegateWithMap(delegate)
     guard map.remove(try key(content_id, content_id_size)) else { throw UsherError(.noToken) }
   }
 }
@@ -85,7 +85,7 @@ public func usher_delegate_remove_stream_token(
 /// Implements `usher_delegate_clear_stream_tokens`; contract in `include/usher/tokens.h`.
 @_cdecl("usher_delegate_clear_stream_tokens") @implementation
 public func usher_delegate_clear_stream_tokens(_ delegate: OpaquePointer!) -> Int32 {
-  report { () throws(UsherError) in try mapped(delegate).1.clear() }
+  report { () throws(UsherError) in try delegateWithMap(delegate).1.clear() }
 }
 
 /// Implements `usher_delegate_count_stream_tokens`; contract in `include/usher/tokens.h`.
@@ -94,7 +94,7 @@ public func usher_delegate_count_stream_tokens(
   _ delegate: OpaquePointer!, _ out_count: UnsafeMutablePointer<Int>!
 ) -> Int32 {
   report { () throws(UsherError) in
-    let (_, map) = try mapped(delegate)
+    let (_, map) = try delegateWithMap(delegate)
     guard let out_count else { throw UsherError(.invalidArgument) }
     out_count.pointee = map.count
   }

@@ -76,7 +76,7 @@ public func usher_error_legacy_codes(
   }
 }
 
-/// Static text of the library as C sees it: it is NUL-terminated where the compiler put it.
+/// A static text as a C string: the compiler ends each one with a NUL.
 private func cText(_ text: StaticString) -> UnsafePointer<CChar> {
   UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }

@@ -4,13 +4,14 @@ internal import Synchronization
 internal import UsherCore
 internal import UsherEngine
 
-/// What a handle stands for.
+/// The object behind a handle.
 class HandleObject {
-  /// Whether its handle goes stale with that context.
+  /// Whether its handle becomes stale when that context is freed.
   func ends(with context: ContextObject) -> Bool { false }
 }
 
-/// Every handle of the process: an index and a generation, so that a stale one is told from a live one and none is ever dereferenced.
+/// The table of all handles of the process. A handle is an index and a generation, so that the table recognises a stale
+/// one; the library never dereferences a handle.
 final class HandleTable {
   private struct Slot {
     var generation: UInt32
@@ -36,7 +37,7 @@ final class HandleTable {
     monitor.locked { slot(handle).flatMap { slots[$0].object } }
   }
 
-  /// Takes it out; the handle is stale from now on.
+  /// Removes an object from the table; its handle is stale from now on.
   func release(_ handle: UInt) -> HandleObject? {
     monitor.locked {
       guard let index = slot(handle), let object = slots[index].object else { return nil }
@@ -45,7 +46,7 @@ final class HandleTable {
     }
   }
 
-  /// Takes out all that end with a context.
+  /// Removes all objects that end with a context.
   func releaseAll(with context: ContextObject) {
     let ended = monitor.locked { () -> [HandleObject] in
       slots.indices.compactMap { index in
@@ -54,7 +55,7 @@ final class HandleTable {
         return object
       }
     }
-    // What they alone held is let go of here, without the lock.
+    // Release the objects here, without the lock: that may run code of the host.
     withExtendedLifetime(ended) {}
   }
 
@@ -77,17 +78,17 @@ final class HandleTable {
 
 nonisolated(unsafe) let handles = HandleTable()
 
-/// Set in a child of fork(), where neither locks nor threads can be trusted.
+/// Set in a child of fork(), where the state of locks and threads is unknown.
 private let isForked = Atomic<Bool>(false)
 
-/// Once per process, before the first context.
+/// Registers the fork handler, once per process, before the first context.
 private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ordering: .releasing) }
 
 func guardAgainstFork() { _ = forkGuard }
 
-/// The only error mapping: what an export throws becomes its status.
+/// Runs the body of an export and returns the status of the error that it throws.
 /// - Parameters:
-///   - destroy: owed for `user` also where nothing else may be touched.
+///   - destroy: runs for `user` even in a child of fork(), where the body does not run.
 func report(
   owing destroy: @autoclosure () -> usher_destroy_fn? = nil, _ user: @autoclosure () -> UnsafeMutableRawPointer? = nil,
   _ body: () throws(UsherError) -> Void
@@ -110,7 +111,7 @@ func borrow<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type
   return object
 }
 
-/// Takes a handle out of the table; nil for NULL.
+/// Removes a handle from the table and returns its object; nil for NULL.
 func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object? {
   guard let handle else { return nil }
   let value = UInt(bitPattern: handle)
@@ -120,12 +121,12 @@ func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Typ
   return object
 }
 
-/// Refuses to wait inside a callback.
+/// Refuses a call inside a callback.
 func refuseInCallbacks() throws(UsherError) {
   if isCallbackThread() { throw UsherError(.wouldDeadlock) }
 }
 
-/// Whether a wait could be one for the calling thread: inside a callback, or on the thread that pumps.
+/// Whether a call that waits could wait for its own thread: inside a callback, or on the pumping thread.
 func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
 
 func refuseToWait(_ engine: Engine) throws(UsherError) {

@@ -3,7 +3,7 @@ internal import Synchronization
 internal import UsherCore
 internal import UsherEngine
 
-/// A context's handle: its engine, its DRM manager's delegate, and the handles that end with it.
+/// A context: its engine, the delegate and loaders of its DRM manager, and the handles that end with it.
 final class ContextObject: HandleObject {
   let engine: Engine
   let allowsInsecureHTTP: Bool
@@ -20,19 +20,19 @@ final class ContextObject: HandleObject {
     self.allowsInsecureHTTP = allowsInsecureHTTP
   }
 
-  /// A number used once in this context.
+  /// A number that this context uses only once.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-  /// Gives a handle that ends with the context; none once the context has ended, or nobody would end it.
+  /// Makes a handle that ends with the context. Fails once the context is freed, since nothing would end the handle.
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
-    // In this order: whoever sets `isFreed` takes out what is in the table then.
+    // Add first, then test: `endHandles` sets `isFreed` first and then removes what is in the table.
     if !monitor.locked({ isFreed }) { return handle }
     _ = handles.release(handle)
     throw UsherError(.invalidHandle)
   }
 
-  /// The handles given by it go stale.
+  /// Makes all handles of this context stale.
   func endHandles() {
     monitor.locked { isFreed = true }
     handles.releaseAll(with: self)
@@ -82,7 +82,7 @@ final class ContextObject: HandleObject {
   func removeObserverID(_ id: UInt64) -> Bool { monitor.locked { observerIDs.remove(id) != nil } }
 }
 
-/// What belongs to a context, and ends with it.
+/// An object that belongs to a context and ends with it.
 class ContextPart: HandleObject {
   let context: ContextObject
 
@@ -137,7 +137,7 @@ final class PlaybackObject: ContextPart {
 
 /// The answer to a blocking request.
 final class ResponseObject: HandleObject {
-  /// Whose handle it is; nil: nobody's but the host's.
+  /// The context with which the handle ends; nil: only the host frees it.
   let context: ContextObject?
   let answer: Answer
   /// NUL-terminated.
@@ -152,7 +152,7 @@ final class ResponseObject: HandleObject {
   override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-/// A question to the host by its one-shot number; stale once answered or too late.
+/// A question to the host, found by its completion id; stale once it is answered or too late.
 final class CompletionObject: HandleObject {
   let ask: Ask
   init(ask: Ask) { self.ask = ask }

@@ -2,7 +2,7 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// The C form of an event, for the length of a call.
+/// Calls `body` with the C form of an event.
 func withEvent(_ event: EngineEvent, _ body: (UnsafePointer<usher_event>?) -> Void) {
   event.error.message.withCString { message in
     var mapped = usher_event()
@@ -30,7 +30,7 @@ func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_er
     orphan_possible: error.orphanPossible ? 1 : 0)
 }
 
-/// The C form of an answer, for the length of a call.
+/// Calls `body` with the C form of an answer.
 @inline(never)
 func withResponse(_ answer: Answer, _ body: (UnsafePointer<usher_response_info>?) -> Void) {
   answer.error.message.withCString { message in
@@ -59,4 +59,13 @@ func mapResponse(
   mapped.type = answer.isRenewal ? USHER_LICENSE_RENEWAL : USHER_LICENSE_REQUEST
   mapped.error = mapError(answer.error, message)
   return mapped
+}
+
+/// Calls `body` with the bytes; with NULL if there are none.
+func withBytes(_ bytes: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+  bytes.isEmpty ? body(UnsafeBufferPointer(start: nil, count: 0)) : bytes.withUnsafeBufferPointer(body)
+}
+
+func withBytes(_ secret: Secret?, _ body: (UnsafeBufferPointer<UInt8>?) -> Void) {
+  if let secret { secret.withBytes { body($0) } } else { body(nil) }
 }

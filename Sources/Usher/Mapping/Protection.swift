@@ -2,7 +2,7 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// One way a content is protected, wherever it was read.
+/// One way in which content is protected, from any of the formats that the library reads.
 struct Protection {
   private var system: UUIDBytes?
   private var keySystem: KeySystem?
@@ -73,9 +73,9 @@ struct Protection {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: four >> UInt32($0)) } + [0]
   }
 
-  /// Tells the host, whose pointers live until it returns.
-  func tell(_ fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
-    // One block for everything, so that one closure gives all pointers.
+  /// Calls `fn` with the C form, whose pointers live until `fn` returns.
+  func pass(to fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
+    // All parts in one block, so that one closure gives all pointers.
     let parts = [system?.bytes ?? [], keyIDs, contentID, initData, uri, iv, scheme]
     let all = parts.flatMap { $0 }
     all.withUnsafeBufferPointer { block in
@@ -84,25 +84,25 @@ struct Protection {
         defer { offset += parts[index].count }
         return parts[index].isEmpty ? nil : block.baseAddress.map { $0 + offset }
       }
-      var told = usher_protection()
-      told.struct_size = MemoryLayout<usher_protection>.size
-      told.key_system = keySystem.map { UnsafeRawPointer($0.identifier.utf8Start).assumingMemoryBound(to: CChar.self) }
-      told.system_id = next(0)
-      told.key_ids = next(1)
-      told.key_id_count = keyIDs.count / 16
-      told.content_id = next(2)
-      told.content_id_size = contentID.count
-      told.init_data = next(3)
-      told.init_data_size = initData.count
-      told.uri = next(4)
-      told.uri_size = uri.count
-      told.iv = next(5)
-      told.iv_size = iv.count
-      told.scheme = next(6).map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }
-      told.crypt_blocks = cryptBlocks
-      told.skip_blocks = skipBlocks
-      told.is_session = isSession ? 1 : 0
-      fn(&told, user)
+      var form = usher_protection()
+      form.struct_size = MemoryLayout<usher_protection>.size
+      form.key_system = keySystem.map { UnsafeRawPointer($0.identifier.utf8Start).assumingMemoryBound(to: CChar.self) }
+      form.system_id = next(0)
+      form.key_ids = next(1)
+      form.key_id_count = keyIDs.count / 16
+      form.content_id = next(2)
+      form.content_id_size = contentID.count
+      form.init_data = next(3)
+      form.init_data_size = initData.count
+      form.uri = next(4)
+      form.uri_size = uri.count
+      form.iv = next(5)
+      form.iv_size = iv.count
+      form.scheme = next(6).map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }
+      form.crypt_blocks = cryptBlocks
+      form.skip_blocks = skipBlocks
+      form.is_session = isSession ? 1 : 0
+      fn(&form, user)
     }
   }
 }

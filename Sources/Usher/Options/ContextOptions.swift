@@ -2,7 +2,7 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// What the library was told at a context's start.
+/// The options of a context.
 func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> EngineOptions {
   var result = EngineOptions()
   result.nameAsk = { ask in UInt64(handles.give(CompletionObject(ask: ask))) }
@@ -41,38 +41,11 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   return result
 }
 
-/// The `log_destroy` of options whose size can be trusted; it is owed even when the context cannot be made.
+/// The `log_destroy` of options with a valid size. It must run even if the context cannot be made.
 func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> (() -> Void)? {
   guard let pointer else { return nil }
   let given = try options(pointer)
   guard let destroy = given.log_destroy else { return nil }
   let user = given.log_user_data
   return { destroy(user) }
-}
-
-/// Holds a host's `user_data` for whatever may call with it.
-/// - Parameter lane: the playback whose callbacks come before its `destroy`.
-@inline(never)
-func hostReference(
-  _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
-) -> HostReference {
-  HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
-}
-
-/// The context of a handle; `destroy` is owed even if there is none.
-func ownedContext(
-  _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
-) throws(UsherError) -> ContextObject {
-  try owned(handle, user, destroy, as: ContextObject.self)
-}
-
-func owned<Object: HandleObject>(
-  _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?, as kind: Object.Type
-) throws(UsherError) -> Object {
-  do {
-    return try borrow(handle, as: kind)
-  } catch {
-    destroy?(user)
-    throw error
-  }
 }

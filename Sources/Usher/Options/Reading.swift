@@ -1,9 +1,11 @@
 internal import CPlatform
+internal import CUsher
 internal import UsherCore
 
-// What the host passed, read with care.
+// Reads and checks what the host passed.
 
-/// The option struct behind a pointer. A size smaller than the first release's, or unknown bytes that are not zero, are refused.
+/// The option struct behind a pointer. Refuses a size smaller than the first release's, and unknown bytes that are not
+/// zero.
 func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
   guard let pointer else { throw UsherError(.invalidArgument) }
   try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)
@@ -19,7 +21,7 @@ func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   }
 }
 
-/// A host struct to fill: how much of it the host knows.
+/// The size of a host's struct that the library is to fill.
 func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
   let size = raw.load(as: Int.self)
   guard size >= first, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
@@ -35,7 +37,7 @@ func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError
   return (0..<count).map { UInt8(bitPattern: text[$0]) }
 }
 
-/// With the NUL, for libcurl.
+/// The bytes with their NUL, for libcurl; nil for NULL.
 func cString(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
   try bytes(text).map { $0 + [0] }
 }
@@ -48,7 +50,7 @@ func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   return secret
 }
 
-/// Up to 64 kB; nil for NULL.
+/// A text of up to 64 kB; nil for NULL.
 func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   let count = platform_strnlen(text, (1 << 16) + 1)
@@ -58,7 +60,7 @@ func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   }
 }
 
-/// What may stand in a header, possibly empty; nil for NULL.
+/// A header value, possibly empty; nil for NULL.
 func headerValue(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   return text.pointee == 0 ? Secret([]) : try token(text)
@@ -71,24 +73,62 @@ func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherErro
   return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
 }
 
+/// A content or asset identifier of 1 byte to 64 kB.
 func neededIdentifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
   let bytes = try identifier(pointer, count)
   guard !bytes.isEmpty else { throw UsherError(.invalidArgument) }
   return bytes
 }
 
-/// 1 byte to 1 MiB.
+/// A payload of 1 byte to 1 MiB.
 @inline(never)
 func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> Secret {
   guard let pointer, count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
   return Secret(UnsafeBufferPointer(start: pointer, count: count))
 }
 
-/// 0: the default; USHER_OFF: nil.
+/// The value of an option: the default for 0, nil for USHER_OFF.
 func choice(_ value: UInt32, default standard: UInt32) -> UInt32? {
   value == UInt32.max ? nil : (value == 0 ? standard : value)
 }
 
 func milliseconds(_ value: UInt32, default standard: Milliseconds) -> Milliseconds {
   value == 0 ? standard : Milliseconds(value)
+}
+
+/// The scheme of a URL; nil for NULL.
+func schemeName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
+  guard let scheme = try bytes(text, most: 64) else { return nil }
+  guard let first = scheme.first, lowercased(first) >= 0x61, lowercased(first) <= 0x7A, scheme.allSatisfy(isSchemeByte)
+  else {
+    throw UsherError(.invalidArgument)
+  }
+  return scheme
+}
+
+private func isSchemeByte(_ byte: UInt8) -> Bool {
+  let small = lowercased(byte)
+  return isDigit(byte) || (small >= 0x61 && small <= 0x7A) || byte == 0x2B || byte == 0x2D || byte == 0x2E
+}
+
+/// How to end the session; nil: as the delegate does by default.
+func closeMode(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
+  switch mode {
+  case USHER_CLOSE_DEFAULT: return nil
+  case USHER_CLOSE_TEARDOWN: return .teardown
+  case USHER_CLOSE_LEAVE: return .leave
+  default: throw UsherError(.invalidArgument)
+  }
+}
+
+func contentIDRule(_ rule: Int32) throws(UsherError) -> ContentIdentifier {
+  switch rule {
+  case USHER_CONTENT_ID_DECODED_JSON: return .decodedJSON
+  case USHER_CONTENT_ID_DECODED_BASE64: return .decodedBase64
+  case USHER_CONTENT_ID_HOST: return .hostOnly
+  case USHER_CONTENT_ID_AFTER_SCHEME: return .everythingAfterScheme
+  case USHER_CONTENT_ID_AFTER_SEMICOLON: return .afterLastSemicolon
+  case USHER_CONTENT_ID_WHOLE_URL: return .wholeURL
+  default: throw UsherError(.invalidArgument)
+  }
 }

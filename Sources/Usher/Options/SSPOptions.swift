@@ -2,10 +2,10 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// The delegate a host's options describe.
+/// Makes the delegate that a host's options describe.
 /// - Parameters:
-///   - v2: what V2 has on top.
-///   - map: content tokens by content identifier.
+///   - v2: the further options of SSP V2.
+///   - map: the content tokens of a multi-instance delegate, by content identifier.
 func sspDelegate(
   _ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool, map: TokenStore? = nil, v2: usher_ssp_v2_options? = nil,
   fields: SessionFieldNames = SessionFieldNames()
@@ -34,7 +34,7 @@ func sspDelegate(
     hookTimeout: milliseconds(given.hook_timeout_ms, default: 5000))
 }
 
-/// What V2 has beside its SSP options.
+/// Makes an SSP V2 delegate.
 func sspV2Delegate(
   _ pointer: UnsafePointer<usher_ssp_v2_options>?, insecure: Bool
 ) throws(UsherError) -> LicenseDelegate {
@@ -46,7 +46,7 @@ func sspV2Delegate(
   if let path = try fieldPath(given.enforced_field) { fields.enforced = path }
   if given.token_reply_header != nil { fields.header = try headerName(given.token_reply_header) + [0] }
   let delegate = try sspDelegate(given.ssp, insecure: insecure, v2: given, fields: fields)
-  // Without an SSM there is nobody to keep a session alive with, or to give it back to.
+  // Without an SSM the library could neither keep a session alive nor end it.
   guard delegate.policy.hasSSM else { throw UsherError(.invalidArgument) }
   return delegate
 }
@@ -57,7 +57,7 @@ private func fieldPath(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [[UI
   return path
 }
 
-/// A delegate without sessions.
+/// Makes a default delegate, whose playbacks have no session.
 func defaultDelegate(
   _ pointer: UnsafePointer<usher_default_options>?, insecure: Bool, needsURL: Bool
 ) throws(UsherError) -> LicenseDelegate {
@@ -85,7 +85,7 @@ private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
   return format == USHER_WIRE_RAW
 }
 
-/// Default: the platform's token header.
+/// The name of a header; for NULL the default token header.
 @inline(never)
 func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   let name = try bytes(text) ?? LicenseDelegate.defaultTokenHeader
@@ -93,8 +93,8 @@ func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   return name
 }
 
-/// The SSM's endpoints, where there is one. False: no SSM.
-/// - Parameter needsSetup: V2 needs none: a licence request sets up.
+/// Adds the endpoints of the SSM; false if the options name none.
+/// - Parameter needsSetup: false for SSP V2, where a licence request sets the session up.
 @inline(never)
 private func addSSM(
   _ given: usher_ssp_options, to endpoints: inout LicenseDelegate.Endpoints, _ insecure: Bool, needsSetup: Bool
@@ -111,19 +111,19 @@ private func addSSM(
   default: throw UsherError(.invalidArgument)
   }
   let base = try url(given.ssm_url)?.versioned(version, rule)
-  func place(_ whole: UnsafePointer<CChar>?, _ path: StaticString) throws(UsherError) -> Endpoint? {
+  func endpointAt(_ whole: UnsafePointer<CChar>?, _ path: StaticString) throws(UsherError) -> Endpoint? {
     if let own = try url(whole) { return try endpoint(own, insecure) }
     guard let base else { return nil }
     return try endpoint(base.joining(path), insecure)
   }
-  endpoints.setup = try place(given.setup_url, "sessions/setup")
-  endpoints.heartbeat = try place(given.heartbeat_url, "sessions/heartbeat")
-  endpoints.teardown = try place(given.teardown_url, "sessions/teardown")
-  endpoints.widevineRenewal = try place(given.renewal_url, "renewal-license-wv")
+  endpoints.setup = try endpointAt(given.setup_url, "sessions/setup")
+  endpoints.heartbeat = try endpointAt(given.heartbeat_url, "sessions/heartbeat")
+  endpoints.teardown = try endpointAt(given.teardown_url, "sessions/teardown")
+  endpoints.widevineRenewal = try endpointAt(given.renewal_url, "renewal-license-wv")
   let parts = [needsSetup ? endpoints.setup : endpoints.teardown, endpoints.heartbeat, endpoints.teardown].compactMap {
     $0
   }.count
-  // All of them or none: a session that could be set up but not given back would be a trap.
+  // All or none: the library must be able to end every session that it can set up.
   guard parts == 0 || parts == 3 else { throw UsherError(.invalidArgument) }
   return parts == 3
 }
@@ -202,7 +202,7 @@ func optionalEndpoint(_ text: UnsafePointer<CChar>?, _ insecure: Bool) throws(Us
   return try endpoint(url, insecure)
 }
 
-/// "Name: value" lines, each ending in NUL.
+/// Reads "Name: value" lines; each line of the result ends with a NUL.
 @inline(never)
 func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [Secret] {
   let lines = UsherEngine.headerLines(try secretText(text) ?? Secret([]))
@@ -215,7 +215,7 @@ private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
   return colon > 0 && line[..<colon].allSatisfy(isHeaderNameByte)
 }
 
-/// A token of RFC 9110.
+/// Whether a header name (a token of RFC 9110) may have this byte.
 private func isHeaderNameByte(_ byte: UInt8) -> Bool {
   switch byte {
   case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E:

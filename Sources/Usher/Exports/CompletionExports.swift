@@ -1,0 +1,146 @@
+public import CUsher
+internal import UsherCore
+internal import UsherEngine
+
+// Answers to the questions that callbacks of the host were asked.
+
+/// Implements `usher_complete_token`; contract in `include/usher/delegate.h`.
+@_cdecl("usher_complete_token") @implementation
+public func usher_complete_token(_ completion: usher_completion, _ text: UnsafePointer<CChar>!) -> Int32 {
+  report { () throws(UsherError) in try answer(completion, [.token], with: token(text)) }
+}
+
+/// Implements `usher_complete_payload`; contract in `include/usher/player.h`.
+@_cdecl("usher_complete_payload") @implementation
+public func usher_complete_payload(_ completion: usher_completion, _ bytes: UnsafePointer<UInt8>!, _ size: Int) -> Int32
+{
+  report { () throws(UsherError) in
+    try answer(completion, [.payload, .spc], with: bytes == nil ? nil : payload(bytes, size))
+  }
+}
+
+/// Implements `usher_complete_hook`; contract in `include/usher/hooks.h`.
+@_cdecl("usher_complete_hook") @implementation
+public func usher_complete_hook(_ completion: usher_completion, _ bytes: UnsafePointer<UInt8>!, _ size: Int) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard case .hook(let kind) = ask.kind, kind != .headers else { throw UsherError(.invalidCompletion) }
+    let value = bytes == nil ? nil : try payload(bytes, size)
+    if kind == .licenseURL, let value {
+      guard let text = value.withBytes({ URLText(Array($0)) }),
+        Endpoint.checked(text, insecure: ask.engine.options.allowsInsecureHTTP) != nil
+      else {
+        throw UsherError(.invalidArgument)
+      }
+    }
+    guard ask.answer(value) else { throw UsherError(.invalidCompletion) }
+  }
+}
+
+/// Implements `usher_complete_headers`; contract in `include/usher/hooks.h`.
+@_cdecl("usher_complete_headers") @implementation
+public func usher_complete_headers(_ completion: usher_completion, _ headers: UnsafePointer<CChar>!) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard ask.kind == .hook(.headers) else { throw UsherError(.invalidCompletion) }
+    _ = try headerLines(headers)
+    guard ask.answer(try secretText(headers)) else { throw UsherError(.invalidCompletion) }
+  }
+}
+
+/// Implements `usher_complete_builtin`; contract in `include/usher/hooks.h`.
+@_cdecl("usher_complete_builtin") @implementation
+public func usher_complete_builtin(_ completion: usher_completion) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard ask.question != nil, ask.reply(.builtin) else { throw UsherError(.invalidCompletion) }
+  }
+}
+
+/// Implements `usher_hook_builtin`; contract in `include/usher/hooks.h`.
+@_cdecl("usher_hook_builtin") @implementation
+public func usher_hook_builtin(_ completion: usher_completion, _ out: UnsafeMutablePointer<OpaquePointer?>!) -> Int32 {
+  out?.pointee = nil
+  return report { () throws(UsherError) in
+    guard let out else { throw UsherError(.invalidArgument) }
+    let ask = try question(completion)
+    guard let asked = ask.question, ask.isOpen else { throw UsherError(.invalidCompletion) }
+    let answer: Answer
+    switch asked.builtin() {
+    case .value(let value):
+      answer = Answer(data: value, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: UsherError(.ok))
+    case .failed(let error):
+      answer = Answer(data: nil, period: 0, renewType: .none, isRenewal: asked.isRenewal, error: error)
+    }
+    out.pointee = OpaquePointer(bitPattern: handles.give(ResponseObject(context: nil, answer: answer)))
+    if answer.error.status != .ok { throw answer.error }
+  }
+}
+
+/// Implements `usher_complete_license`; contract in `include/usher/customer.h`.
+@_cdecl("usher_complete_license") @implementation
+public func usher_complete_license(
+  _ completion: usher_completion, _ license: UnsafePointer<usher_customer_license>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard ask.kind == .customerLicense else { throw UsherError(.invalidCompletion) }
+    let reply: AskReply = license == nil ? .none : try customerReply(try options(license))
+    guard ask.reply(reply) else { throw UsherError(.invalidCompletion) }
+  }
+}
+
+private func customerReply(_ given: usher_customer_license) throws(UsherError) -> AskReply {
+  guard given.license != nil || given.license_size != 0 else {
+    let said = try bytes(given.message, most: 1000) ?? []
+    let message = said.withUnsafeBufferPointer { sanitised($0, hiding: []) }
+    let status: Status = given.service_code != 0 ? .refused : (given.http_status > 0 ? .http : .callback)
+    return .failed(
+      WireFailure(
+        status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code,
+        message: message))
+  }
+  guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw UsherError(.invalidArgument) }
+  guard given.renew_type == 0 || given.renew_type == USHER_RENEW_ENFORCED || given.renew_type == USHER_RENEW_HEARTBEAT
+  else {
+    throw UsherError(.invalidArgument)
+  }
+  let data = try payload(given.license, given.license_size)
+  return .license(
+    CustomerLicense(data: data, period: given.heartbeat_s, isEnforced: given.renew_type != USHER_RENEW_HEARTBEAT))
+}
+
+/// Implements `usher_complete_call`; contract in `include/usher/customer.h`.
+@_cdecl("usher_complete_call") @implementation
+public func usher_complete_call(_ completion: usher_completion, _ status: Int32) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion)
+    guard ask.kind == .customerCall else { throw UsherError(.invalidCompletion) }
+    guard let status = Status(rawValue: status) else { throw UsherError(.invalidArgument) }
+    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerFailure(status))) else {
+      throw UsherError(.invalidCompletion)
+    }
+  }
+}
+
+/// Three statuses say that the customer's server ended the session; after any other failure the library retries.
+private func customerFailure(_ status: Status) -> WireFailure {
+  switch status {
+  case .session, .refused, .limit: return WireFailure(status)
+  default: return WireFailure(.callback, message: status.message)
+  }
+}
+
+/// The question that a completion id names.
+func question(_ completion: usher_completion) throws(UsherError) -> Ask {
+  guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
+  return object.ask
+}
+
+/// Answers a question of one of these kinds.
+private func answer(
+  _ completion: usher_completion, _ kinds: [Ask.Kind], with value: Secret?
+) throws(UsherError) {
+  let ask = try question(completion)
+  guard kinds.contains(ask.kind), ask.answer(value) else { throw UsherError(.invalidCompletion) }
+}
