@@ -1,4 +1,4 @@
-"""What the library answers a request with: licences, certificates, and other bytes."""
+"""Reads the library's replies to requests of the host: licences, certificates and other bytes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Result = TypeVar("Result")
 
 
 class Promise(Future[Result]):
-    """The future of a request that cannot be taken back."""
+    """The future of a request that cannot be cancelled."""
 
     def cancel(self) -> bool:
         return False
 
 
 class Inquiry(Generic[Result]):
-    """What C's user_data means for a request."""
+    """One request of the host that waits for its answer: what C's ``user_data`` stands for."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Inquiry(Generic[Result]):
         future: Future[Result] | None = None,
         name: str = "license",
     ) -> None:
-        """`name` says whose callback raised."""
+        """`name` names the callback in reports of its exceptions."""
         self.context = context
         self.causes = causes
         self.read = read
@@ -50,7 +50,7 @@ class Inquiry(Generic[Result]):
         self.name = name
 
     def answered(self, info: Any) -> None:
-        """The library's one answer."""
+        """Takes the answer of the library, which comes once."""
         if self.future.set_running_or_notify_cancel():
             try:
                 self.future.set_result(self.read(read(info)))
@@ -93,7 +93,7 @@ def as_data(response: Response) -> bytes:
 
 
 def take(handle: abi.ResponseHandle, status: int, what: str) -> Response:
-    """Reads and frees a response handle; raises where there is none, or where it is an error."""
+    """Reads and frees a response handle. Raises if the handle is NULL, or if the response is an error."""
     if not handle.value:
         raise ffi.from_status(status, what)
     try:

@@ -1,4 +1,4 @@
-"""What belongs to a context and has a handle of its own: delegates, players, playbacks, resource loaders."""
+"""The base of delegates, players, playbacks and loaders: objects of a context that have a handle."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Part(ffi.Owner):
-    """Freed once: by close(), at the end of a ``with`` block, or when nobody keeps it."""
+    """Frees its handle once: in close(), at the end of a ``with`` block, or with the last reference."""
 
     _free: ClassVar[Any]
-    """The library's function that frees it."""
+    """The library function that frees the handle."""
 
     def __init__(self, context: Context, handle: Any) -> None:
         self.context = context
@@ -28,7 +28,7 @@ class Part(ffi.Owner):
         """The library has made the object, and its handle was not given back yet."""
 
     def close(self) -> None:
-        """Frees it. Again: does nothing."""
+        """Frees it. A second call does nothing."""
         self._give_back()
 
     def _give_back(self) -> None:

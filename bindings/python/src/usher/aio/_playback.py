@@ -36,21 +36,20 @@ class Playback:
 
     @property
     def session_state(self) -> SessionState:
-        """How its session stands. Raises InvalidHandleError."""
+        """The state of its session. Raises InvalidHandleError."""
         return self._blocking.session_state
 
     async def wait_session(self) -> None:
-        """Waits until set-up has ended: returns when there is a session, or when there is none to set up.
-
-        Of a session that failed later says why.
+        """Waits for the set-up of the session. Returns when the session is active, or if the playback needs no session.
 
         Raises:
-            Why set-up failed or the playback ended: LimitError, RefusedError, HTTPStatusError, TransportError,
-            TLSError, ProtocolError, TooLargeError, RedirectError, NoTokenError, ReplacedError, ClosedError.
+            LimitError, RefusedError, HTTPStatusError, TransportError, TLSError, ProtocolError, TooLargeError,
+            RedirectError, NoTokenError, ReplacedError, ClosedError: the set-up or, later, the session failed, or the
+            playback was closed.
         """
         play = self._play
         if not play.closed.done():
-            if not play.has_session:  # no event tells of it
+            if not play.has_session:  # no event reports it
                 return
             state = self.session_state
             if state is SessionState.PENDING or not play.is_set_up:
@@ -87,17 +86,21 @@ class Playback:
         return await answer
 
     async def get_certificate(self) -> bytes:
-        """Gets the delegate's certificate (DER, as the server sent it): fetched once, then from memory.
+        """Returns the delegate's certificate: the bytes that the server sent, DER.
+
+        The delegate fetches it once and then keeps it in memory.
 
         Raises:
-            StateError without a certificate URL; the error; InvalidHandleError, ClosedError.
+            StateError: the delegate has no certificate URL.
+            UsherError: why there is no certificate.
+            InvalidHandleError, ClosedError.
         """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()
         self._blocking.request_certificate(lambda done: pass_on(done, answer))
         return await answer
 
     async def get_content_id(self, url: str | bytes) -> bytes:
-        """The content identifier of a `skd:` URL or asset ID, as the delegate sees it.
+        """Returns the content identifier that the delegate finds in a `skd:` URL or asset ID.
 
         Arguments and errors as ``usher.Playback.get_content_id``.
         """
@@ -106,9 +109,9 @@ class Playback:
         return await answer
 
     async def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
-        """Loads what stands behind a URL.
+        """Loads the resource of a URL. Arguments and errors as ``usher.Playback.get_resource``.
 
-        Arguments and errors as ``usher.Playback.get_resource``. Cancelled, it gives the request up.
+        If you cancel it, the library cancels the request.
         """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()
         request = self._blocking.load_resource(url, timeout_ms=timeout_ms, callback=lambda done: pass_on(done, answer))

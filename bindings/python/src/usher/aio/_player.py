@@ -76,7 +76,7 @@ class Player:
         return playback
 
     async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes what it plays and waits for that as Playback.close(). Nothing playing: does nothing.
+        """Closes its playback and waits like Playback.close(). Does nothing if nothing plays.
 
         Raises:
             InvalidHandleError, InvalidArgumentError.
@@ -86,7 +86,7 @@ class Player:
             await self._playback._until_closed()
 
     async def close(self) -> None:
-        """Stops and frees it, and waits for what it played as Playback.close(). Again: does nothing."""
+        """Closes its playback, waits like Playback.close(), and frees it. A second call does nothing."""
         self._blocking.close()
         playback, self._playback = self._playback, None
         if playback is not None:

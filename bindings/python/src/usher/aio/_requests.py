@@ -1,4 +1,4 @@
-"""What is told and asked, with the playbacks of this package."""
+"""Events, and requests to callbacks, with the playbacks and players of this package."""
 
 from __future__ import annotations
 
