@@ -1,22 +1,22 @@
 package import UsherCore
 
-/// The hooks of a delegate that the host "subclasses"; the numbers are the header's.
+/// The hooks that a host may set; the numbers are those of hooks.h.
 package enum HookKind: Int32, Sendable {
   case contentID = 1
   case certificate, headers, licenseURL, licenseBody, license
 }
 
-/// What a hook is asked.
+/// The question that a hook gets.
 package final class HookQuestion {
   package let kind: HookKind
   package let keySystem: KeySystem?
   package let isRenewal: Bool
-  /// What the licence is for, or the URL a content identifier is wanted of.
+  /// The asset ID of the licence request, or the URL whose content identifier is asked for.
   package let assetID: [UInt8]
   /// The payload, or the licence server's reply.
   package let data: Secret?
   package let httpStatus: Int32
-  /// What the built-in behaviour makes of it; any thread, and it may wait for a server. A status: why it makes nothing.
+  /// Makes what the library makes without the hook. Any thread; it may wait for a server.
   package let builtin: () -> BuiltIn
 
   package enum BuiltIn {
@@ -39,10 +39,10 @@ package final class HookQuestion {
   }
 }
 
-/// Host code instead of the built-in behaviour; nil: the built-in. Each runs on a callback thread and answers now or later.
+/// The host's hooks; nil: the built-in behaviour. Each runs on a callback thread and answers at once or later.
 package struct DelegateHooks {
   package typealias Hook = (Ask, HookQuestion, HostPlayback) -> Void
-  /// Of the URLs the delegate is for.
+  /// The scheme of the URLs that the delegate serves.
   package var scheme = AssetID.fairPlayScheme
   package var contentID: Hook?
   package var certificate: Hook?
@@ -53,7 +53,7 @@ package struct DelegateHooks {
   package init() {}
 }
 
-/// What the host's licence callback made (OTVSSMLicenseResponse).
+/// The licence that a customer's callback got (OTVSSMLicenseResponse).
 package struct CustomerLicense {
   package let data: Secret
   /// Keep-alive period in seconds; 0: none.
@@ -68,7 +68,7 @@ package struct CustomerLicense {
   }
 }
 
-/// A licence request as the customer's callback is told it.
+/// The licence request that a customer's callback gets.
 package struct CustomerQuestion {
   package let keySystem: KeySystem
   package let isRenewal: Bool

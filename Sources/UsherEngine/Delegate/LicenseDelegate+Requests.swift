@@ -54,7 +54,7 @@ extension LicenseDelegate {
       tokens: [content, session].compactMap { $0 }, replyHeader: fields.header)
   }
 
-  /// The tokens, and what the host set.
+  /// The token header, and the headers that the host set.
   func licenseAuthorisation(_ content: Secret?, _ session: Secret?) -> [Secret] {
     let authorisation = authorisation(content, session)
     let set = licenseHeaders.filter { authorisation == nil || !equalIgnoringCase($0.name, tokenHeader.dropLast(2)) }.map

@@ -43,7 +43,7 @@ package final class LicenseDelegate {
 
   var tokenCallback: TokenCallback?
   var hooks: DelegateHooks?
-  /// Set for the licences to come.
+  /// Headers that the host set for the next licence requests.
   var licenseHeaders: [(name: [UInt8], line: Secret)] = []
 
   package init(
@@ -100,7 +100,7 @@ package final class LicenseDelegate {
   }
 }
 
-/// What host callbacks are told about the playback they are called for.
+/// The playback that a host callback is called for.
 package struct HostPlayback {
   package let handle: UInt
   package let playerHandle: UInt

@@ -1,10 +1,10 @@
 internal import CPlatform
 package import UsherCore
 
-/// Loading requests: where the key server is, certificate, SPC, CKC.
+/// Performs what the `LoadingMachine` of each loading request answers.
 extension Engine {
   /// Any thread. `complete` as in `requestLicense`.
-  /// - Parameter id: names it for `cancelLoad`.
+  /// - Parameter id: what `cancelLoad` names it by.
   package func load(
     _ playback: PlaybackID, _ id: UInt64, _ loader: ResourceLoader, url: [UInt8], timeout: Milliseconds?,
     isBlocking: Bool, complete: @escaping (Answer) -> Void
@@ -23,17 +23,17 @@ extension Engine {
         id: id, loader: loader, url: url, identifier: names.identifier, content: names.content, complete: handOver)
       entry.loads.append(job)
       if let timeout { job.timer = self.timers.set(at: self.clock.now.adding(timeout), .load(playback, job)) }
-      self.begin(entry, job)
+      self.perform(job.machine.start(at: self.firstServer(job)), entry, job)
     }
   }
 
-  /// Any thread but a callback's in pumped mode. False: it was finished before.
+  /// Any thread but a callback's in pumped mode. False: it ended before.
   package func cancelLoad(_ playback: PlaybackID, _ id: UInt64) -> Bool {
     sync {
       guard let entry = self.playbacks[playback], let job = entry.loads.first(where: { $0.id == id }) else {
         return false
       }
-      self.fail(entry, job, UsherError(.closed, operation: .license), tells: false)
+      self.fail(entry, job, UsherError(.closed, operation: .license), .cancelled)
       return true
     }
   }
@@ -41,97 +41,84 @@ extension Engine {
   func loadTimedOut(_ playback: PlaybackID, _ job: LoadingJob) {
     job.timer = nil
     guard let entry = playbacks[playback] else { return }
-    fail(entry, job, UsherError(.timeout, operation: .license, message: "no key within the time given"))
+    fail(entry, job, UsherError(.timeout, operation: .license, message: "no key within the time given"), .timedOut)
   }
 
   /// The playback closes.
   func endLoads(_ entry: PlaybackEntry, _ status: Status) {
-    for job in entry.loads { fail(entry, job, UsherError(status, operation: .license), tells: false) }
+    for job in entry.loads { fail(entry, job, UsherError(status, operation: .license), .cancelled) }
+  }
+
+  // MARK: Servers
+
+  /// The entitlement server, or the key server where the loader asks no entitlement server.
+  private func firstServer(_ job: LoadingJob) -> LoadingMachine<LoadingServer>.Candidate {
+    let options = job.loader.options
+    let known: Endpoint?
+    switch options.route {
+    case .keyServer: known = options.keyServer
+    case .entitlement: known = options.entitlementServer
+    case .tokenURL: known = nil
+    }
+    if let known { return .allowed(LoadingServer(endpoint: known)) }
+    let inner = job.url.withUnsafeBufferPointer { TokenURL.url(in: $0, scheme: options.scheme, target: options.target) }
+    return inner.map { server($0, for: job) } ?? .missing
+  }
+
+  /// The server of a URL that content or an entitlement server named.
+  private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<LoadingServer>.Candidate {
+    url.withUnsafeBufferPointer { bytes in
+      guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
+        let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
+      else { return .refused }
+      let token = TokenURL.queryValue("ExpressPlayToken", in: bytes).flatMap { $0.count < 8 ? nil : Secret($0) }
+      return .allowed(LoadingServer(endpoint: endpoint, token: token))
+    }
   }
 
   // MARK: Steps
 
-  private func begin(_ entry: PlaybackEntry, _ job: LoadingJob) {
-    let options = job.loader.options
-    switch options.route {
-    case .keyServer:
-      if let fixed = options.keyServer { job.keyServer = fixed } else { guard derive(entry, job) else { return } }
-      certificate(entry, job)
-    case .tokenURL:
-      guard derive(entry, job) else { return }
-      certificate(entry, job)
-    case .entitlement: askEntitlement(entry, job)
+  private func perform(_ action: LoadingMachine<LoadingServer>.Action?, _ entry: PlaybackEntry, _ job: LoadingJob) {
+    switch action {
+    case .askEntitlement(let server): askEntitlement(entry, job, server)
+    case .getCertificate: getCertificate(entry, job)
+    case .askSPC(let certificate): askSPC(entry, job, certificate)
+    case .requestKey(let server, let spc): requestKey(entry, job, server, spc)
+    case .fail(.noServer):
+      let message = "the content's URL names no server"
+      finish(entry, job, UsherError(.invalidArgument, operation: .license, message: message))
+    case .fail(.notAllowed(let operation)): finish(entry, job, UsherError(.notAllowed, operation: operation))
+    case nil: break
     }
   }
 
-  /// The key server's URL out of the content's.
-  private func derive(_ entry: PlaybackEntry, _ job: LoadingJob) -> Bool {
-    let options = job.loader.options
-    let inner = job.url.withUnsafeBufferPointer { TokenURL.url(in: $0, scheme: options.scheme, target: options.target) }
-    guard let inner, let endpoint = allowed(entry, job, inner, .license) else {
-      if inner == nil {
-        fail(
-          entry, job,
-          UsherError(.invalidArgument, operation: .license, message: "no URL of a server stands in the content's URL"))
-      }
-      return false
-    }
-    job.keyServer = endpoint
-    return true
-  }
-
-  /// An endpoint that the content, or a server, named, if it may be used; else the job has failed.
-  private func allowed(_ entry: PlaybackEntry, _ job: LoadingJob, _ url: [UInt8], _ operation: Operation) -> Endpoint? {
-    let isListed = url.withUnsafeBufferPointer { text in (try? job.loader.options.allowed.check(text)) != nil }
-    guard isListed, let text = URLText(url), let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
-    else {
-      fail(entry, job, UsherError(.notAllowed, operation: operation))
-      return nil
-    }
-    if let token = url.withUnsafeBufferPointer({ TokenURL.queryValue("ExpressPlayToken", in: $0) }), token.count >= 8 {
-      job.secrets.append(Secret(token))
-    }
-    return endpoint
-  }
-
-  private func askEntitlement(_ entry: PlaybackEntry, _ job: LoadingJob) {
+  private func askEntitlement(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: LoadingServer) {
     let loader = job.loader
-    var server = loader.options.entitlementServer
-    if server == nil {
-      guard derive(entry, job) else { return }
-      server = job.keyServer
-      job.keyServer = nil
-    }
     var random = [UInt8](repeating: 0, count: 16)
     random.withUnsafeMutableBytes { if let base = $0.baseAddress { platform_random_bytes(base, 16) } }
     let kind = loader.binding?.kind ?? .timeBased
-    guard let server, let messageID = UUIDBytes(random: random),
+    guard let messageID = UUIDBytes(random: random),
       let question = try? SEESRequest(
         messageID: messageID, kind: kind, contentID: job.content,
         cookie: loader.binding?.cookie ?? loader.options.cookie)
     else {
-      return fail(
-        entry, job, UsherError(.invalidArgument, operation: .entitlement, message: "the content identifier is no text"))
+      let message = "the content identifier is not text"
+      return fail(entry, job, UsherError(.invalidArgument, operation: .entitlement, message: message))
     }
     let headers = [
       LicenseDelegate.line("Content-Type: application/json"), LicenseDelegate.line("Accept: application/json")
     ]
     let request = HTTPRequest(
-      method: .post, endpoint: server, headers: headers, body: question.body, isUrgent: false, tokens: [])
-    send(request, for: entry, job, .entitlement(question))
+      method: .post, endpoint: server.endpoint, headers: headers, body: question.body, isUrgent: false, tokens: [])
+    job.transfer = requests.send(request, for: .load(entry.id, job, .entitlement(question)))
   }
 
-  private func certificate(_ entry: PlaybackEntry, _ job: LoadingJob) {
-    guard job.loader.certificates.canSupply else { return askSPC(entry, job, nil) }
+  private func getCertificate(_ entry: PlaybackEntry, _ job: LoadingJob) {
     let id = entry.id
-    // Its own bound ends it where the server does not; the job's ends the job.
     fetchCertificate(job.loader.certificates, for: id, timeout: options.transport.httpTimeout) { answer in
-      guard job.isOpen, let entry = self.playbacks[id] else { return }
-      if let certificate = answer.data {
-        self.askSPC(entry, job, certificate)
-      } else {
-        self.fail(entry, job, answer.error)
-      }
+      guard let entry = self.playbacks[id] else { return }
+      guard let certificate = answer.data else { return self.fail(entry, job, answer.error) }
+      self.perform(job.machine.certificateArrived(certificate), entry, job)
     }
   }
 
@@ -141,31 +128,26 @@ extension Engine {
     let put: (Ask, HostPlayback) -> Void = { ask, host in loader.askSPC(ask, question, host) }
     job.ask = askHost(entry, .spc, atMost: loader.options.spcTimeout, put: put) { entry, reply, status in
       job.ask = nil
-      guard job.isOpen, let entry else { return }
-      if let spc = reply.secret {
-        self.sendSPC(entry, job, spc)
-      } else {
-        self.fail(entry, job, UsherError(status, operation: .license))
-      }
+      guard let entry else { return }
+      guard let spc = reply.secret else { return self.fail(entry, job, UsherError(status, operation: .license)) }
+      self.perform(job.machine.spcArrived(spc), entry, job)
     }
   }
 
-  private func sendSPC(_ entry: PlaybackEntry, _ job: LoadingJob, _ spc: Secret) {
-    var format = job.loader.options.request
-    if let name = job.loader.options.contentField {
+  private func requestKey(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: LoadingServer, _ spc: Secret) {
+    let options = job.loader.options
+    var format = options.request
+    if let name = options.contentField {
       format.fields.append(FPSRequestFormat.Field(name, Secret(job.identifier)))
     }
-    let body = spc.withBytes { bytes -> Secret? in try? format.body(bytes) }
-    guard let server = job.keyServer, let body else {
-      return fail(
-        entry, job,
-        UsherError(
-          .callback, operation: .license, message: "the content identifier does not fit into the request's format"))
+    guard let body = spc.withBytes({ bytes -> Secret? in try? format.body(bytes) }) else {
+      let message = "the content identifier does not fit into the request's format"
+      return fail(entry, job, UsherError(.callback, operation: .license, message: message))
     }
-    let headers = [contentType(format)] + job.loader.options.headers
-    send(
-      HTTPRequest(method: .post, endpoint: server, headers: headers, body: body, isUrgent: false, tokens: job.secrets),
-      for: entry, job, .key)
+    let request = HTTPRequest(
+      method: .post, endpoint: server.endpoint, headers: [contentType(format)] + options.headers, body: body,
+      isUrgent: false, tokens: server.token.map { [$0] } ?? [])
+    job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
 
   private func contentType(_ format: FPSRequestFormat) -> Secret {
@@ -173,24 +155,25 @@ extension Engine {
     return format.contentType.withUTF8Buffer { Secret(name + Array($0) + [0]) }
   }
 
-  private func send(_ request: HTTPRequest, for entry: PlaybackEntry, _ job: LoadingJob, _ step: LoadingJob.Step) {
-    job.transfer = requests.send(request, for: .load(entry.id, job, step))
-  }
-
-  func loadReplied(_ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome) {
+  /// - Parameter secrets: the tokens of the request, which messages must not show.
+  func loadReplied(
+    _ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome, _ secrets: [Secret]
+  ) {
     job.transfer = nil
-    guard job.isOpen, let entry = playbacks[playback] else { return }
+    guard !job.machine.isEnded, let entry = playbacks[playback] else { return }
     switch (step, outcome) {
     case (.entitlement, .failure(let failure)): fail(entry, job, failure.error(.entitlement, .entitlement))
     case (.key, .failure(let failure)): fail(entry, job, failure.error(.license, .license))
-    case (.entitlement(let question), .response(let response)): entitled(entry, job, question, response)
-    case (.key, .response(let response)): keyCame(entry, job, response)
+    case (.entitlement(let question), .response(let response)): entitlementReplied(entry, job, question, response)
+    case (.key, .response(let response)): keyReplied(entry, job, response, secrets)
     }
   }
 
-  private func entitled(_ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse) {
+  private func entitlementReplied(
+    _ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse
+  ) {
     if let failure = ReplyDecoder.denial(response) {
-      // With any HTTP status it is the answer to our question that counts, if there is one.
+      // A refusal in the reply's body says more than the HTTP status.
       if case .denied(let code, let message)? = question.refusal(response.body), code != 0 || !message.isEmpty {
         return fail(entry, job, entitlementError(.denied(code: code, message: message), response.status))
       }
@@ -198,23 +181,24 @@ extension Engine {
     }
     do throws(SEESRequest.Refusal) {
       let url = try question.read(response.body)
-      guard let endpoint = allowed(entry, job, url.withBytes { Array($0) }, .entitlement) else { return }
-      job.keyServer = endpoint
-      certificate(entry, job)
+      let server = server(url.withBytes { Array($0) }, for: job)
+      perform(job.machine.entitled(server), entry, job)
     } catch {
       fail(entry, job, entitlementError(error, response.status))
     }
   }
 
-  private func keyCame(_ entry: PlaybackEntry, _ job: LoadingJob, _ response: HTTPResponse) {
-    if var failure = ReplyDecoder.denial(response, hiding: job.secrets) {
+  private func keyReplied(
+    _ entry: PlaybackEntry, _ job: LoadingJob, _ response: HTTPResponse, _ secrets: [Secret]
+  ) {
+    if var failure = ReplyDecoder.denial(response, hiding: secrets) {
       if failure.status == .http || failure.message.isEmpty {
-        let told = response.body.withBytes { ExpressPlayError.read($0, hiding: job.secrets) }
-        if failure.status == .http, told.code != 0 {
+        let expressPlay = response.body.withBytes { ExpressPlayError.read($0, hiding: secrets) }
+        if failure.status == .http, expressPlay.code != 0 {
           failure.status = .refused
-          failure.serviceCode = told.code
+          failure.serviceCode = expressPlay.code
         }
-        if failure.message.isEmpty { failure.message = told.message }
+        if failure.message.isEmpty { failure.message = expressPlay.message }
       }
       if failure.serviceCode == -4001 { job.loader.binding?.deviceUnknown() }
       return fail(entry, job, failure.error(.license, .license))
@@ -222,10 +206,10 @@ extension Engine {
     do throws(FPSResponseFormat.Failure) {
       let ckc = try job.loader.options.response.read(response.body)
       job.loader.binding?.licenseArrived()
-      guard let complete = job.take() else { return }
-      close(entry, job)
+      guard job.machine.end(.done) else { return }
+      stop(entry, job)
       events.emit(.license, entry)
-      complete(Answer(data: ckc))
+      job.end(Answer(data: ckc))
     } catch {
       fail(entry, job, ReplyDecoder.unreadable(response, words(error)).error(.license, .license))
     }
@@ -233,14 +217,21 @@ extension Engine {
 
   // MARK: End
 
-  private func fail(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError, tells: Bool = true) {
-    guard let complete = job.take() else { return }
-    close(entry, job)
-    if tells { events.emit(.licenseError, entry, error: error) }
-    complete(Answer(data: nil, error: error))
+  private func fail(
+    _ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError,
+    _ ending: LoadingMachine<LoadingServer>.Ending = .failed
+  ) {
+    if job.machine.end(ending) { finish(entry, job, error, isReported: ending.isReported) }
   }
 
-  private func close(_ entry: PlaybackEntry, _ job: LoadingJob) {
+  private func finish(_ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError, isReported: Bool = true) {
+    stop(entry, job)
+    if isReported { events.emit(.licenseError, entry, error: error) }
+    job.end(Answer(data: nil, error: error))
+  }
+
+  /// Ends what is under way for it.
+  private func stop(_ entry: PlaybackEntry, _ job: LoadingJob) {
     entry.loads.removeAll { $0 === job }
     timers.cancel(job.timer)
     if let transfer = job.transfer { requests.abandon(transfer) }
@@ -304,7 +295,7 @@ private func words(_ failure: FPSResponseFormat.Failure) -> String {
   switch failure {
   case .empty: return "the CKC is empty"
   case .webPage: return "the answer is a web page"
-  case .text: return "the answer is a text that is no CKC"
+  case .text: return "the answer is text and not a CKC"
   case .noElement: return "the answer has no ckc element"
   case .notBase64: return "the CKC is not base64"
   case .notJSON: return "the answer is not JSON"

@@ -1,22 +1,22 @@
 package import UsherCore
 
-/// How one FairPlay resource loader gets from a URL to a CKC. What changes is touched by the I/O thread only.
+/// How one FairPlay resource loader gets from a URL to a CKC. Only the I/O thread touches what changes.
 package final class ResourceLoader {
   package enum Route: Sendable { case keyServer, entitlement, tokenURL }
 
   package struct Options {
     package var scheme = AssetID.fairPlayScheme
     package var route = Route.keyServer
-    /// nil: what the token map knows the content by.
+    /// nil: the identifier that an SSP delegate's token map uses.
     package var rule: ContentIdentifier? = .decodedJSON
     package var keyServer: Endpoint?
     package var entitlementServer: Endpoint?
     package var allowed = AllowList()
-    /// In place of the scheme of URLs out of content.
+    /// The scheme that a server's URL inside the content's URL gets.
     package var target = TokenURL.https
     package var headers: [Secret] = []
     package var request = FPSRequestFormat()
-    /// A further field of the request, with the content identifier.
+    /// The name of a further field of the request, which has the content identifier.
     package var contentField: [UInt8]?
     package var response = FPSResponseFormat()
     package var binding: SEESBinding?
@@ -46,7 +46,7 @@ package final class ResourceLoader {
     self.certificates = certificates
   }
 
-  /// What a URL names, by the loader's rule; nil where it names nothing.
+  /// The content that a URL names, by the loader's rule; nil: it names none.
   package func names(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
     url.withUnsafeBufferPointer { text in
       guard let asset = (try? AssetID(text, scheme: options.scheme))?.read() else { return nil }
@@ -58,14 +58,21 @@ package final class ResourceLoader {
       guard let content = TokenURL.queryValue("cid", in: text), !content.isEmpty else {
         return (identifier, asset.contentID)
       }
-      // An entitlement server's own address names no key.
+      // The rest of the URL is the entitlement server's address, which names no key.
       let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
       return (isAddress ? content : identifier, content)
     }
   }
 }
 
-/// One loading request: finished exactly once.
+/// Where the SPC, or an entitlement request, goes.
+struct LoadingServer {
+  let endpoint: Endpoint
+  /// The token in its URL, which messages must not show.
+  var token: Secret?
+}
+
+/// One loading request: its steps, and what is under way for it.
 final class LoadingJob {
   enum Step {
     case entitlement(SEESRequest)
@@ -77,9 +84,7 @@ final class LoadingJob {
   let url: [UInt8]
   let identifier: [UInt8]
   let content: [UInt8]
-  var keyServer: Endpoint?
-  /// What stands in the key server's URL that is as good as a token.
-  var secrets: [Secret] = []
+  var machine: LoadingMachine<LoadingServer>
   var timer: UInt64?
   var ask: Ask?
   var transfer: TransferID?
@@ -95,13 +100,13 @@ final class LoadingJob {
     self.identifier = identifier
     self.content = content
     self.complete = complete
+    machine = LoadingMachine(
+      isByEntitlement: loader.options.route == .entitlement, hasCertificate: loader.certificates.canSupply)
   }
 
-  var isOpen: Bool { complete != nil }
-
-  /// Who is told the answer; the first time only. From then on nothing ends it again.
-  func take() -> ((Answer) -> Void)? {
-    defer { complete = nil }
-    return complete
+  /// Hands the answer over, and releases the completion with what it holds.
+  func end(_ answer: Answer) {
+    complete?(answer)
+    complete = nil
   }
 }

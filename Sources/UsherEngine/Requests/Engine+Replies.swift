@@ -13,7 +13,7 @@ extension Engine {
     case .license(let playback, let request, let license):
       licenseReplied(playback, request, license, reply.outcome, secrets)
     case .certificate(let source): certificateReplied(source, reply.outcome)
-    case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome)
+    case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, secrets)
     }
   }
 

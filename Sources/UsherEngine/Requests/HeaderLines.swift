@@ -22,7 +22,7 @@ package func headerLines(_ text: Secret) -> [Secret] {
   }
 }
 
-/// What a header line says, to be kept from whatever the server says back; nil where it is too short to be a secret.
+/// The value of a header line, which messages must not show; nil: too short to be a secret.
 func headerValue(_ line: Secret) -> Secret? {
   line.withBytes { bytes in
     guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }

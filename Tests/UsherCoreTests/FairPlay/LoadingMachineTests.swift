@@ -1,0 +1,181 @@
+import Testing
+
+@testable import UsherCore
+
+@Suite struct LoadingMachineTests {
+  private typealias Machine = LoadingMachine<String>
+
+  private func machine(entitlement: Bool = false, certificate: Bool = true) -> Machine {
+    Machine(isByEntitlement: entitlement, hasCertificate: certificate)
+  }
+
+  @Test func knownKeyServer_certificateSPCAndKey_oneAfterTheOther() {
+    var machine = machine()
+    #expect(words(machine.start(at: .allowed("keys"))) == "get certificate")
+    #expect(words(machine.certificateArrived(secret("cert"))) == "ask for the SPC with cert")
+    #expect(words(machine.spcArrived(secret("spc"))) == "request the key with spc at keys")
+    let hasEnded = machine.end(.done)
+    #expect(hasEnded)
+    #expect(machine.isEnded)
+  }
+
+  @Test func noCertificate_spcIsAskedForWithoutOne() {
+    var machine = machine(certificate: false)
+    #expect(words(machine.start(at: .allowed("keys"))) == "ask for the SPC with -")
+    #expect(words(machine.spcArrived(secret("spc"))) == "request the key with spc at keys")
+  }
+
+  @Test func entitlement_namesTheKeyServer() {
+    var machine = machine(entitlement: true, certificate: false)
+    #expect(words(machine.start(at: .allowed("rights"))) == "ask rights")
+    #expect(words(machine.entitled(.allowed("keys"))) == "ask for the SPC with -")
+    #expect(words(machine.spcArrived(secret("spc"))) == "request the key with spc at keys")
+  }
+
+  @Test(arguments: [false, true])
+  func contentURL_namesAServerThatIsNotAllowed_fails(_ entitlement: Bool) {
+    var machine = machine(entitlement: entitlement)
+    #expect(words(machine.start(at: .refused)) == "fail: license named a server that is not allowed")
+    #expect(machine.isEnded)
+  }
+
+  @Test(arguments: [false, true])
+  func contentURL_namesNoServer_fails(_ entitlement: Bool) {
+    var machine = machine(entitlement: entitlement)
+    #expect(words(machine.start(at: .missing)) == "fail: no server")
+    #expect(machine.isEnded)
+  }
+
+  @Test func entitlementServer_namesAServerThatIsNotAllowed_fails() {
+    var machine = machine(entitlement: true)
+    _ = machine.start(at: .allowed("rights"))
+    #expect(words(machine.entitled(.refused)) == "fail: entitlement named a server that is not allowed")
+    let endsAgain = machine.end(.failed)
+    #expect(!endsAgain)
+  }
+
+  @Test func entitlementServer_refuses_endsAndNothingFollows() {
+    var machine = machine(entitlement: true)
+    _ = machine.start(at: .allowed("rights"))
+    let hasEnded = machine.end(.failed)
+    #expect(hasEnded)
+    #expect(words(machine.entitled(.allowed("keys"))) == "")
+  }
+
+  @Test func done_beforeTheKeyWasRequested_isNoEnd() {
+    var machine = machine()
+    _ = machine.start(at: .allowed("keys"))
+    let hasEnded = machine.end(.done)
+    #expect(!hasEnded)
+    #expect(words(machine.certificateArrived(secret("cert"))) == "ask for the SPC with cert")
+  }
+
+  @Test func ending_byTheHostOrAClose_isNotReported() {
+    #expect(Machine.Ending.done.isReported && Machine.Ending.failed.isReported && Machine.Ending.timedOut.isReported)
+    #expect(!Machine.Ending.cancelled.isReported)
+  }
+
+  /// Every order of replies, answers and endings, also those that come out of turn, by every route.
+  @Test func everyOrder_asksOnce_requestsTheKeyOnce_andEndsOnce() {
+    for bits in 0..<4 {
+      var search = LoadingSearch()
+      search.visit(LoadingRun(machine(entitlement: bits & 1 != 0, certificate: bits & 2 != 0)), after: [])
+      #expect(search.violation == nil)
+      #expect(search.visited.count > 5)
+    }
+  }
+}
+
+/// What has happened to one loading request, and whether that was right.
+private struct LoadingRun {
+  enum Input: CaseIterable {
+    case startAllowed, startRefused, startMissing, entitledAllowed, entitledRefused, certificate, spc
+    case done, failed, timedOut, cancelled
+  }
+
+  private(set) var machine: LoadingMachine<String>
+  /// What the last action asked for and nobody has answered.
+  private var awaited = "start"
+  private var done: Set<String> = []
+  private var endings = 0
+  private(set) var violation: String?
+
+  init(_ machine: LoadingMachine<String>) { self.machine = machine }
+
+  var key: String { "\(machine) \(awaited) \(done.sorted()) \(endings)" }
+
+  mutating func take(_ input: Input) {
+    switch input {
+    case .startAllowed: answer("start", machine.start(at: .allowed("first")))
+    case .startRefused: answer("start", machine.start(at: .refused))
+    case .startMissing: answer("start", machine.start(at: .missing))
+    case .entitledAllowed: answer("entitlement", machine.entitled(.allowed("second")))
+    case .entitledRefused: answer("entitlement", machine.entitled(.refused))
+    case .certificate: answer("certificate", machine.certificateArrived(secret("cert")))
+    case .spc: answer("spc", machine.spcArrived(secret("spc")))
+    case .done: end(machine.end(.done), isRight: awaited == "key")
+    case .failed: end(machine.end(.failed), isRight: true)
+    case .timedOut: end(machine.end(.timedOut), isRight: true)
+    case .cancelled: end(machine.end(.cancelled), isRight: true)
+    }
+    if machine.isEnded != (endings > 0) { violation = "ended \(machine.isEnded) after \(endings) endings" }
+  }
+
+  private mutating func end(_ hasEnded: Bool, isRight: Bool) {
+    if hasEnded != (isRight && endings == 0) { violation = "ending gave \(hasEnded) while it awaited \(awaited)" }
+    if hasEnded { endings += 1 }
+  }
+
+  private mutating func answer(_ what: String, _ action: LoadingMachine<String>.Action?) {
+    let isInTurn = endings == 0 && awaited == what
+    if isInTurn != (action != nil) { violation = "\(what) led to \(words(action)) while it awaited \(awaited)" }
+    switch action {
+    case .askEntitlement: begin("entitlement")
+    case .getCertificate: begin("certificate")
+    case .askSPC(let certificate):
+      if done.contains("certificate") != (certificate != nil) { violation = "the certificate was lost" }
+      begin("spc")
+    case .requestKey(let server, let spc):
+      if server != (done.contains("entitlement") ? "second" : "first") { violation = "the SPC goes to \(server)" }
+      if text(spc) != "spc" { violation = "the SPC was lost" }
+      begin("key")
+    case .fail: endings += 1
+    case nil: break
+    }
+  }
+
+  private mutating func begin(_ what: String) {
+    if !done.insert(what).inserted { violation = "\(what) twice" }
+    awaited = what
+  }
+}
+
+private struct LoadingSearch {
+  private(set) var visited: Set<String> = []
+  private(set) var violation: String?
+
+  mutating func visit(_ run: LoadingRun, after inputs: [LoadingRun.Input]) {
+    guard violation == nil, visited.insert(run.key).inserted else { return }
+    if let text = run.violation {
+      violation = "\(inputs): \(text)"
+      return
+    }
+    for input in LoadingRun.Input.allCases {
+      var next = run
+      next.take(input)
+      visit(next, after: inputs + [input])
+    }
+  }
+}
+
+private func words(_ action: LoadingMachine<String>.Action?) -> String {
+  switch action {
+  case .askEntitlement(let server): return "ask \(server)"
+  case .getCertificate: return "get certificate"
+  case .askSPC(let certificate): return "ask for the SPC with \(text(certificate))"
+  case .requestKey(let server, let spc): return "request the key with \(text(spc)) at \(server)"
+  case .fail(.noServer): return "fail: no server"
+  case .fail(.notAllowed(let operation)): return "fail: \(operation) named a server that is not allowed"
+  case nil: return ""
+  }
+}
