@@ -6,8 +6,8 @@ import UsherCore
 
 // usher-model: every order of events, to a depth.
 //   usher-model table DEPTH              transition tables and diagrams in Markdown, for docs/model.md
-//   usher-model phases DEPTH             compares the comments of the phases in Sources/UsherCore with what follows what
-//   usher-model search SECONDS           as deep as the time allows, over all kinds of delegates
+//   usher-model phases DEPTH             compares the comments of the phases with what follows
+//   usher-model search SECONDS           all settings, as deep as the time allows
 @main struct Main {
   static func main() {
     let arguments = CommandLine.arguments
@@ -41,7 +41,7 @@ import UsherCore
     }
   }
 
-  /// Each comment lists every phase that follows, and no other.
+  /// Fails unless each comment lists every phase that follows, and no other.
   private static func phases(depth: Int) {
     let log = TransitionLog()
     for setting in Setting.all {
@@ -60,7 +60,7 @@ import UsherCore
     exit(1)
   }
 
-  /// Deeper and deeper, each kind of delegate in turn, until the time is up.
+  /// Searches deeper and deeper, one setting after the other, until the time is over.
   private static func search(seconds: Int) {
     let end = time(nil) + seconds
     let log = TransitionLog()
@@ -80,7 +80,8 @@ import UsherCore
         depth += 1
       }
       print(
-        "\(setting.name): all orders of \(reached) events, \(last.states) states, \(last.rows.count) transitions; no violation, no dead state"
+        "\(setting.name): all orders of \(reached) events, \(last.states) states, \(last.rows.count) transitions; "
+          + "no violation, no dead state"
       )
     }
     check(log, isWhole: false)

@@ -22,7 +22,7 @@ struct PhaseComments {
   }
 
   private var comments: [Comment] = []
-  /// What is wrong with the comments alone.
+  /// Comments that are wrong whatever the search has seen.
   private var errors: [String] = []
 
   init() {

@@ -1,6 +1,6 @@
 import UsherCore
 
-/// Looks at every order in which things can happen, to a depth, and from each state on lets it end.
+/// Runs every order of events, to a depth, and from each state leads the playback to its end.
 struct Search {
   struct Row: Hashable {
     let from: String
@@ -21,7 +21,7 @@ struct Search {
     self.deadline = deadline
   }
 
-  /// False: time ran out first, or a promise was broken.
+  /// False: the time was over first, or the search found a violation.
   mutating func run(_ setting: Setting, depth: Int) -> Bool {
     var story: [Step] = []
     return visit(World(setting, log), depth, &story)

@@ -168,7 +168,7 @@ extension World {
     }
   }
 
-  /// The head-end does what is asked, or says why not.
+  /// The head-end handles the request: its reply.
   private mutating func handle(_ request: Request) -> Outcome {
     switch request.kind {
     case .ssm(.setup): return .fields(open(fields: true))
@@ -243,7 +243,7 @@ extension World {
 }
 
 extension World {
-  /// Closes it if it is not, and lets a network without faults bring it to its end. What then is broken is a violation.
+  /// Closes the playback and lets all that is under way end, without further faults; then checks the promises.
   mutating func drain() {
     budget = Budget(licenses: 0, renewals: 0, faults: 0, kills: 0, suspends: 0, networks: 0, abandons: 0, closes: 0)
     if !isClosed { take(.close(false)) }
@@ -258,10 +258,10 @@ extension World {
     for license in 1..<nextLicense where told[license] != 1 {
       blame("licence \(license) was completed \(told[license] ?? 0) times")
     }
-    // The library gives up after its retries, and so it may.
+    // The library may give up after its retries.
     guard !isLeft, spoiltTeardowns <= Int(setting.policy.teardownRetries) else { return }
     for (index, session) in sessions.enumerated() where session.isAlive && session.received > 0 {
-      // Where a rotated token was lost on its way, nobody has the newest one.
+      // Where the reply with a new token was lost, nobody has the newest one.
       if session.received == session.generation {
         blame("session \(index) is held at the head-end, and we had its newest token")
       }

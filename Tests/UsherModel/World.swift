@@ -1,8 +1,8 @@
 import UsherCore
 
-/// A playback's machine, the network and the head-end around it, as one value: a copy of it is another future.
+/// A playback's machine, the network and the head-end around it, as one value. Each copy can continue differently.
 struct World {
-  /// A request on its way: sent, then handled by the head-end, then answered; each may happen at any time after the other.
+  /// A request under way: the machine sends it, later the head-end handles it, later its reply arrives.
   struct Request {
     enum Kind {
       case ssm(SSMSession.Call)
@@ -24,7 +24,7 @@ struct World {
       return false
     }
 
-    /// Its reply, which is on its way, has that token.
+    /// Its reply is under way and has that token.
     func brings(_ session: Int, _ generation: Int, _ world: World) -> Bool {
       guard case .fields(let fields) = outcome, let token = fields.token, let parsed = World.parse(world.text(token))
       else { return false }
@@ -41,16 +41,16 @@ struct World {
     case failure(WireFailure)
   }
 
-  /// One session at the head-end, which takes its newest token only.
+  /// One session at the head-end, which accepts its newest token only.
   struct Session {
     var generation = 1
     var isAlive = true
-    /// The newest token that reached us.
+    /// The newest token that the machine received.
     var received = 0
     var tornDown = false
   }
 
-  /// What may still happen that nobody is bound to do.
+  /// How often the host, the network and the head-end may still do what they need not do.
   struct Budget {
     var licenses: Int
     var renewals: Int
@@ -85,11 +85,11 @@ struct World {
   var releases = 0
   var isClosed = false
   var isLeft = false
-  /// Teardowns that the network or the head-end spoilt.
+  /// Teardowns that failed in the network or at the head-end.
   var spoiltTeardowns = 0
-  /// A time of waiting ran out since the playback was closed.
+  /// A timer fired since the playback was closed.
   var capPassed = false
-  /// What went wrong in it: a promise that was broken.
+  /// The first promise that the machine broke.
   var violation: String?
 
   init(_ setting: Setting, _ log: TransitionLog) {
@@ -111,7 +111,7 @@ struct World {
 
   mutating func blame(_ text: String) { if violation == nil { violation = text } }
 
-  /// Nothing is on its way and nobody is asked: only the host, or fate, can move it.
+  /// No request, timer or question is under way.
   var isQuiet: Bool { requests.isEmpty && timer == nil && !isAskingToken && !isAwaitingToken && !isAskingPayload }
 
   mutating func perform(_ actions: [PlaybackMachine.Action]) {
@@ -153,7 +153,7 @@ struct World {
     }
   }
 
-  /// A newer token than any we have is known to nobody: its reply was lost.
+  /// The reply with a session's newest token was lost.
   var hasLostToken: Bool {
     sessions.indices.contains { index in
       let session = sessions[index]
@@ -169,7 +169,7 @@ struct World {
     if told[license, default: 0] > 1 { blame("licence \(license) completed twice") }
   }
 
-  /// Every session token sent is the newest we have, and none goes out after its teardown did.
+  /// Every session token sent is the newest one received, and none is sent after its teardown was.
   private mutating func check(_ token: String, isTeardown: Bool, isSetup: Bool) {
     guard !isSetup, let (session, generation) = World.parse(token), session < sessions.count else { return }
     if generation < sessions[session].received {
@@ -188,7 +188,7 @@ struct World {
   func text(_ secret: Secret) -> String { secret.withBytes { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// One kind of delegate, and how much may happen.
+/// One kind of delegate, and how much may happen to it.
 struct Setting {
   let name: String
   var policy: SSPPolicy
@@ -197,13 +197,13 @@ struct Setting {
   var keySystem = KeySystem.fairPlay
   /// Licence replies carry a session token: renewals keep the session alive.
   var isEnforced = false
-  /// Licence replies open no session, where they would.
+  /// The content needs no session: licence replies open none.
   var isFree = false
   /// Another item plays on the player at first.
   var startsLate = false
   /// The token map has the content token of each licence request.
   var hasTokenMap = false
-  /// What happened before the search begins.
+  /// The events before the search starts.
   var before: [Step] = []
   var budget = World.Budget(licenses: 2, renewals: 1, faults: 2, kills: 1, suspends: 1, networks: 1, abandons: 1)
 
@@ -217,7 +217,7 @@ struct Setting {
     return policy
   }
 
-  /// The same, when it has its first licence.
+  /// The same setting, searched from its first licence on.
   private func playing(_ steps: [Step]) -> Setting {
     Setting(
       name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem,
@@ -242,7 +242,7 @@ struct Setting {
       tokens: tokens)
   }
 
-  /// What the kinds above leave out.
+  /// What the kinds below leave out.
   private static let special: [Setting] = [
     Setting(name: "SSP V1, too many sessions", policy: policy(), budget: budget(limits: 2)),
     Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),

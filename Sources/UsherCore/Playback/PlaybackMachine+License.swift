@@ -138,8 +138,8 @@ extension PlaybackMachine {
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
 
-  /// The host's hooks have prepared a request, which may have taken long. Returns the session token to send it with; nil:
-  /// the one it has is the newest, or it carries none.
+  /// The host's hooks have prepared a request, which may have taken long. Returns the session token to send it with;
+  /// nil: the one it has is the newest, or it carries none.
   package mutating func licenseAuthorised(_ request: RequestID) -> Secret? {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }), let token = session.token,
       case .inFlight(_, .carriesToken(let generation)) = licenses[index].phase, generation != session.tokenGeneration
@@ -195,8 +195,8 @@ extension PlaybackMachine {
     let denial = Denial(failure: failure, origin: origin, generation: generation)
     var actions: [Action]
     if mayAsk, isStale, licenses[index].resends < 3 {
-      // Another reply replaced the session token while this request was under way, or is about to: the request goes once
-      // more, with the newest token.
+      // Another reply replaced the session token while this request was under way, or is about to: the request goes
+      // once more, with the newest token.
       licenses[index].phase = .waiting
       licenses[index].resends += 1
       licenses[index].denial = denial
@@ -212,7 +212,8 @@ extension PlaybackMachine {
     return withFollowUps(actions, now: now)
   }
 
-  /// The server denied the request for its content token, for the first time, and there is a callback to ask for another.
+  /// The server denied the request for its content token, for the first time, and there is a callback to ask for
+  /// another.
   private func mayReauthorise(_ license: LicenseRequest, _ failure: WireFailure) -> Bool {
     hasTokenCallback && license.reauthorised == nil && license.isForPlayingItem && !(license.isRenewal && usesSession)
       && failure.isAuthorisation
@@ -345,7 +346,7 @@ extension PlaybackMachine {
       }
       switch license.keySystem {
       case .fairPlay, .playReady, .clearKey: return fields.token == nil ? .heartbeat : .enforced
-      // Octets cannot say it; a heartbeat too many does no harm, one too few loses the slot.
+      // A reply in octets cannot say it. A needless heartbeat does no harm, a missing one loses the slot.
       case .widevine: return license.isRaw || fields.enforced == false ? .heartbeat : .cdm
       }
     }

@@ -1,6 +1,6 @@
 extension PlaybackMachine {
-  /// Where the playback is in its life; its session has phases of its own. The line with the arrow lists every phase that
-  /// may follow; `make model` tries all orders of events and fails when such a line is wrong.
+  /// Where the playback is in its life; its session has phases of its own. The line with the arrow lists every phase
+  /// that may follow; `make model` tries all orders of events and fails when such a line is wrong.
   enum Phase {
     /// Another item plays on the player.
     /// → playing, closing

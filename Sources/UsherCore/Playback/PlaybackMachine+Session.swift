@@ -78,8 +78,8 @@ extension PlaybackMachine {
     return withFollowUps(perform(actions, now: now), now: now)
   }
 
-  /// The server denied set-up with 401 or 403 for the first time, and there is a token callback: it is asked for another
-  /// token, then set-up starts again.
+  /// The server denied set-up with 401 or 403 for the first time, and there is a token callback: it is asked for
+  /// another token, then set-up starts again.
   private mutating func reauthoriseSetup(_ request: RequestID, _ outcome: SSMOutcome) -> [Action]? {
     guard case .failure(let failure) = outcome, failure.isAuthorisation, hasTokenCallback, !isClosing,
       setupDenial == nil

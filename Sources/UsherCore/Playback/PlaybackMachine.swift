@@ -87,8 +87,8 @@ package struct PlaybackMachine {
 
   enum ContentToken {
     case none
-    /// The token callback was asked. `afterDenial`: because the server denied a token, not because a further licence wants
-    /// one of its own.
+    /// The token callback was asked. `afterDenial`: because the server denied a token, not because a further licence
+    /// wants one of its own.
     case asking(afterDenial: Bool)
     /// The host may still give one.
     case awaited
@@ -138,7 +138,7 @@ package struct PlaybackMachine {
     package let isFinished: Bool
     package let isGivingBack: Bool
     package let waitsForOwnTeardowns: Bool
-    /// A reply is on its way that may bring a token to give back.
+    /// A reply is under way that may bring a token to give back.
     package let awaitsToken: Bool
   }
 
@@ -150,7 +150,7 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: session.awaitsToken)
   }
 
-  /// The numbers are the header's.
+  /// The numbers are those of the constants in the header.
   package enum SessionState: Int32, Sendable {
     case none = 0
     case pending, active, doubtful, failed, ended

@@ -1,16 +1,16 @@
-/// When keep-alives are due: a fixed rate from the start, each sent early by the same part of the period, which is the playback's own. So beats of
-/// many playbacks spread, and no two of one playback are further apart than the period.
+/// When keep-alives are due: one per period from the start. Each playback sends all of its keep-alives early by one
+/// share of the period, which its seed decides. So many playbacks do not send at the same time, and the pause between
+/// two keep-alives of one playback is never longer than the period.
 package struct KeepAliveSchedule: Sendable {
-  /// Keep-alive period.
   package private(set) var period: Milliseconds
-  /// The next instant the head-end expects one.
+  /// When the server expects the next one.
   package private(set) var due: Milliseconds
-  /// Thousandths of the period by which a beat is early.
+  /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
 
   /// - Parameters:
-  ///   - seed: same seed, same jitter.
-  ///   - jitter: most a beat is early, in thousandths of the period.
+  ///   - seed: two schedules with the same seed have the same jitter.
+  ///   - jitter: the most that a keep-alive may be early, in thousandths of the period.
   package init(start: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64) {
     self.period = max(period, 1)
     due = start.adding(self.period)
@@ -21,10 +21,11 @@ package struct KeepAliveSchedule: Sendable {
     early = UInt32(truncatingIfNeeded: random % (UInt64(jitter) &+ 1))
   }
 
-  /// When to send what is due next. Never later than `due`.
+  /// When to send the next keep-alive: never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
-  /// Moves on to the first instant of the grid after `now`; a beat that went out before its time leaves the next where it is.
+  /// A keep-alive was sent at `now`: the next one is due at the first instant of the schedule after that. One that was
+  /// sent before its time changes nothing.
   package mutating func advance(past now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)
@@ -34,14 +35,15 @@ package struct KeepAliveSchedule: Sendable {
     }
   }
 
-  /// Moves on to the next instant of the grid; where more have passed, to the last of them. Before its time it stays where it is.
+  /// The keep-alive that was due failed: the next one is due an instant of the schedule later; where several have
+  /// passed, at the last of them. Before `sendAt` nothing changes.
   package mutating func advance(upTo now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)
     if due <= now { due = due.adding((now.since(due) / period) &* period) }
   }
 
-  /// A new period from `now` on.
+  /// Starts a new schedule at `now`.
   package mutating func change(period: Milliseconds, now: Milliseconds) {
     self.period = max(period, 1)
     due = now.adding(self.period)

@@ -1,4 +1,5 @@
-/// A server that asks with Retry-After for a longer pause than this gets no further teardown: the host waits for the end.
+/// A server that asks with Retry-After for a longer pause than this gets no further teardown: the host waits for the
+/// end.
 private let longestTeardownPause: Milliseconds = 10_000
 
 extension SSMSession {

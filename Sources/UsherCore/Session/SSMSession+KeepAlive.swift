@@ -77,7 +77,8 @@ extension SSMSession {
       isNewest: isNewest, now: now)
   }
 
-  /// A renewal, the library's or the host's, was answered or could not be made. A new token in its reply was stored before.
+  /// A renewal, the library's or the host's, was answered or could not be made. A new token in its reply was stored
+  /// before.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
       if isActive, mode == .cdm, !failure.isTransient {

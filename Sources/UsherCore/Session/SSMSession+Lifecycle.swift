@@ -1,6 +1,6 @@
 extension SSMSession {
-  /// Where the session is in its life. The line with the arrow lists every phase that may follow; `make model` tries all
-  /// orders of events and fails when such a line is wrong.
+  /// Where the session is in its life. The line with the arrow lists every phase that may follow; `make model` tries
+  /// all orders of events and fails when such a line is wrong.
   enum Phase {
     /// No session, and no request for one under way. `again`: a licence request that should have opened the session was
     /// refused because the account has too many; the next one is the last try.
@@ -19,8 +19,8 @@ extension SSMSession {
     /// Set-up or keep-alive failed for good.
     /// → closing, tearingDown, ended
     case failed(UsherError)
-    /// The host closed the session; a reply is awaited that may carry the only token, or a newer one. At `until` the
-    /// session gives up waiting. `setup`: the set-up request among the awaited ones.
+    /// The host closed the session; it awaits a reply that may carry the only token, or a newer one. At `until` it
+    /// stops waiting. `setup`: the set-up request, where its reply is awaited.
     /// → tearingDown, ended
     case closing(setup: RequestID?, until: Milliseconds)
     /// A teardown request is under way.
@@ -99,7 +99,7 @@ extension SSMSession {
       }
     }
 
-    /// True the first time: the owner is to be told.
+    /// True the first time: the session then returns the action that reports it.
     mutating func report(_ what: Reported) -> Bool {
       guard what.rawValue > reported.rawValue else { return false }
       reported = what

@@ -1,5 +1,5 @@
-/// Sessions that a licence request opens: in SSP V2 the server sets the session up while it answers, in customer SSM the
-/// host does.
+/// Sessions that a licence request opens: in SSP V2 the server sets the session up while it answers, in customer SSM
+/// the host does.
 extension SSMSession {
   /// Whether the next licence request would open the session.
   package var canOpen: Bool { policy.opensByLicense && isIdle }

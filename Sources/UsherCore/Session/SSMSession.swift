@@ -30,7 +30,7 @@ package struct SSMSession {
 
   /// A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one. This is what the next one does.
   enum Beat {
-    /// No beat is due, ever: the session has no period, or the CDM renews by itself.
+    /// No beat will be due: the session has no period, or the CDM renews by itself.
     case off
     case waiting(sendAt: Milliseconds)
     case inFlight(RequestID, attempt: UInt32, sentAt: Milliseconds, generation: UInt32)
@@ -71,7 +71,7 @@ package struct SSMSession {
   var health = Health.good
   /// When the oldest keep-alive was due that the server has not answered.
   var owedSince: Milliseconds?
-  /// The host is suspended and wants no keep-alives meanwhile. Beside `beat`, which a resume continues.
+  /// The host is suspended and wants no keep-alives meanwhile. Kept apart from `beat`, which a resume continues.
   var isPaused = false
   /// Licence requests under way that carry the session token. Their replies may replace it.
   var licensesInFlight: UInt32 = 0
@@ -163,10 +163,10 @@ package struct SSMSession {
   /// A set-up request is under way, or a licence request that opens the session.
   var awaitsSetupReply: Bool { lifecycle.setupInFlight != nil }
 
-  /// The owner was told that the next session may start.
+  /// `nextMayStart` was returned.
   var hasFreedSlot: Bool { lifecycle.reported.rawValue >= Reported.nextMayStart.rawValue }
 
-  /// A reply is on its way that may bring a token, which would then be given back.
+  /// A reply is under way that may bring a token; the session would then be given back.
   var awaitsToken: Bool {
     if case .ended(let end) = lifecycle.phase, end.left { return false }
     return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
@@ -187,8 +187,8 @@ package struct SSMSession {
     return false
   }
 
-  /// A renewal was asked for and is under way, but slow: the host is not asked twice. Returns when to look again; nil if
-  /// no renewal was asked for.
+  /// A renewal was asked for and is under way, but slow: the host is not asked twice. Returns when to look again; nil
+  /// if no renewal was asked for.
   func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
     guard isActive, case .asked = beat else { return nil }
     return now.adding(max(period, 1))

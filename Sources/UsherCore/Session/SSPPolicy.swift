@@ -1,4 +1,4 @@
-/// A value that many hold and none changes, where each would be the larger for it.
+/// A constant value in one place in memory, for many owners that would otherwise each store a copy.
 package final class Shared<Value: Sendable>: Sendable {
   package let value: Value
   package init(_ value: Value) { self.value = value }
@@ -11,7 +11,8 @@ package struct SSPPolicy: Sendable {
   package enum KeepAlive: Sendable { case auto, heartbeat, renewal }
   package enum Resetup: Sendable { case callbackOnly, always, never }
   package enum Suspend: Sendable { case keep, pause }
-  /// What brings a session into being: a set-up call of ours (SSM v1), the first licence reply (SSP V2), the host's licence callback (customer SSM).
+  /// What opens a session: a set-up request (SSM v1), the first licence reply (SSP V2), or the host's licence callback
+  /// (customer SSM).
   package enum Opening: Sendable { case setup, license, customer }
 
   package var setupTimeout: Milliseconds = 5000
@@ -24,34 +25,36 @@ package struct SSPPolicy: Sendable {
   package var periodMin: Milliseconds = 50
   package var periodMax: Milliseconds = 86_400_000
   package var periodUpdates = false
-  /// Thousandths of the period.
+  /// The most that a keep-alive may be early, in thousandths of the period.
   package var jitter: UInt32 = 50
+  /// How late a failed keep-alive may be tried again, in thousandths of the period; 0: it is not tried again.
   package var retry: UInt32 = 500
-  /// nil: never stop.
+  /// After so many failed periods in a row the session fails; nil: never.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
-  /// nil: three eighths of the period, at least a second.
+  /// nil: three eighths of the period, but at least one second.
   package var keepAliveTimeout: Milliseconds?
   package var keepAlive = KeepAlive.auto
   package var resetup = Resetup.callbackOnly
   package var hasSSM = true
   package var opening = Opening.setup
-  /// No licence request goes out without a content token.
+  /// No licence request is sent without a content token.
   package var needsToken = true
-  /// How long a playback without content token and token callback waits for the host to give one; 0: not at all.
+  /// How long a playback that has neither a content token nor a token callback waits for the host to give a token;
+  /// 0: it does not wait.
   package var tokenWait: Milliseconds = 5000
-  /// The session begins with the first licence request, which names the content.
+  /// Set-up starts with the first licence request, which names the content.
   package var startsWithLicense = false
   package var suspend = Suspend.keep
-  /// Period of a session whose opening licence reply names none; 0: no keep-alives.
+  /// The period of a session whose opening licence reply has none; 0: no keep-alives.
   package var periodFallback: Milliseconds = 60_000
-  /// A zap tears a session down that a stop would leave to expire.
+  /// A zap tears the session down, even where a stop would leave it to expire.
   package var zapTearsDown = true
-  /// A close that says nothing leaves the session to expire.
+  /// Closing leaves the session to expire where the host does not say what to do.
   package var leavesByDefault = false
 
   package init() {}
 
-  /// The first licence request opens the session.
+  /// A licence request opens the session, no set-up request.
   package var opensByLicense: Bool { opening != .setup }
 }

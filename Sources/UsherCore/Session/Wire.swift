@@ -1,7 +1,7 @@
-/// Names one request of one playback, so that late replies are told apart from awaited ones.
+/// Names one request of one playback. A reply with an id that is not awaited any more is a late one.
 package typealias RequestID = UInt64
 
-/// The period field of a reply as it stood there.
+/// The period in a reply, as the reply has it.
 package enum PeriodField: Equatable, Sendable {
   case missing
   /// Seconds.
@@ -11,13 +11,13 @@ package enum PeriodField: Equatable, Sendable {
   case wrongType
 }
 
-/// What a successful reply said, as far as sessions go.
+/// What a successful reply says about the session.
 package struct SessionFields: Sendable {
   package var httpStatus: Int32 = 200
   package var isObject = false
-  /// nil where there is none, or an empty one.
+  /// nil: the reply has no session token, or an empty one.
   package var token: Secret?
-  /// There is one, but it is no string, or cannot stand in a header.
+  /// The reply has a session token, but it is no string, or no text for an HTTP header.
   package var isTokenUnusable = false
   package var period = PeriodField.missing
   /// `sessionDrmEnforced`, where the reply has it.
@@ -26,17 +26,17 @@ package struct SessionFields: Sendable {
   package init() {}
 }
 
-/// Why a request brought no good reply.
+/// Why a request failed.
 package struct WireFailure: Sendable {
   package var status: Status
   package var httpStatus: Int32
   package var serviceCode: Int64
   package var message: String
-  /// What `Retry-After` asked for.
+  /// The pause that the server asks for with `Retry-After`.
   package var retryAfter: Milliseconds?
-  /// The server may have acted on the request although we have no good reply.
+  /// The server may have acted on the request although no good reply arrived.
   package var mayHaveTakenEffect: Bool
-  /// The session token in a reply that was no use otherwise: the slot is ours all the same.
+  /// The session token in a reply that is of no use otherwise: the session exists and is given back.
   package var token: Secret?
 
   @inline(never)
@@ -53,7 +53,8 @@ package struct WireFailure: Sendable {
     self.mayHaveTakenEffect = mayHaveTakenEffect
   }
 
-  /// Worth another try: no reply, an unreadable one, 429 or 5xx, a host that did not let it go out; never a service code, whose meaning is final.
+  /// Trying again may help: no reply, an unreadable one, 429, 5xx, or a callback of the host that failed. A service
+  /// code is final.
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {
@@ -63,7 +64,7 @@ package struct WireFailure: Sendable {
     }
   }
 
-  /// The server calls the session token unknown, killed or expired.
+  /// The server says that the session token is unknown, ended or expired.
   package var isUnknownSession: Bool { serviceCode == SSMCode.invalidToken }
 
   package func error(_ origin: Origin, _ operation: Operation) -> UsherError {
@@ -72,7 +73,7 @@ package struct WireFailure: Sendable {
   }
 }
 
-/// The SSM's codes that decide something.
+/// The SSM error codes that the library acts on.
 package enum SSMCode {
   package static let invalidToken: Int64 = 1006
   package static let tooManySessions: Int64 = 1007

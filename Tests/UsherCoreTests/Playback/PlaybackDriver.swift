@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Plays one playback and writes down what happened as short lines.
+/// Runs one playback with a virtual clock, and writes down what happened as short lines.
 struct PlaybackDriver {
   enum Sent {
     case ssm(RequestID, SSMSession.Call, String)

@@ -44,7 +44,7 @@ import Testing
     #expect(step6 == ["start 4"])
   }
 
-  @Test func released_twiceOrByAStranger_changesNothing() {
+  @Test func nextMayStart_twiceOrAfterAStranger_changesNothing() {
     var player = PlayerMachine<Int>()
     _ = player.play(1)
     let step7 = words(player.nextMayStart(after: 9))

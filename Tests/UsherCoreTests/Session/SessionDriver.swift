@@ -2,7 +2,8 @@ import Testing
 
 @testable import UsherCore
 
-/// Plays one session against a virtual clock and a head-end that says what the test scripts, and writes down what happened as short lines.
+/// Runs one session with a virtual clock and the replies that the test gives, and writes down what happened as short
+/// lines.
 struct SessionDriver {
   struct Sent {
     let request: RequestID
@@ -12,11 +13,11 @@ struct SessionDriver {
 
   var session: SSMSession
   private(set) var now: Milliseconds
-  /// What the one timer is set to.
+  /// When the session's timer fires.
   private(set) var timer: Milliseconds?
-  /// Sent and not answered, oldest first.
+  /// Requests without a reply, oldest first.
   private(set) var waiting: [Sent] = []
-  /// What happened since it was last taken.
+  /// What happened since the last `take()`.
   private(set) var story: [String] = []
   private(set) var lastError: UsherError?
 
@@ -36,7 +37,7 @@ struct SessionDriver {
     return driver
   }
 
-  /// A set-up session whose first beat is on its way.
+  /// A session whose first beat is under way.
   static func beating(_ policy: SSPPolicy = steady(), period: Double = 60) -> SessionDriver {
     var driver = active(policy, period: period)
     driver.run(until: Milliseconds(period * 1000))
@@ -74,7 +75,7 @@ struct SessionDriver {
 
   mutating func removeWaiting(at index: Int) -> Sent { waiting.remove(at: index) }
 
-  /// Time passes; the timer rings when it is due.
+  /// Time passes; the timer fires when it is due.
   mutating func run(until instant: Milliseconds) {
     var rings = 0
     while let at = timer, at <= instant {
@@ -90,7 +91,7 @@ struct SessionDriver {
 
   mutating func pass(_ duration: Milliseconds) { run(until: now.adding(duration)) }
 
-  /// Time passes, and the machine sleeps meanwhile: the timer rings late.
+  /// Time passes while the device sleeps: the timer fires late.
   mutating func sleep(until instant: Milliseconds) {
     now = max(now, instant)
     if let at = timer, at <= now { ring(at: now) }
@@ -137,7 +138,10 @@ struct SessionDriver {
       case .failed(let error):
         lastError = error
         story.append(
-          "\(error.operation) failed: \(UsherCoreTests.name(error.status))\(error.serviceCode == 0 ? "" : " \(error.serviceCode)")\(error.orphanPossible ? ", orphan possible" : "")"
+          "\(error.operation) failed: \(UsherCoreTests.name(error.status))"
+            + (error.serviceCode == 0 ? "" : " \(error.serviceCode)")
+           
+            + (error.orphanPossible ? ", orphan possible" : "")
         )
       case .teardownFailed(let error):
         lastError = error
