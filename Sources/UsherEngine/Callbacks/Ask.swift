@@ -85,7 +85,8 @@ package final class Ask {
       return false
     }
     engine.submit {
-      // On the I/O thread, which wrote `number`: a host thread that guesses the number may answer before `init` has returned.
+      // On the I/O thread, which wrote `number`: a host thread that guesses the number may answer before `init` has
+      // returned.
       self.engine.options.forgetAsk?(self.number)
       self.engine.timers.cancel(self.timer)
       var status = Status.ok

@@ -1,8 +1,8 @@
 internal import UsherCore
 
 extension Engine {
-  /// The one way to ask the host: puts a question to it in the order of the playback's callbacks. `answered` runs on the I/O thread, once, however the
-  /// question ends; without the playback where that is gone by then.
+  /// The only way to ask the host. The question comes in the order of the playback's callbacks. `answered` runs on the
+  /// I/O thread, once, however the question ends; its playback is nil if that has been removed by then.
   /// - Parameters:
   ///   - question: what a hook is asked.
   ///   - deadline: how long the host has for the answer.

@@ -1,18 +1,19 @@
 internal import CPlatform
 
-/// Runs host code: one lane per playback, in order; different lanes in parallel. The I/O thread only ever enqueues.
+/// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes in parallel. The I/O thread
+/// only enqueues.
 package protocol CallbackExecutor: AnyObject {
   /// Any thread. False: it has shut down, and the caller runs the job itself if it must run.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// Jobs queued or running.
   var pending: Int { get }
-  /// Whether some of the lane are that end without the host's doing.
+  /// Whether jobs of the lane are queued or running that end without any call of the host.
   func isBusy(_ lane: UInt64) -> Bool
-  /// Runs what is queued, then ends. Not from a callback.
+  /// Runs the queued jobs, then ends the threads. Not from a callback.
   func shutDown()
 }
 
-/// Callback threads, made as callbacks block, up to a cap.
+/// Callback threads: a new one starts when the others are busy, up to a cap.
 final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
     var jobs = Fifo<() -> Void>()
@@ -25,15 +26,17 @@ final class ThreadedExecutor: CallbackExecutor {
   private var ready = Fifo<UInt64>()
   private var threads = 0
   private var idle = 0
-  /// A thread was sent for and has not come yet. One at a time: it takes what is ready, and sends for the next where more is; so short callbacks of many
-  /// lanes are run by few threads, and those that block hold up nobody.
+  /// A thread was woken or started and has not taken a job yet. Only one at a time: it takes a job and, before it runs
+  /// it, wakes or starts the next thread if more lanes are ready. So few threads run many short callbacks, and a
+  /// callback that blocks delays no other lane.
   private var isComing = false
   private var jobCount = 0
   private var isEnding = false
-  /// The thread that ended last. Each joins the one before it, so that after `shutDown` none is left, nor what the host keeps by thread.
+  /// The thread that ended last. Each ending thread joins the one before it, so that after `shutDown` no thread is
+  /// left, nor any thread-local storage of the host.
   private var lastEnded: UInt64?
 
-  /// - Parameter onChange: called after each job with the number of those left, from a callback thread, without a lock held.
+  /// - Parameter onChange: called after each job, with the number of jobs left, on a callback thread, outside the lock.
   init(cap: Int, onChange: @escaping (Int) -> Void) {
     self.cap = max(1, cap)
     self.onChange = onChange
@@ -64,7 +67,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private enum Help { case none, waking, starting }
 
-  /// Inside the lock: who is to come for what is ready, and is counted as coming; `bring` has it come.
+  /// Inside the lock: decides whether a thread must be woken or started for the ready lanes; `bring` does it.
   private func sendForOne() -> Help {
     guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true
@@ -73,7 +76,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return .starting
   }
 
-  /// After the lock, since who is woken would else have to wait for it at once.
+  /// After unlocking, so that the woken thread does not block.
   private func bring(_ help: Help) {
     switch help {
     case .none: break
@@ -86,7 +89,7 @@ final class ThreadedExecutor: CallbackExecutor {
     let me = Unmanaged.passRetained(self)
     if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
-      // Those that run take the work; with none running it waits for the next try.
+      // The running threads do the work; if none runs, the jobs wait until the next `enqueue` tries again.
       monitor.locked {
         threads -= 1
         isComing = false
@@ -106,14 +109,14 @@ final class ThreadedExecutor: CallbackExecutor {
     if let before { platform_thread_join(before) }
   }
 
-  /// The job, and what it alone held, are gone when this returns.
+  /// When this returns, the job is freed, with all that only the job held.
   private func runOne(_ before: inout UInt64?, isNew: Bool) -> UInt64? {
     guard let (lane, job) = next(&before, isNew: isNew) else { return nil }
     job()
     return lane
   }
 
-  /// nil: this thread ends, and joins `before`.
+  /// The next job; nil: this thread ends, and joins `before`.
   private func next(_ before: inout UInt64?, isNew: Bool) -> (UInt64, () -> Void)? {
     var help = Help.none
     let found = monitor.locked { () -> (UInt64, () -> Void)? in
@@ -121,7 +124,7 @@ final class ThreadedExecutor: CallbackExecutor {
       while true {
         if let lane = ready.popFirst() {
           guard let job = lanes[lane]?.jobs.popFirst() else { continue }
-          // Before it runs, since it may block.
+          // Before the job runs, because it may block.
           help = sendForOne()
           return (lane, job)
         }
@@ -137,7 +140,7 @@ final class ThreadedExecutor: CallbackExecutor {
         threads -= 1
         before = lastEnded
         lastEnded = platform_thread_self()
-        if isEnding { monitor.broadcast() }  // else those that rest would rest anew
+        if isEnding { monitor.broadcast() }  // so that the idle threads see it too
         return nil
       }
     }
@@ -145,7 +148,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return found
   }
 
-  /// How many jobs are left.
+  /// The job of this lane has ended. Returns how many jobs are left.
   private func done(_ lane: UInt64) -> Int {
     monitor.locked {
       jobCount -= 1
@@ -153,7 +156,7 @@ final class ThreadedExecutor: CallbackExecutor {
       if queue.jobs.isEmpty {
         lanes.removeValue(forKey: lane)
       } else {
-        // The thread that is done with one looks for the next.
+        // This thread looks for its next job in a moment, so no other needs to be woken.
         ready.append(lane)
       }
       if isEnding { monitor.broadcast() }
@@ -182,7 +185,7 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
   return nil
 }
 
-/// Marks the threads that run host code.
+/// Thread-local mark of the threads that run host code.
 private let callbackThreadKey: platform_thread_key = {
   var key: platform_thread_key = 0
   _ = platform_thread_key_new(&key)
@@ -197,5 +200,5 @@ func withCallbackMark(_ job: () -> Void) {
   platform_thread_key_set(callbackThreadKey, before)
 }
 
-/// Whether host code runs on this thread right now, so that a wait could be one for itself.
+/// Whether host code runs on this thread right now: a wait could wait for its own end.
 package func isCallbackThread() -> Bool { platform_thread_key_get(callbackThreadKey) != 0 }

@@ -1,6 +1,6 @@
 internal import CPlatform
 
-/// Runs host code only where the host pumps; a file descriptor says when.
+/// Runs host code only on the thread that calls `usher_context_pump()`; a file descriptor says when jobs are due.
 package final class PumpedExecutor: CallbackExecutor {
   package enum PumpResult {
     case ran(Int)
@@ -14,14 +14,14 @@ package final class PumpedExecutor: CallbackExecutor {
   private var isPumping = false
   private var pumper: UInt64?
   private var isEnded = false
-  /// The file descriptor is readable, or about to be.
+  /// The file descriptor is readable, or will be in a moment.
   private var isSignalled = false
   private var afterPump: (() -> Void)?
   /// Readable while jobs are due.
   package let fileDescriptor: Int32
 
-  /// nil: no file descriptor could be had.
-  /// - Parameter onChange: called after each job with the number of those left, without a lock held.
+  /// nil: the system gave no file descriptor.
+  /// - Parameter onChange: called after each job, with the number of jobs left, outside the lock.
   init?(onChange: @escaping (Int) -> Void) {
     self.onChange = onChange
     fileDescriptor = platform_eventfd_new()
@@ -32,7 +32,7 @@ package final class PumpedExecutor: CallbackExecutor {
 
   package var pending: Int { monitor.locked { jobs.count + running } }
 
-  /// They end when the host pumps.
+  /// Always false: jobs end when the host pumps, and no wait may depend on that.
   package func isBusy(_ lane: UInt64) -> Bool { false }
 
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
@@ -44,7 +44,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Also has `serve` look again.
+  /// Also makes `serve` check its condition again.
   package func wake() {
     monitor.locked {
       signal()
@@ -52,7 +52,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Inside the lock. True: it became readable just now.
+  /// Inside the lock. True: the descriptor must become readable now.
   @discardableResult
   private func signal() -> Bool {
     guard !jobs.isEmpty, !isSignalled else { return false }
@@ -61,10 +61,10 @@ package final class PumpedExecutor: CallbackExecutor {
     return true
   }
 
-  /// Whether the calling thread is the one that pumped last: what it waits for could need itself.
+  /// Whether the calling thread pumped last: a wait on it could wait for its own pump.
   package var isPumpingThread: Bool { monitor.locked { pumper == platform_thread_self() } }
 
-  /// Runs what is due now; what becomes due meanwhile waits.
+  /// Runs the jobs that are due now; jobs that become due meanwhile wait for the next pump.
   package func pump() -> PumpResult {
     if isCallbackThread() { return .reentered }
     let taken = monitor.locked { () -> [() -> Void]? in
@@ -86,7 +86,7 @@ package final class PumpedExecutor: CallbackExecutor {
     return .ran(taken.count)
   }
 
-  /// Inside the lock: all that is due. What comes now is told anew.
+  /// Inside the lock: takes all due jobs. The next job makes the descriptor readable again.
   private func take() -> [() -> Void] {
     platform_fd_drain(fileDescriptor)
     isSignalled = false
@@ -106,7 +106,8 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// From inside one of its callbacks: runs `work` on the pumping thread before its pump returns. False: this thread is not pumping it.
+  /// Called in one of its callbacks: runs `work` on the pumping thread before the pump returns. False: this thread is
+  /// not pumping.
   package func afterThisPump(_ work: @escaping () -> Void) -> Bool {
     monitor.locked {
       guard isPumping, pumper == platform_thread_self() else { return false }
@@ -115,7 +116,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// For who frees the context: runs on the calling thread what is due now. False: nothing was.
+  /// For the thread that frees the context: runs the due jobs on it. False: no job was due.
   package func runDue() -> Bool {
     let taken = monitor.locked { () -> [() -> Void] in
       while isPumping { monitor.wait() }
@@ -125,14 +126,14 @@ package final class PumpedExecutor: CallbackExecutor {
     return !taken.isEmpty
   }
 
-  /// For who frees the context: runs what is due and what becomes so, as long as it waits for something that may need it.
+  /// For the thread that frees the context: runs due jobs, and those that become due, while `condition` holds.
   package func serve(while isWaiting: () -> Bool) {
     while isWaiting() {
       if !runDue() { monitor.locked { if jobs.isEmpty, isWaiting() { monitor.wait() } } }
     }
   }
 
-  /// Waits for a pump of another thread, then runs what is left on the calling one.
+  /// Waits until no other thread pumps, then runs the jobs that are left on the calling thread.
   package func shutDown() {
     while true {
       let taken = monitor.locked { () -> [() -> Void] in

@@ -1,5 +1,6 @@
-/// Values by numbers we give ourselves, never 0: so nobody can choose numbers that collide, and hashing one is a multiplication. Open addressing with linear
-/// probing; it grows by half, since it is what a playback costs beside itself.
+/// Values by numbers we give ourselves, never 0: so nobody can choose numbers that collide, and hashing one is a
+/// multiplication. Open addressing with linear probing; it grows by half, since it is what a playback costs beside
+/// itself.
 struct IDTable<Value> {
   /// 0: free.
   private var ids: [UInt64] = []

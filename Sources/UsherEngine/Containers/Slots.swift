@@ -1,4 +1,5 @@
-/// Values by number. A number is given once; the newer, the higher. Finding one costs no hashing: the lower bits of its number are its place.
+/// Values by number. A number is given once; the newer, the higher. Finding one costs no hashing: the lower bits of its
+/// number are its place.
 struct Slots<Value> {
   typealias ID = UInt64
   private struct Slot {

@@ -1,7 +1,8 @@
 internal import Synchronization
 package import UsherCore
 
-/// One certificate: fetched once for all that wait for it, then kept. Only the I/O thread touches it, except where said.
+/// One certificate: fetched once for all that wait for it, then kept. Only the I/O thread touches it, except where
+/// said.
 package final class CertificateSource {
   private let endpoint: Endpoint?
   private let headers: [Secret]

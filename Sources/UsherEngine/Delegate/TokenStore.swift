@@ -23,7 +23,7 @@ package final class TokenStore {
 
   package var count: Int { monitor.locked { map.count(now: clock.now) } }
 
-  /// A token, and the hold on it that keeps it from being pruned.
+  /// A token, and the pin that keeps it in the map.
   func hold(_ id: [UInt8]) -> (token: Secret, pin: TokenMap.Pin)? {
     id.withUnsafeBufferPointer { key in
       monitor.locked {

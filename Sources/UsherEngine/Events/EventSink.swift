@@ -1,6 +1,7 @@
 internal import UsherCore
 
-/// Where a context's events and log lines go: to its observers and its log sink, as calls of host code. I/O thread only.
+/// Where a context's events and log lines go: to its observers and its log sink, as calls of host code. I/O thread
+/// only.
 final class EventSink {
   private struct Observer {
     let id: UInt64

@@ -41,13 +41,13 @@ package enum LogLevel: Int32, Sendable {
   case warning, info, debug
 }
 
-/// How a session is kept alive, as the host is told; the numbers are the header's.
+/// How a session is kept alive; the numbers are the header's.
 package enum RenewType: Int32, Sendable {
   case none = 0
   case heartbeat, enforced, cdm
 }
 
-/// What a licence or certificate request brought.
+/// The result of a request of the host: data, or the error.
 package final class Answer {
   package let data: Secret?
   package let period: Milliseconds

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// A log line, put together from its parts. (String interpolation is ten times the code, at each place.)
+/// A log line, built from its parts. (String interpolation would take ten times the code wherever it is used.)
 struct LogLine {
   private var bytes: [UInt8] = []
 

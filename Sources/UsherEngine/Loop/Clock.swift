@@ -2,7 +2,8 @@ internal import CPlatform
 internal import Synchronization
 internal import UsherCore
 
-/// The context's time, read by any thread, set by its I/O thread. System time goes on while the machine sleeps; manual time moves when it is told to.
+/// The context's time. Any thread reads it; only the I/O thread sets it. System time includes the time the machine
+/// sleeps; manual time moves only when the tester moves it.
 final class Clock {
   let isManual: Bool
   private let startedAt: Int64

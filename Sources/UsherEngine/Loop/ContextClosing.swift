@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import UsherCore
 
-/// The close of a whole context: whether it has begun, how many playbacks it still waits for, and which threads wait for it. I/O thread, except `beginNow`
-/// and `elapsed`.
+/// The close of a whole context: whether it has begun, how many playbacks it still waits for, and which threads wait
+/// for it. I/O thread only, except `noteRequest` and `elapsed`.
 final class ContextClosing {
   private(set) var hasBegun = false
   /// Playbacks that are not closed yet, or that give back a slot whose token came after the close.
@@ -33,7 +33,7 @@ final class ContextClosing {
 
   func playbackAdded() { openCount += 1 }
 
-  /// A playback's machine went from one standing to another.
+  /// A step changed the machine of a playback.
   func playbackChanged(from before: PlaybackMachine.Standing, to after: PlaybackMachine.Standing) {
     let (wasOpen, isOpen) = (before.isOpen, after.isOpen)
     let (wasAwaited, isAwaited) = (before.isAwaited, after.isAwaited)

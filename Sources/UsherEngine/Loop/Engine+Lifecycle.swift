@@ -2,17 +2,17 @@ package import UsherCore
 
 /// Sleep, wake-up and changes of the network.
 extension Engine {
-  /// Any thread: the machine, or the host, goes to sleep.
+  /// Any thread: the computer or the host is suspended.
   /// - Parameter playback: nil: all.
   package func suspend(_ playback: PlaybackID?) { each(playback) { entry in self.step(entry) { $0.suspended() } } }
 
-  /// Any thread: and wakes up.
+  /// Any thread: the computer or the host is running again.
   package func resume(_ playback: PlaybackID?) {
     each(playback) { entry in self.step(entry) { $0.resumed(now: self.clock.now) } }
   }
 
-  /// Any thread: the network is back, or it is another one. Connections made before are not used again, and what failed is
-  /// tried at once.
+  /// Any thread: the network is back, or it is another one. Connections made before are not used again, and what failed
+  /// is tried at once.
   package func networkChanged() {
     submit {
       for id in self.playbacks.sortedIDs {

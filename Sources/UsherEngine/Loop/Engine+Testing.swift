@@ -18,15 +18,16 @@ extension Engine {
     }
   }
 
-  /// Waits until no more than so many transfers and callbacks are under way; false when the real time given ran out.
+  /// Waits until no more than so many transfers and callbacks are queued or running. False: the real time given has
+  /// passed.
   package func settle(transfers: Int, callbacks: Int, within milliseconds: UInt32) -> Bool {
-    quiet.wait(
+    idle.wait(
       transfers: transfers, callbacksMost: callbacks, until: monotonicMilliseconds() &+ Int64(milliseconds),
       callbacks: { self.executor.pending },
       commandsWaiting: { self.hasCommands })
   }
 
-  /// Moves the manual clock on, timer by timer.
+  /// Moves the manual clock forward, timer by timer.
   package func advance(_ duration: Milliseconds, settlingWithin settle: UInt32) -> Bool {
     let target = sync { self.clock.now.adding(duration) }
     var allSettled = true

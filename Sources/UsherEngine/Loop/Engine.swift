@@ -5,28 +5,29 @@ package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
   package var callbackThreadsMax = 16
-  /// Requests in flight at once: to an origin that answers at once, and to one that takes its time.
+  /// The limit of requests in flight to one origin: where it replies at once, and where it is slow.
   package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()
   /// Plain http also off this machine.
   package var allowsInsecureHTTP = false
-  /// Gives a question the number the host answers with, and takes it back.
+  /// Registers a question under a completion id, and takes the id back.
   package var nameAsk: ((Ask) -> UInt64)?
   package var forgetAsk: ((UInt64) -> Void)?
   package init() {}
 }
 
-/// One context's I/O thread: everything that happens to its players and playbacks happens here, one thing at a time. Other threads only `submit`.
-/// It has the loop, the clock, the timers and the two tables; requests, slots, events and closing have owners of their own.
+/// One context's I/O thread: everything that happens to its players and playbacks happens here, one thing at a time.
+/// Other threads only `submit`. It has the loop, the clock, the timers and the two tables; requests, slots, events and
+/// closing have owners of their own.
 package final class Engine {
   package let options: EngineOptions
   /// Where host code runs in pumped mode.
   package let pump: PumpedExecutor?
   let clock: Clock
   /// Knows when the I/O thread and the callback threads have nothing to do; testers wait for that.
-  let quiet: Quiet
+  let idle: IdleMonitor
   let calls: HostCalls
   private let transport: any Transport
   private let commands = CommandQueue()
@@ -55,22 +56,22 @@ package final class Engine {
       let transport = seam
         ?? CurlTransport(options: options.transport, connectionsMax: max(64, options.requestsPerOriginMax))
     else { return nil }
-    let quiet = Quiet()
+    let idle = IdleMonitor()
     let clock = Clock(isManual: options.isManualClock)
     let executor: any CallbackExecutor
     if options.isPumped {
-      guard let pumped = PumpedExecutor(onChange: { quiet.callbackEnded(left: $0) }) else { return nil }
+      guard let pumped = PumpedExecutor(onChange: { idle.callbackEnded(left: $0) }) else { return nil }
       pump = pumped
       executor = pumped
     } else {
       pump = nil
-      executor = above ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { quiet.callbackEnded(left: $0) })
+      executor = above ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { idle.callbackEnded(left: $0) })
     }
     self.options = options
     self.transport = transport
-    self.quiet = quiet
+    self.idle = idle
     self.clock = clock
-    calls = HostCalls(executor: executor, quiet: quiet)
+    calls = HostCalls(executor: executor, idle: idle)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
     requests = RequestDispatcher(
       transport: transport, timers: timers, clock: clock, httpTimeout: options.transport.httpTimeout,
@@ -93,19 +94,19 @@ package final class Engine {
 
   /// Any thread: runs `command` on the I/O thread, in the order of submission.
   package func submit(_ command: @escaping () -> Void) {
-    quiet.stir()
+    idle.noteActivity()
     if !commands.append(command, wake: { transport.wake() }) { runAfterEnd(command) }
   }
 
-  /// A call that raced with the end of the context: everything is closed and empty by now, so the command finds nothing and reports that. Host code it
-  /// calls runs on the calling thread, outside the lock.
+  /// A call that raced with the end of the context: everything is closed and empty by now, so the command finds nothing
+  /// and reports that. Host code it calls runs on the calling thread, outside the lock.
   private func runAfterEnd(_ command: () -> Void) {
     let jobs = afterEnd.locked { () -> [() -> Void] in
       command()
       return calls.takeRefused()
     }
     for job in jobs { job() }
-    quiet.idle(transfers: 0)
+    idle.becameIdle(transfers: 0)
   }
 
   var hasCommands: Bool { !commands.isEmpty }
@@ -123,9 +124,9 @@ package final class Engine {
       for finished in transport.takeFinished() { handle(requests.ended(finished)) }
       fireTimers()
       if isStopping || hasCommands { continue }
-      quiet.idle(transfers: requests.transfers.count)
+      idle.becameIdle(transfers: requests.transfers.count)
       transport.wait(until: timers.next().flatMap { clock.bootTime(of: $0) })
-      quiet.busy()
+      idle.becameBusy()
     }
     finish()
     transport.shutDown()
@@ -161,7 +162,7 @@ package final class Engine {
       // A customer's answer counts until now. From here on the numbers of all questions are stale.
       for question in questions { question.expire(.closed) }
     }
-    quiet.idle(transfers: 0)
+    idle.becameIdle(transfers: 0)
   }
 
   private func endPending() {

@@ -24,7 +24,8 @@ package final class Monitor {
     return platform_monitor_wait_until(raw, instant) != 0
   }
 
-  /// Changes something, then wakes who waits, if `body` says so: after the lock, since who is woken would else have to wait for it at once.
+  /// Runs `body` under the lock. If it returns true, wakes the waiting threads after unlocking, so that they do not
+  /// block.
   package func change(_ body: () -> Bool) { if locked(body) { broadcast() } }
 
   /// Inside `locked` or after it.
@@ -32,5 +33,5 @@ package final class Monitor {
   package func broadcast() { if let raw { platform_monitor_broadcast(raw) } }
 }
 
-/// Real time, whatever the context's clock: for waits of testers and threads.
+/// Real time, also where the context has a manual clock: for waits of testers and threads.
 package func monotonicMilliseconds() -> Int64 { platform_monotonic_ms() }

@@ -1,4 +1,5 @@
-/// Keeps the actions of two machines' steps apart: a step that begins while the actions of another are performed waits until all of those are done.
+/// Keeps the actions of two steps apart: a step that begins while the actions of another are being performed waits
+/// until all of those are done.
 struct StepQueue {
   private var waiting = Fifo<() -> Void>()
   private var isPerforming = false

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// Every time-out of a context, soonest first; equal instants in the order they were set.
+/// Timers, soonest first; those of one instant in the order they were set.
 final class TimerHeap<Target> {
   typealias ID = UInt64
   private struct Entry {
@@ -8,7 +8,7 @@ final class TimerHeap<Target> {
     let id: ID
   }
   private var heap: [Entry] = []
-  /// Those that were not cancelled.
+  /// The timers that were not cancelled.
   private var live = Slots<Target>()
 
   var count: Int { live.count }

@@ -1,12 +1,12 @@
 internal import UsherCore
 
-/// One blocked host thread. The I/O thread ends the wait, also when its time on the context's clock ran out.
+/// One blocked host thread. The I/O thread ends the wait, also when its time-out on the context's clock has passed.
 package final class Wait<Value> {
   private let monitor = Monitor()
   private var value: Value?
   private let onEnd: (() -> Void)?
 
-  /// - Parameter onEnd: for who waits for other things too; runs on the thread that ends the wait.
+  /// - Parameter onEnd: for a thread that waits for other things too; runs on the thread that ends the wait.
   package init(onEnd: (() -> Void)? = nil) { self.onEnd = onEnd }
 
   /// The first value counts.

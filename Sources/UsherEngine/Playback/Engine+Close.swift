@@ -70,8 +70,8 @@ extension Engine {
     return wait.wait()
   }
 
-  /// Ends a wait for the close after the events that are queued for the playback, so that its observers have run. In pumped mode they run when the host
-  /// pumps, and the wait does not depend on that.
+  /// Ends a wait for the close after the events that are queued for the playback, so that its observers have run. In
+  /// pumped mode they run when the host pumps, and the wait does not depend on that.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
     if executor.isBusy(id) { calls.run(id) { wait.end(.ok) } } else { wait.end(.ok) }
   }
@@ -115,7 +115,8 @@ extension Engine {
     }
   }
 
-  /// Any thread but a callback's: closes everything and waits, also for replies that may bring the token of a slot, which is then given back.
+  /// Any thread but a callback's: closes everything and waits, also for replies that may bring the token of a slot,
+  /// which is then given back.
   /// - Returns: how many playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
@@ -138,8 +139,9 @@ extension Engine {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  /// Waits until all playbacks are closed, for the thread that frees the context. Calls of the host that the close needs (a customer's teardown) run here
-  /// in pumped mode, since the host pumps no more. On the manual clock nobody else moves time, so this does.
+  /// Waits until all playbacks are closed, for the thread that frees the context. Calls of the host that the close
+  /// needs (a customer's teardown) run here in pumped mode, since the host pumps no more. On the manual clock nobody
+  /// else moves time, so this does.
   package func finishClosing(within timeout: Milliseconds) {
     beginClosing()
     if options.isManualClock { return moveClockUntilClosed(within: timeout) }

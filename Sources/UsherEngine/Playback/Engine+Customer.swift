@@ -1,6 +1,7 @@
 internal import UsherCore
 
-/// Customer SSM: the host's callbacks instead of requests of ours. The session is the host's; its token never comes here.
+/// Customer SSM: the host's callbacks instead of requests of ours. The session is the host's; its token never comes
+/// here.
 extension Engine {
   func askCustomer(
     _ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob

@@ -1,9 +1,10 @@
 internal import UsherCore
 
-/// The one way anything happens to a playback: its machine gets the news, answers with actions, and the engine performs them in order.
+/// The one way anything happens to a playback: its machine gets the news, answers with actions, and the engine performs
+/// them in order.
 extension Engine {
-  /// Tells a playback's machine what happened and performs the actions it answers with. Called while the actions of another step are performed, it waits
-  /// until those are done, so no two actions change places.
+  /// Tells a playback's machine what happened and performs the actions it answers with. Called while the actions of
+  /// another step are performed, it waits until those are done, so no two actions change places.
   func step(_ entry: PlaybackEntry, _ happen: @escaping (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     guard steps.begin() else { return steps.append { self.stepNow(entry, happen) } }
     stepNow(entry, happen)
@@ -16,7 +17,8 @@ extension Engine {
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
-    // Before the actions: a set-up among them is sent after this teardown ended, and must not count it as ended meanwhile.
+    // Before the actions: a set-up among them is sent after this teardown ended, and must not count it as ended
+    // meanwhile.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }
@@ -102,7 +104,8 @@ extension Engine {
     }
   }
 
-  /// Whether other playbacks give slots back to the head-end of `entry`, or have done so since its session was asked for.
+  /// Whether other playbacks give slots back to the head-end of `entry`, or have done so since its session was asked
+  /// for.
   func ownTeardowns(besides entry: PlaybackEntry) -> SSMSession.OwnTeardowns {
     slots.ownTeardowns(besides: entry.id, at: entry.headEnd, since: entry.slotsAtSetup)
   }

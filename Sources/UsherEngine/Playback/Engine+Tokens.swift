@@ -71,7 +71,8 @@ extension Engine {
     entry.mappedTokens = []
   }
 
-  /// Any thread: the host put a token into a delegate's map. Playbacks that wait for it use it now, others for their next licence.
+  /// Any thread: the host put a token into a delegate's map. Playbacks that wait for it use it now, others for their
+  /// next licence.
   package func tokenMapped(_ delegate: LicenseDelegate, _ contentID: [UInt8]) {
     submit {
       guard let map = delegate.tokenMap else { return }

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// What a packager wrote about an asset.
+/// What the packager wrote into an asset id.
 package struct Asset: Equatable, Sendable {
   package let id: AssetID
   /// The key of the token map: `ContentId` where the packager wrote JSON, otherwise the text itself.
@@ -8,9 +8,9 @@ package struct Asset: Equatable, Sendable {
   package let keyID: UUIDBytes?
   /// 16 bytes.
   package let iv: [UInt8]?
-  /// What was decoded is a JSON object.
+  /// The decoded asset id is a JSON object.
   package let isJSON: Bool
-  /// What goes into a FairPlay payload: that JSON, otherwise the text.
+  /// The content identifier of a FairPlay payload: the decoded JSON, otherwise the text.
   package var contentIdentifier: [UInt8] { isJSON ? id.decoded ?? id.text : id.text }
 }
 

@@ -3,17 +3,17 @@ package import UsherCore
 extension SEESRequest {
   package enum Refusal: Error, Equatable, Sendable {
     case notJSON
-    /// It repeats another message id, or none: taken for a denial.
+    /// The reply repeats another message id, or none: it counts as a denial.
     case otherMessage
-    /// Of a later version than ours.
+    /// The reply has a later version than ours.
     case otherVersion
-    /// The server said no; 0: without a number.
+    /// The server refused; code 0: it gave no number.
     case denied(code: Int64, message: String)
-    /// Allowed, but without a URL that could be one.
+    /// The server allowed it, but gave no usable URL.
     case noTokenURL
   }
 
-  /// The token URL, out of the answer's body.
+  /// The token URL in the reply's body.
   package func tokenURL(in body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) throws(Refusal) -> Secret {
     guard let root = JSONDocument.parse(body)?.root, root.isObject else { throw .notJSON }
     let isOurs = root.member("messageID")?.withString { equalIgnoringCase($0, messageID.text) }
@@ -35,7 +35,7 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// JSON in whatever layout. Of anything else, such as a web page, only a published number is read.
+  /// Reads the error from JSON of any layout. From anything else, such as a web page, only a published number is read.
   package static func read(_ body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> ExpressPlayError {
     guard let root = JSONDocument.parse(body)?.root, !root.isNumber else {
       return ExpressPlayError(code: published(body), message: "")
@@ -47,7 +47,7 @@ extension ExpressPlayError {
     return ExpressPlayError(code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: message ?? "")
   }
 
-  /// The first published number that stands by itself in a text: "Error -2002"; 0: none does.
+  /// The first published number that stands alone in a text, as in "Error -2002"; 0: there is none.
   private static func published(_ text: UnsafeBufferPointer<UInt8>) -> Int64 {
     var at = 0
     while text.count - at >= 5 {
@@ -78,7 +78,7 @@ extension ExpressPlayError {
     spoken(value.member("errorMessage"), secrets) ?? spoken(value.member("message"), secrets)
   }
 
-  /// A text that is no number.
+  /// The text, unless it is a number.
   private static func spoken(_ value: JSONValue?, _ secrets: [Secret]) -> String? {
     guard let value, value.numberInText == nil else { return nil }
     return value.withString { $0.isEmpty ? nil : sanitised($0, hiding: secrets) } ?? nil

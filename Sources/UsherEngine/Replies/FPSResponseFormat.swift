@@ -3,7 +3,7 @@ package import UsherCore
 /// How a FairPlay key server wraps its CKC.
 package struct FPSResponseFormat: Sendable {
   package enum Encoding: UInt8, Sendable, CaseIterable {
-    /// A JSON object, else a `<ckc>` element, else base64, else the octets.
+    /// The first that fits: a JSON object, a `<ckc>` element, base64, the bare bytes.
     case auto
     case raw, base64, element, json
   }
@@ -11,7 +11,7 @@ package struct FPSResponseFormat: Sendable {
   package enum Failure: Error, Equatable, Sendable {
     case empty
     case webPage
-    /// Text where none of the wrappers is.
+    /// Text that has none of the wrappers.
     case text
     case noElement
     case notBase64
@@ -88,7 +88,8 @@ package struct FPSResponseFormat: Sendable {
     return ckc
   }
 
-  /// Base64 and nothing else, in one piece or in lines. What is shorter than any CKC, or decodes to text, is a word that happens to look like it.
+  /// Base64 and nothing else, in one piece or in lines. A text shorter than any CKC, or one that decodes to text, only
+  /// looks like base64.
   private static func bareBase64(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
     guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
       return nil
@@ -96,7 +97,7 @@ package struct FPSResponseFormat: Sendable {
     return ckc.withBytes(UTF8Text.isPlain) ? nil : ckc
   }
 
-  /// Where the content of the first `<ckc>` begins.
+  /// The index of the first byte inside the first `<ckc>` element.
   private static func elementStart(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
     tag("<ckc>", in: text, from: 0).map { $0 + 5 }
   }
@@ -120,7 +121,7 @@ package struct FPSResponseFormat: Sendable {
     }
   }
 
-  /// Without a byte order mark and white space around it.
+  /// The text without a byte order mark and without white space around it.
   private static func trimmed(_ body: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
     var (start, end) = (0, body.count)
     if end >= 3 && body[0] == 0xEF && body[1] == 0xBB && body[2] == 0xBF { start = 3 }

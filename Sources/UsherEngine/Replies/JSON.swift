@@ -1,13 +1,14 @@
 internal import CJSONC
 internal import UsherCore
 
-/// One JSON text, parsed by json-c; its strings are wiped when it goes.
+/// One JSON text, parsed by json-c. Its strings are wiped when the document is freed.
 final class JSONDocument {
   private let raw: OpaquePointer
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// nil unless the bytes are one JSON value, at most 32 deep. (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
+  /// nil unless the bytes are one JSON value, at most 32 levels deep. (Not a failable initialiser: in Embedded Swift
+  /// one that fails leaks its object.)
   static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
     return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
@@ -30,7 +31,7 @@ struct JSONValue {
   var isNumber: Bool { kind == JSON_SHIM_NUMBER }
   var isString: Bool { kind == JSON_SHIM_STRING }
 
-  /// The member of that name, else the first that differs in case only.
+  /// The member of that name; otherwise the first whose name differs only in case.
   func member(_ name: StaticString) -> JSONValue? {
     guard isObject else { return nil }
     return name.withUTF8Buffer { bytes in
@@ -41,7 +42,7 @@ struct JSONValue {
     }
   }
 
-  /// The same, of a name that ends in NUL.
+  /// The same, with a name that ends in NUL.
   func member(_ name: [UInt8]) -> JSONValue? {
     guard isObject, name.last == 0 else { return nil }
     return name.withUnsafeBytes { bytes in
@@ -52,7 +53,7 @@ struct JSONValue {
     }
   }
 
-  /// The member of a member, by names that end in NUL.
+  /// The member at the end of a path of names, each ending in NUL.
   func member(at path: [[UInt8]]) -> JSONValue? {
     var value = self
     for name in path {

@@ -1,8 +1,8 @@
 internal import UsherCore
 
 extension ReplyDecoder {
-  /// The certificate in a server's answer: the DER bytes themselves (which begin with 30 hex), or wrapped in PEM, in base64, or in base64 in JSON. What is none
-  /// of these is passed on as it is.
+  /// The certificate in a reply: DER bytes (which begin with 30 hex), or DER in PEM, in base64, or in base64 in JSON.
+  /// Anything else is returned unchanged.
   static func certificate(_ body: Secret) -> Secret {
     body.withBytes { bytes -> Secret? in
       if bytes.first == 0x30 { return nil }
@@ -27,8 +27,8 @@ extension ReplyDecoder {
     return der
   }
 
-  /// Why the reply is no certificate; nil if it may be one. Its form is between server and CDM, but it is kept for all playbacks of its delegate: a
-  /// sign-in page, or DER that lacks its end, must not be.
+  /// Why the reply is no certificate; nil if it may be one. Server and CDM agree on its form, but the delegate keeps it
+  /// for all playbacks: a sign-in page, or DER that lacks its end, must not be kept.
   static func notACertificate(_ response: HTTPResponse) -> WireFailure? {
     if let failure = denial(response) { return failure }
     return response.body.withBytes { body in
@@ -41,7 +41,7 @@ extension ReplyDecoder {
     }
   }
 
-  /// How long a DER SEQUENCE says it is, header included; nil where it is none.
+  /// The length that a DER SEQUENCE declares, header included; nil: no SEQUENCE.
   private static func sizeOfDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
     guard bytes.count >= 2, bytes[0] == 0x30 else { return nil }
     let digits = Int(bytes[1] & 0x7F)

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// A licence and what its reply said about the session.
+/// A licence, and the session fields of its reply.
 struct LicenseReply {
   var data: Secret
   var fields: SessionFields
@@ -12,7 +12,7 @@ enum LicenseDecoding {
 }
 
 extension ReplyDecoder {
-  /// - Parameter isRaw: octets were asked for.
+  /// - Parameter isRaw: the request asked for the bare licence instead of JSON.
   static func license(
     _ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool, names: SessionFieldNames = SessionFieldNames(),
     hiding secrets: [Secret] = []
@@ -35,7 +35,7 @@ extension ReplyDecoder {
     }
   }
 
-  /// What a reply that is no licence to us says about the session all the same.
+  /// The session fields of a reply in which we found no licence: a hook may find it.
   static func sessionFields(_ response: HTTPResponse, _ names: SessionFieldNames) -> SessionFields {
     var found = response.body.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } ?? SessionFields() }
     if found.token == nil { found.token = headerToken(response) }
@@ -46,7 +46,7 @@ extension ReplyDecoder {
     response.header.flatMap { $0.withBytes(isHeaderSafe) ? $0 : nil }
   }
 
-  /// The token in the reply's header, where its body has none; the token in a reply that is no use otherwise.
+  /// The session token in the reply's header, where the body has none; also of a reply without a usable licence.
   private static func withHeader(
     _ decoding: LicenseDecoding, _ response: HTTPResponse, _ names: SessionFieldNames
   ) -> LicenseDecoding {
@@ -80,7 +80,8 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: ckc, fields: fields(document.root, names)))
   }
 
-  /// JSON with `license`: an array of base64 in licence replies, one string in renewals. Anything but JSON is the licence itself.
+  /// JSON with `license`: an array of base64 in licence replies, one string in renewals. What is not JSON is the
+  /// licence itself.
   private static func widevine(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
   ) -> LicenseDecoding {
@@ -96,7 +97,7 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: license, fields: fields(document.root, names)))
   }
 
-  /// XML, given to the CDM unchanged; JSON in its first `CustomData` element may hold the session token.
+  /// XML, which the CDM gets unchanged. JSON in its first `CustomData` element may hold the session token.
   private static func playReady(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames
   ) -> LicenseDecoding {
@@ -122,7 +123,7 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: response.body, fields: fields(document.root, names)))
   }
 
-  /// Octets of a licence always hold some byte that no text has.
+  /// Whether the bytes can be a binary licence: one always has a byte that no text has.
   private static func isText(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
     body.allSatisfy { ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
   }

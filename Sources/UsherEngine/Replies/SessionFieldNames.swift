@@ -1,4 +1,4 @@
-/// Where a licence reply says what it says about the session: JSON members by their path, and a header.
+/// Where a licence reply carries its session fields: the paths of JSON members, and a header.
 package struct SessionFieldNames {
   /// Names that end in NUL, outermost first.
   package var token: [[UInt8]] = [Array("sessionToken".utf8) + [0]]

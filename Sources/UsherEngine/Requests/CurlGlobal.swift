@@ -1,7 +1,7 @@
 internal import CCurl
 
-/// Once per process; libcurl counts, and a host that did it too loses nothing.
+/// Initialises libcurl once per process. libcurl counts its initialisations, so a host may initialise it too.
 private let isCurlReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-/// False: libcurl could not start.
+/// Returns false if libcurl could not be initialised.
 package func ensureCurl() -> Bool { isCurlReady }

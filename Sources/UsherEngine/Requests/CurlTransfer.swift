@@ -1,12 +1,12 @@
 internal import CCurl
 internal import UsherCore
 
-/// One easy handle of libcurl, and the request that is under way on it. Handles are used again: what stays the same between two requests of one
-/// endpoint is told to libcurl once.
+/// One easy handle of libcurl, and the request in flight on it. Handles are reused: options that are the same for two
+/// requests to one endpoint are set once.
 final class CurlTransfer {
   let easy: UnsafeMutableRawPointer
   private(set) var id: TransferID = 0
-  /// Where the last request went.
+  /// The endpoint of the last request.
   private(set) var endpoint: Endpoint?
   private let limit: Int
   private var request: HTTPRequest?
@@ -16,10 +16,10 @@ final class CurlTransfer {
   private var attempts = 0
   private var wasStopped = false
   private var told = Told()
-  /// The header lines, read by libcurl where they are.
+  /// The header lines; libcurl reads them in place.
   private var lines: UnsafeMutableBufferPointer<curl_slist>
 
-  /// What libcurl remembers from the request before.
+  /// The options that the handle still has from the request before.
   private struct Told {
     var isPost: Bool?
     var isFresh: Bool?
@@ -35,7 +35,7 @@ final class CurlTransfer {
 
   deinit { lines.deallocate() }
 
-  /// True: libcurl has all of it.
+  /// - Returns: false: libcurl refused one of the options, and the request must not be sent.
   func prepare(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool) -> Bool {
     self.id = id
     self.request = request
@@ -80,7 +80,8 @@ final class CurlTransfer {
       guard curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
       told.isFresh = isFresh
     }
-    // A connection idle for long may be closing at the other end just now. What is not tried again by us gets one that was used lately.
+    // The server may be closing a connection that was idle for long. A request that we do not repeat gets a connection
+    // that was used a short time ago.
     if told.isUrgent != request.isUrgent {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
       told.isUrgent = request.isUrgent
@@ -89,7 +90,7 @@ final class CurlTransfer {
   }
 
   private func setHeaders(_ request: HTTPRequest) -> Bool {
-    // libcurl would ask before it sends a large body, and wait for an answer that few servers give.
+    // By itself libcurl sends "Expect: 100-continue" before a large body, and waits for a reply that few servers give.
     let asksFirst = (request.body?.count ?? 0) > 1000
     let needed = request.headers.count + (asksFirst ? 1 : 0)
     if lines.count < needed {
@@ -106,8 +107,9 @@ final class CurlTransfer {
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
 
-  /// libcurl is about to send the request. By itself it sends one again over another connection when a kept one ended without an answer; but the server
-  /// may have acted on the first. Whether to try again is the session's decision.
+  /// Asked before libcurl sends the request. When a kept connection ends without a reply, libcurl sends the request
+  /// again over another one; but the server may have acted on the first. Only the session decides whether to repeat a
+  /// request.
   func maySend() -> Bool {
     attempts += 1
     wasStopped = attempts > 1 && told.isPost == true && curl_shim_request_size(easy) > 0
@@ -123,7 +125,7 @@ final class CurlTransfer {
     return true
   }
 
-  /// Lets go of the request.
+  /// Forgets the request and what was read of its reply.
   func release() {
     _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
     if told.isPost == true { _ = curl_shim_set_body(easy, nil, 0) }
@@ -149,8 +151,8 @@ final class CurlTransfer {
     return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer))
   }
 
-  /// Whether the server may have read the request. libcurl's result does not say it: where a kept connection died and a new one was refused, it tells of
-  /// the new one only.
+  /// Whether the server may have read the request. libcurl's result code does not say: where a kept connection ended
+  /// and a new one was refused, it describes the new one only.
   var mayHaveReachedServer: Bool { attempts > 0 && curl_shim_request_size(easy) > 0 }
 
   private func retryAfter() -> Milliseconds? {

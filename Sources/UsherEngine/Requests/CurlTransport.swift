@@ -2,7 +2,7 @@ internal import CCurl
 internal import CPlatform
 package import UsherCore
 
-/// What libcurl is told once per context.
+/// The settings of libcurl that hold for all requests of a context.
 package struct TransportOptions {
   package var connectTimeout: Milliseconds = 5000
   package var httpTimeout: Milliseconds = 10_000
@@ -23,23 +23,25 @@ final class CurlTransport: Transport {
   private let epoll: Int32
   private let wakeFD: Int32
   private let timerFD: Int32
-  /// As many as there may be connections to use them with.
+  /// Handles without a request, at most one for each connection that may be kept.
   private let handlesMax: Int
   private var idle: [CurlTransfer] = []
-  /// By the places of their numbers.
+  /// By the index in their transfer id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
   private struct Watch {
-    /// What libcurl wants to know of.
+    /// The events that libcurl asked for.
     var wanted: Int32 = 0
-    /// What epoll tells of. A kept connection goes on being watched between two requests, though nobody wants to know: most of them are used again.
+    /// The events that epoll reports. A kept connection stays registered between two requests, although libcurl does
+    /// not ask for its events then: most of them are used again, which saves two system calls.
     var told: Int32 = 0
-    /// Of a connection that has answered: libcurl closes it through us, so that we know when its number stands for another. Others it closes itself.
+    /// The connection has answered once: libcurl closes it by our callback, so that we know when the system may give
+    /// its number to another socket. libcurl closes the others itself.
     var isKept = false
   }
   /// By socket.
   private var watches: [Watch] = []
-  /// When libcurl wants to be called, monotonic; nil: no wish.
+  /// When libcurl asked to be called, on the monotonic clock; nil: it did not ask.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
@@ -92,7 +94,7 @@ final class CurlTransport: Transport {
 
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else { return false }
-    // Else libcurl would only reset the stream of a dead HTTP/2 connection, and send the next request over it.
+    // Without this, libcurl would only reset the stream of a dead HTTP/2 connection and send the next request over it.
     _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
     _ = curl_multi_remove_handle(multiHandle, transfer.easy)
@@ -110,7 +112,7 @@ final class CurlTransport: Transport {
 
   func wait(until instant: Int64?) {
     arm(instant)
-    // First what is due: a request just given to libcurl goes out before it is waited for what comes.
+    // libcurl's own timers first: it sends a request that was just added before this thread waits for replies.
     callWhereDue()
     if finished.isEmpty { collect() }
     var timeout: Int32 = -1
@@ -134,7 +136,7 @@ final class CurlTransport: Transport {
     _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
   }
 
-  /// The timer may ring too early, where what it was set for is done: that costs less than to set it anew each time.
+  /// Sets the timer, only where it would fire too late: a wake-up too early costs less than a system call each time.
   private func arm(_ instant: Int64?) {
     guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
     timerSetTo = instant
@@ -174,7 +176,7 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// One that knows the endpoint, if there is one.
+  /// A handle that already has this endpoint's settings, otherwise any idle one.
   private func takeIdle(_ endpoint: Endpoint) -> CurlTransfer? {
     var index = idle.count - 1
     while index >= 0 {
@@ -192,19 +194,19 @@ final class CurlTransport: Transport {
     if idle.count < handlesMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
-  /// A handle whose request failed may remember things of it.
+  /// Closes a handle whose request failed, since it may keep state of that request.
   private func discard(_ transfer: CurlTransfer) {
     transfer.release()
     curl_easy_cleanup(transfer.easy)
   }
 
-  /// An easy handle with all that never changes.
+  /// Makes an easy handle and sets all options that never change.
   private func newTransfer() -> CurlTransfer? {
     guard let easy = curl_easy_init() else { return nil }
     let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
     let pointer = Unmanaged.passUnretained(transfer).toOpaque()
     _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-    // What keeps a secret, or a request from being sent again, must not be left out quietly.
+    // Without one of these options, libcurl would reveal a secret or repeat a request: no handle is better than that.
     let isSafe =
       curl_shim_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK
       && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
@@ -266,7 +268,7 @@ final class CurlTransport: Transport {
     if socket >= 0, Int(socket) < watches.count { watches[Int(socket)].isKept = true }
   }
 
-  /// Told to epoll too: a child of a fork may still have the socket.
+  /// Takes the socket out of epoll first, because a forked child may still hold it open.
   fileprivate func close(_ socket: Int32) {
     tell(socket, 0)
     if Int(socket) < watches.count { watches[Int(socket)] = Watch() }

@@ -6,9 +6,9 @@ package typealias TransferID = UInt64
 /// A NUL-terminated URL, checked when it was made, with the number of its origin in the process.
 package final class Endpoint {
   package let url: [UInt8]
-  /// `scheme://host:port`; what requests are bounded by.
+  /// `scheme://host:port`. Requests in flight are limited for each origin.
   package let origin: [UInt8]
-  /// Plain http, allowed because it does not leave this machine: no proxy may see it.
+  /// The host is this machine, so plain http is allowed; the request must not go through a proxy.
   package let isLoopback: Bool
 
   package init(url: [UInt8], origin: [UInt8], isLoopback: Bool) {
@@ -25,9 +25,9 @@ package struct HTTPRequest {
   /// Whole lines "Name: value", NUL-terminated.
   package let headers: [Secret]
   package let body: Secret?
-  /// Keep-alives and teardowns go before all else.
+  /// Keep-alives and teardowns leave the queue before all other requests.
   package let isUrgent: Bool
-  /// The tokens in it, kept from whatever the server says back.
+  /// The tokens in the request; they are removed from every text of the reply before anybody sees it.
   package let tokens: [Secret]
   /// A header of the reply that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
@@ -36,9 +36,9 @@ package struct HTTPRequest {
 package struct HTTPResponse {
   package var status: Int32
   package var body: Secret
-  /// Seconds or nothing; dates are not used by the services in question.
+  /// What `Retry-After` asked for in seconds. Dates are ignored: the services in question do not send them.
   package var retryAfter: Milliseconds?
-  /// The header that was asked for.
+  /// The value of the header that `HTTPRequest.replyHeader` names.
   package var header: Secret?
 }
 
@@ -47,18 +47,19 @@ package enum HTTPOutcome {
   case failure(WireFailure)
 }
 
-/// The seam below the engine: libcurl, or a model of the head-end. Used by the I/O thread only, but for `wake`.
+/// What sends requests for the engine: libcurl, or in tests a model of the head-end. I/O thread only, except `wake`.
 package protocol Transport: AnyObject {
-  /// - Parameter isFresh: not over a connection that was used before: those to this origin are not to be trusted.
+  /// - Parameter isFresh: use a new connection, because earlier ones to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
-  /// No outcome will be told, and its connection is not used again. Answers whether the server may have read the request.
+  /// Ends a request without an outcome; its connection is not used again.
+  /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool
-  /// Waits for I/O, for `wake()`, or for the instant (boot time in nanoseconds; nil: no timer).
+  /// Returns after I/O, after `wake()`, or at the instant (boot time in nanoseconds; nil: no timer).
   func wait(until instant: Int64?)
   /// Any thread: ends a wait.
   func wake()
-  /// What has ended since the last call.
+  /// The requests that have ended since the last call.
   func takeFinished() -> [FinishedTransfer]
   /// Ends all connections.
   func shutDown()

@@ -1,7 +1,8 @@
 internal import UsherCore
 
-/// Sends the context's requests: queues them by origin, bounds their time, and decides which connections may be used again. It knows nothing of playbacks:
-/// who asked for a request gets its `Reply` from the engine. I/O thread only.
+/// Sends the context's requests: queues them by origin, bounds their time, and decides which connections may be used
+/// again. It knows nothing of playbacks; it returns each `Reply` to the engine, which knows whose it is. I/O thread
+/// only.
 final class RequestDispatcher {
   /// How a request ended.
   struct Reply {
@@ -23,7 +24,7 @@ final class RequestDispatcher {
   private var queue: RequestQueue
   /// Calls of `withoutStartingQueued` under way.
   private var pauses = 0
-  /// Origins whose queue may go on when the last of them ends.
+  /// Origins whose queued requests may start when the last of these calls ends.
   private var pausedOrigins: [[UInt8]] = []
   /// Origins whose last request failed: connections made before are not used until a fresh one was answered.
   private var distrusted: [[UInt8]] = []
@@ -71,8 +72,9 @@ final class RequestDispatcher {
     min(now.adding(Self.stallTime), transfer.deadline)
   }
 
-  /// A keep-alive has waited in the queue for `keepAliveWait`. Where the origin answers, it waits up to `keepAliveWaitMax`: only other requests are before
-  /// it, and more connections would make a burst slower that the origin is getting through. Where it does not, or after that, it goes without a permit.
+  /// A keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to others, it waits longer, up
+  /// to `keepAliveWaitMax`: more connections would only make such a burst slower. Otherwise it is sent without a
+  /// permit.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
     guard now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) else {
@@ -108,7 +110,7 @@ final class RequestDispatcher {
     return Reply(transfer: transfer, outcome: finished.outcome)
   }
 
-  /// A timer of a request fired. nil: the request goes on.
+  /// A timer of a request fired. nil: the request has not ended.
   func timerFired(_ id: TransferID) -> Reply? {
     guard let transfer = transfers[id] else { return nil }
     let now = clock.now
@@ -166,7 +168,8 @@ final class RequestDispatcher {
     startQueued(transfer.origin)
   }
 
-  /// Runs `body`, during which several playbacks may close, and starts no queued request before it has ended: it may withdraw them.
+  /// Runs `body`, during which several playbacks may close, and starts no queued request before it has ended: it may
+  /// withdraw them.
   func withoutStartingQueued(_ body: () -> Void) {
     pauses += 1
     body()

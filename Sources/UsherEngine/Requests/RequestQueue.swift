@@ -1,11 +1,12 @@
 internal import UsherCore
 
-/// Bounds the requests under way to each origin; what finds no place waits, urgent ones first. A request that stalls gives its place
-/// up, so that a hung server takes none from a keep-alive.
+/// Limits the requests in flight to each origin and queues the others, urgent ones first. A request in flight holds a
+/// permit. One that stalls gives its permit up, so that a server that hangs does not hold up a keep-alive.
 ///
-/// The bound adapts: it is as many as one thread can keep going at the pace the origin answers. One that answers within few milliseconds is served
-/// best over few connections, while one far away would be asked too slowly. It grows by two places for each answer while others
-/// wait, so that it trebles with each round trip; and for each request that stalls while urgent ones wait.
+/// The limit adapts to the time the origin takes to reply. Few connections are best for an origin that replies within a
+/// few milliseconds, but would be too slow for one far away. While requests are queued, the limit grows by two with
+/// each reply, so that it triples per round trip; it also grows with each request that stalls while urgent ones are
+/// queued.
 struct RequestQueue {
   private final class Lane {
     let origin: [UInt8]
@@ -13,7 +14,7 @@ struct RequestQueue {
     var urgent = Fifo<TransferID>()
     var others = Fifo<TransferID>()
     var bound: Int
-    /// How long answers take in µs: of each eight the quickest, and of those an average that forgets.
+    /// How long replies take, in µs: the quickest of each eight, and a moving average of those.
     var typical: Int64 = 0
     var quickest = Int64.max
     var answers = 0
@@ -25,23 +26,23 @@ struct RequestQueue {
     }
     var isWaitedFor: Bool { !urgent.isEmpty || !others.isEmpty }
   }
-  /// What a request keeps the thread busy for at most, in µs.
+  /// How long one request may keep the I/O thread busy, in µs.
   private static var share: Int64 { 200 }
-  /// The one asked for last is the first: there are few, and one request asks for its own several times.
+  /// The lane used last comes first: there are few lanes, and one request looks its own up several times.
   private var lanes: [Lane] = []
   private let least: Int
   private let most: Int
   private(set) var waitingCount = 0
 
   /// - Parameters:
-  ///   - least: places at an origin that answers at once.
-  ///   - most: places at any.
+  ///   - least: the limit for an origin that replies at once.
+  ///   - most: the limit for any origin.
   init(least: Int, most: Int) {
     self.least = max(1, least)
     self.most = max(self.least, most)
   }
 
-  /// True: send it now. False: it waits.
+  /// - Returns: true: the request has a permit, send it now. False: it is queued.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let lane = lane(request.endpoint.origin)
     if lane.underWay < lane.bound, request.isUrgent ? lane.urgent.isEmpty : !lane.isWaitedFor {
@@ -53,8 +54,8 @@ struct RequestQueue {
     return false
   }
 
-  /// An answer came.
-  /// - Parameter microseconds: how long after its request was sent; nil: it says nothing of how long others take.
+  /// A reply came.
+  /// - Parameter microseconds: how long after its request was sent; nil: not typical of the origin.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
     guard let lane = find(origin) else { return }
     lane.answeredAt = now
@@ -70,26 +71,27 @@ struct RequestQueue {
     lane.bound = max(lane.bound, min(lane.bound + 2, most, Int(clamping: pace / Self.share)))
   }
 
-  /// A request takes so long that its place is given up. Where urgent ones wait, that says of the origin what a slow answer does: slots are held until they
-  /// are sent. Others have time, and are not worth a hundred connections to a server that hangs.
+  /// A request takes so long that it gives its permit up. While urgent requests are queued, the limit grows as it does
+  /// with a reply, because slots stay taken until they are sent. Other requests can wait, and are not worth a hundred
+  /// connections to a server that hangs.
   mutating func stalled(_ origin: [UInt8]) {
     guard let lane = find(origin), !lane.urgent.isEmpty else { return }
     lane.bound = min(lane.bound + 2, most)
   }
 
-  /// Whether the origin has answered anything at or after an instant: then who waits has only others before it.
+  /// Whether the origin has replied to anything at or after an instant, so that a queued request only waits for others.
   mutating func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
 
-  /// A request ended or stalled: its place is free.
+  /// A request with a permit ended or stalled: its permit is free.
   mutating func free(_ origin: [UInt8]) {
     guard let lane = find(origin) else { return }
     lane.underWay = max(0, lane.underWay - 1)
     forgetIfUnused(lane)
   }
 
-  /// The first of those that wait, if there is a place; it has the place then.
+  /// The next queued request, with a permit, if one is free.
   mutating func next(_ origin: [UInt8]) -> TransferID? {
     guard let lane = find(origin), lane.underWay < lane.bound,
       let next = lane.urgent.popFirst() ?? lane.others.popFirst()
@@ -99,7 +101,7 @@ struct RequestQueue {
     return next
   }
 
-  /// One that waits is wanted no more.
+  /// Takes a request out of the queue. False: it is not queued.
   mutating func withdraw(_ id: TransferID, _ origin: [UInt8]) -> Bool {
     guard let lane = find(origin) else { return false }
     guard lane.urgent.remove(where: { $0 == id }) || lane.others.remove(where: { $0 == id }) else { return false }
@@ -116,12 +118,12 @@ struct RequestQueue {
     return lane
   }
 
-  /// Of the one found last, which is the first.
+  /// Only for the lane that `find` returned last, which is the first one.
   private mutating func forgetIfUnused(_ lane: Lane) {
     if lane.underWay == 0, !lane.isWaitedFor { lanes.removeFirst() }
   }
 
-  /// The first from now on.
+  /// Finds an origin's lane and moves it to the front.
   private mutating func find(_ origin: [UInt8]) -> Lane? {
     guard let index = lanes.firstIndex(where: { $0.origin == origin }) else { return nil }
     if index > 0 { lanes.swapAt(0, index) }

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// Bytes of unknown length that must not be seen: grows, and wipes what it leaves behind.
+/// A growing buffer for secret bytes: when it moves to a larger block, it wipes the old one.
 struct SecretBuffer {
   private var storage: Secret?
   private(set) var count = 0
@@ -19,7 +19,7 @@ struct SecretBuffer {
     count = needed
   }
 
-  /// The bytes, exactly as many.
+  /// Returns the bytes in a block of exactly their size, and empties the buffer.
   mutating func take() -> Secret {
     defer {
       storage = nil

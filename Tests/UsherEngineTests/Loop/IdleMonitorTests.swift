@@ -3,18 +3,18 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-@Suite struct QuietTests {
+@Suite struct IdleMonitorTests {
   /// One that waits, on a thread of its own.
   private struct Waiter {
     private let answer = Wait<Bool>()
     private let thread = ThreadedExecutor(cap: 1, onChange: { _ in })
 
-    init(_ quiet: Quiet, transfers: Int, callbacks: Int, left: @escaping () -> Int = { 0 }) {
+    init(_ idle: IdleMonitor, transfers: Int, callbacks: Int, left: @escaping () -> Int = { 0 }) {
       let answer = answer
       _ = thread.enqueue(1) {
         let end = monotonicMilliseconds() + 60_000
         answer.end(
-          quiet.wait(
+          idle.wait(
             transfers: transfers, callbacksMost: callbacks, until: end, callbacks: left, commandsWaiting: { false }))
       }
     }
@@ -27,45 +27,45 @@ import Testing
   }
 
   @Test func wait_forSoManyTransfers_endsWhenThereAreNoMore() {
-    let quiet = Quiet()
-    let answer = Waiter(quiet, transfers: 2, callbacks: 0)
+    let idle = IdleMonitor()
+    let answer = Waiter(idle, transfers: 2, callbacks: 0)
     for left in (2...50).reversed() {
-      quiet.busy()
-      quiet.stir()
-      quiet.idle(transfers: left)
+      idle.becameBusy()
+      idle.noteActivity()
+      idle.becameIdle(transfers: left)
     }
     #expect(answer.wait())
   }
 
   @Test func wait_forCallbacks_endsWithTheLastOfThem() {
-    let quiet = Quiet()
+    let idle = IdleMonitor()
     let notes = Notes<Int>()
-    quiet.idle(transfers: 0)
-    let answer = Waiter(quiet, transfers: 0, callbacks: 1, left: { 20 - notes.all.count })
+    idle.becameIdle(transfers: 0)
+    let answer = Waiter(idle, transfers: 0, callbacks: 1, left: { 20 - notes.all.count })
     for left in (0..<20).reversed() {
       notes.add(left)
-      quiet.callbackEnded(left: left)
+      idle.callbackEnded(left: left)
     }
     #expect(answer.wait())
   }
 
   @Test func wait_whileTransfersAreUnderWay_endsWithItsTime() {
-    let quiet = Quiet()
-    quiet.idle(transfers: 3)
+    let idle = IdleMonitor()
+    idle.becameIdle(transfers: 3)
     #expect(
-      !quiet.wait(
+      !idle.wait(
         transfers: 2, callbacksMost: 0, until: monotonicMilliseconds() + 5, callbacks: { 0 }, commandsWaiting: { false }
       ))
-    #expect(quiet.wait(transfers: 3, callbacksMost: 0, until: 0, callbacks: { 0 }, commandsWaiting: { false }))
-    quiet.busy()
-    #expect(!quiet.wait(transfers: 3, callbacksMost: 0, until: 0, callbacks: { 0 }, commandsWaiting: { false }))
+    #expect(idle.wait(transfers: 3, callbacksMost: 0, until: 0, callbacks: { 0 }, commandsWaiting: { false }))
+    idle.becameBusy()
+    #expect(!idle.wait(transfers: 3, callbacksMost: 0, until: 0, callbacks: { 0 }, commandsWaiting: { false }))
   }
 
   @Test func manyWaiters_eachWithItsOwnWish_areAllToldInTime() {
-    let quiet = Quiet()
-    quiet.idle(transfers: 100)
-    let answers = (0..<12).map { Waiter(quiet, transfers: $0 * 7, callbacks: 0) }
-    for left in (0..<100).reversed() { quiet.idle(transfers: left) }
+    let idle = IdleMonitor()
+    idle.becameIdle(transfers: 100)
+    let answers = (0..<12).map { Waiter(idle, transfers: $0 * 7, callbacks: 0) }
+    for left in (0..<100).reversed() { idle.becameIdle(transfers: left) }
     #expect(answers.map { $0.wait() } == Array(repeating: true, count: 12))
   }
 }

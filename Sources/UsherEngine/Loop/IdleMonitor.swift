@@ -1,0 +1,89 @@
+internal import Synchronization
+
+/// Knows when a context has nothing left to do, so that tests wait for that instead of sleeping. It wakes a waiting
+/// thread only when its condition may hold: otherwise the I/O thread would spend its time on waking testers.
+package final class IdleMonitor {
+  private struct Condition {
+    let id: UInt64
+    let transfers: Int
+    let callbacks: Int
+  }
+  private let monitor = Monitor()
+  private let activity = Atomic<UInt64>(0)
+  private let waiting = Atomic<Int>(0)
+  private var conditions: [Condition] = []
+  private var lastCondition: UInt64 = 0
+  private var isIdle = false
+  private var transfers = 0
+  /// Counts the changes after which a condition may hold.
+  private var changes: UInt64 = 0
+
+  /// A command or a callback was queued.
+  func noteActivity() { activity.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+
+  /// A callback has ended.
+  /// - Parameter left: how many callbacks are still queued or running.
+  func callbackEnded(left: Int) {
+    // A thread that begins to wait after this check finds that the callback has ended.
+    guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
+    update { conditions.contains { $0.callbacks >= left } }
+  }
+
+  /// The I/O thread has run all commands that were queued, and waits.
+  func becameIdle(transfers: Int) {
+    update {
+      isIdle = true
+      self.transfers = transfers
+      return conditions.contains { $0.transfers >= transfers }
+    }
+  }
+
+  func becameBusy() { monitor.locked { isIdle = false } }
+
+  /// Runs `change` under the lock, and wakes the waiting threads if it returns true: a condition may hold now.
+  private func update(_ change: () -> Bool) {
+    monitor.change {
+      let mayHold = change()
+      if mayHold { changes &+= 1 }
+      return mayHold
+    }
+  }
+
+  /// Waits until no more than so many transfers and callbacks are queued or running.
+  /// - Parameters:
+  ///   - callbacks: how many callbacks are queued or running now.
+  ///   - commandsWaiting: whether the I/O thread has commands to run.
+  /// - Returns: false: `deadline` has passed.
+  func wait(
+    transfers most: Int, callbacksMost: Int, until deadline: Int64, callbacks: () -> Int, commandsWaiting: () -> Bool
+  ) -> Bool {
+    let condition = monitor.locked { () -> UInt64 in
+      lastCondition &+= 1
+      conditions.append(Condition(id: lastCondition, transfers: most, callbacks: callbacksMost))
+      return lastCondition
+    }
+    waiting.add(1, ordering: .sequentiallyConsistent)
+    defer {
+      waiting.subtract(1, ordering: .sequentiallyConsistent)
+      monitor.locked { conditions.removeAll { $0.id == condition } }
+    }
+    while true {
+      let seen = monitor.locked { changes }
+      // The order matters: the I/O thread takes a command out of the queue, and is not idle again before it has run it.
+      let before = activity.load(ordering: .sequentiallyConsistent)
+      let callbacksNow = callbacks()
+      let hasCommands = commandsWaiting()
+      let isSettled = monitor.locked { isIdle && transfers <= most }
+      if isSettled, callbacksNow <= callbacksMost, !hasCommands,
+        activity.load(ordering: .sequentiallyConsistent) == before
+      {
+        return true
+      }
+      let isLate = monitor.locked { () -> Bool in
+        while changes == seen { if !monitor.wait(until: deadline) { return monotonicMilliseconds() >= deadline } }
+        return monotonicMilliseconds() >= deadline
+      }
+      if isLate { return false }
+    }
+  }
+}
