@@ -1,7 +1,7 @@
 /// The order of the host's hooks in one licence request and its reply, as a value with no I/O.
 ///
-/// The URL hook is asked first, then the body hook, then the headers hook, which gets the newest session token. Then the request is sent.
-/// The licence hook is asked when the reply is here.
+/// The URL hook is asked first, then the body hook, then the headers hook, which gets the newest session token. Then the
+/// request is sent. The licence hook is asked when the reply has arrived.
 package struct LicenseExchange {
   /// What a request hook makes; hooks are asked in this order.
   package enum Part: UInt8, Sendable, CaseIterable { case url = 1, body, headers }
@@ -62,7 +62,8 @@ package struct LicenseExchange {
     case asking(Part)
     /// The host got another answer to its licence request while a hook was asked. → ended
     case unwanted(Status)
-    /// Unwanted as above: the reply is read for its session token only, without the hook. → sent (unwanted), reading, ended
+    /// `isWanted` is false if the host got another answer: the reply is read for its session token, without the hook.
+    /// → sent (unwanted), reading, ended
     case sent(isWanted: Bool)
     /// The licence hook is asked. → ended
     case reading
