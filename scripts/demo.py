@@ -468,7 +468,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         good = tell(stage, arguments.python)
     except (DemoError, OSError, subprocess.TimeoutExpired) as error:
-        print(f"\n{painted(31, 'The demo could not go on.')} {error}", flush=True)
+        print(f"\n{painted(31, 'The demo had to stop.')} {error}", flush=True)
         good = False
     finally:
         stage.end()

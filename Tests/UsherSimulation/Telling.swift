@@ -42,7 +42,8 @@ enum Telling {
       "  of them answered otherwise", coverage.habits.reduce(0, +),
       Habit.allCases.map { ("\($0)", coverage.habits[Int($0.rawValue)]) })
     print(
-      "  completions: \(number(coverage.completions)); instants of time: \(number(coverage.steps)); things the stories said: \(number(coverage.items))"
+      "  completions: \(number(coverage.completions)); instants of time: \(number(coverage.steps)); "
+        + "things the stories said: \(number(coverage.items))"
     )
     let cells = Phase.allCases.count * Input.allCases.count
     let reached = Phase.allCases.reduce(0) { sum, phase in
@@ -50,7 +51,8 @@ enum Telling {
     }
     let (never, rare) = (Reasons.never(coverage), Reasons.rare(coverage))
     print(
-      "  transitions: \(coverage.transitions); of \(cells) phases with inputs \(reached) were reached, \(never) cannot be, \(rare) are rare"
+      "  transitions: \(coverage.transitions); of \(cells) phases with inputs \(reached) were reached, "
+        + "\(never) cannot be, \(rare) are rare"
     )
   }
 
@@ -73,10 +75,12 @@ enum Telling {
     let last = world.run()
     let setting = shrink.story.setting
     print(
-      "\nThe shortest story found (\(shrink.story.items.count) of \(story.items.count) things that happen, after \(shrink.runs) runs):"
+      "\nThe shortest story found (\(shrink.story.items.count) of \(story.items.count) things that happen, "
+        + "after \(shrink.runs) runs):"
     )
     print(
-      "  a period of \(setting.period) ms, \(setting.latency) ms each way, \(setting.perOrigin) requests at once, \(setting.limit) sessions to an account"
+      "  a period of \(setting.period) ms, \(setting.latency) ms each way, \(setting.perOrigin) requests at once, "
+        + "\(setting.limit) sessions to an account"
     )
     let lines = world.journal
     for (index, line) in lines.enumerated() where index < 60 || index >= lines.count - 120 {

@@ -55,14 +55,14 @@ int main(void) {
     init(#macro, value.struct_size, sizeof value); \
   }
 #include "every.h"
-  tell(strcmp(usher_status_name(-9999), "USHER_E_UNKNOWN") == 0, "a status that is none", usher_status_name(-9999));
+  tell(strcmp(usher_status_name(-9999), "USHER_E_UNKNOWN") == 0, "an unknown status", usher_status_name(-9999));
   tell(strcmp(usher_status_name(1), "USHER_E_UNKNOWN") == 0, "a positive status", usher_status_name(1));
   tell(strcmp(usher_status_name(INT32_MIN), "USHER_E_UNKNOWN") == 0, "the smallest number as a status",
       usher_status_name(INT32_MIN));
-  tell(strcmp(usher_origin_name(-1), "unknown") == 0, "an origin that is none", usher_origin_name(-1));
-  tell(strcmp(usher_operation_name(INT32_MAX), "unknown") == 0, "an operation that is none",
-      usher_operation_name(INT32_MAX));
-  tell(strcmp(usher_event_name(0), "UNKNOWN") == 0, "an event type that is none", usher_event_name(0));
+  tell(strcmp(usher_origin_name(-1), "unknown") == 0, "an unknown origin", usher_origin_name(-1));
+  tell(
+      strcmp(usher_operation_name(INT32_MAX), "unknown") == 0, "an unknown operation", usher_operation_name(INT32_MAX));
+  tell(strcmp(usher_event_name(0), "UNKNOWN") == 0, "an unknown event type", usher_event_name(0));
   tell(strcmp(usher_event_name(INT32_MAX), "UNKNOWN") == 0, "the largest number as an event type",
       usher_event_name(INT32_MAX));
   {

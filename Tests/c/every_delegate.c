@@ -191,7 +191,7 @@ static void tokens_story(void) {
   usher_player_play(new_player(context), &item, &second);
   answers(USHER_OK, usher_playback_wait_session(first, 0), "a session with the token of its content");
   answers(USHER_OK, usher_delegate_set_stream_token(delegate, two, 3, content_token()), "a token that comes later");
-  answers(USHER_OK, usher_playback_wait_session(second, 0), "who waited for it goes on");
+  answers(USHER_OK, usher_playback_wait_session(second, 0), "the playback that waited for it continues");
   tell(held() == 2, "two streams, two sessions");
   answers(USHER_E_FULL, usher_delegate_set_stream_token(delegate, (const uint8_t *)"three", 5, "x"),
       "a third token, while playbacks hold both");

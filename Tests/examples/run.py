@@ -177,7 +177,7 @@ class Examples:
             f"exit code {code}\n{output}",
         )
         code = holder.wait(AT_MOST_S)
-        self.claim(code == 0, "the screen that played goes on to the end", f"exit code {code}\n{holder.output}")
+        self.claim(code == 0, "the other screen plays to the end", f"exit code {code}\n{holder.output}")
         self.nothing_held("after the refusals")
         self.new_routes()
 

@@ -27,7 +27,7 @@
 
 /* Strict inputs have no short time-outs or clock jumps and leave no session on purpose: none may be held at the end. */
 static int is_strict;
-/* Callbacks have a program of their own. */
+/* The program that callbacks run. */
 static struct program callback_program;
 static void take_step(struct program *p);
 

@@ -130,7 +130,7 @@ func readCKC(_ bytes: Bytes) {
       sink.add(after)
     }
     let again = text.withBytes { try? FPSResponseFormat().ckc($0) }
-    must(again?.isEqual(to: ckc) ?? false, "a CKC that is wrapped is found by itself")
+    must(again?.isEqual(to: ckc) ?? false, "the automatic format finds a wrapped CKC")
   }
 }
 

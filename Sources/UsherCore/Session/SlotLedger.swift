@@ -1,8 +1,8 @@
 /// Names one playback of one context.
 package typealias PlaybackID = UInt64
 
-/// Which playbacks of a context give a slot back right now, and which set-ups wait for that: a set-up that the head-end refused for the limit is
-/// sent once more when our own teardowns at that head-end have ended.
+/// Records which playbacks of a context are tearing down, and which set-ups wait for them: if the head-end refuses a
+/// set-up for the limit, the library sends it once more after its own teardowns at that head-end.
 package struct SlotLedger {
   /// Where a session is held. Two delegates with the same teardown server share one.
   package struct HeadEnd: Equatable {
@@ -53,7 +53,7 @@ package struct SlotLedger {
     return mark == earlier ? .none : .ended
   }
 
-  /// The set-ups that may be sent again, oldest playback first: no teardown of ours is under way at their head-end any more.
+  /// The set-ups to send again, oldest playback first: the library has no teardown left at their head-end.
   package var readyToRetry: [PlaybackID] {
     guard !waiting.isEmpty else { return [] }
     return waiting.filter { !hasTeardown(besides: $0.key, at: $0.value) }.map { $0.key }.sorted()

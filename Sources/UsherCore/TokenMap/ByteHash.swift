@@ -1,4 +1,5 @@
-/// A seeded 64-bit hash of bytes for tables: folded multiplications, 16 bytes at a time. Who does not know the seed cannot choose keys that collide.
+/// A seeded 64-bit hash of bytes for tables: folded multiplications, 16 bytes at a time. Without the seed, an attacker
+/// cannot choose keys that collide.
 package struct ByteHash: Sendable {
   private let start: UInt64
   private let factor: UInt64
@@ -44,7 +45,7 @@ package struct ByteHash: Sendable {
   }
 }
 
-/// Whether two pieces of memory hold the same `count` bytes.
+/// Whether the first `count` bytes of two memory areas are equal.
 func sameBytes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
   var at = 0
   while count - at >= 8 {

@@ -1,4 +1,5 @@
-/// The entries of a `TokenTable` that may be pruned, the one set longest ago first: a heap that knows where each of them stands.
+/// The entries of a `TokenTable` that may be pruned, ordered by the time they were set. A heap in which each entry
+/// knows its position.
 struct OldestFirst {
   private var heap: [Int] = []
 
@@ -18,7 +19,7 @@ struct OldestFirst {
     sink(entries[last].place, entries)
   }
 
-  /// It is the newest now.
+  /// Restores the order after an entry has become the newest.
   mutating func moved(_ index: Int, in entries: UnsafeMutablePointer<TokenTable.Entry>) {
     sink(entries[index].place, entries)
   }

@@ -1,18 +1,18 @@
-/// Content tokens by content id, for hosts that play several streams. A playback that plays pins its entry, which pruning then leaves alone.
-/// Has no lock and no clock: its owner has. Looking up allocates nothing; what was taken out is used again.
+/// Content tokens by content id, for hosts that play several streams. A playback pins its entry while it plays, so that
+/// pruning keeps the entry. Lock and clock belong to the owner. A look-up allocates nothing; freed entries are reused.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
-    /// The oldest entry that nobody pinned made room.
+    /// Set; the oldest entry without a pin was removed to make room.
     case addedByPruning
     case replaced
-    /// At the bound, and every entry is pinned.
+    /// The map has as many entries as `bound` allows, and all are pinned.
     case full
-    /// Empty, or longer than `mostKeyBytes`.
+    /// The content id is empty or longer than `mostKeyBytes`.
     case badKey
   }
 
-  /// One playback's hold on an entry; stale once the entry was removed.
+  /// The pin of one playback on an entry; stale after the entry was removed.
   package struct Pin: Equatable, Sendable {
     fileprivate let index: UInt32
     fileprivate let serial: UInt64
@@ -28,9 +28,9 @@ package final class TokenMap {
   private var lastSerial: UInt64 = 0
 
   /// - Parameters:
-  ///   - bound: so many entries at most.
-  ///   - timeToLive: an entry that was not set for so long is gone, unless it is pinned.
-  ///   - seed: random, so that nobody outside can choose content ids that collide.
+  ///   - bound: the largest number of entries.
+  ///   - timeToLive: an entry expires this long after it was set, unless it is pinned.
+  ///   - seed: random, so that an attacker cannot choose content ids that collide.
   package init(bound: Int? = nil, timeToLive: Milliseconds? = nil, seed: UInt64) {
     hash = ByteHash(seed: seed)
     self.bound = bound
@@ -46,7 +46,7 @@ package final class TokenMap {
     return table.count
   }
 
-  /// Entries there is room for; it only grows, until `clear()`.
+  /// The number of entries with allocated memory; grows until `clear()`.
   package var capacity: Int { table.capacity }
 
   package func get(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Secret? {
@@ -54,7 +54,7 @@ package final class TokenMap {
     return table.token(index)
   }
 
-  /// A new token for a known id leaves its pins as they are, and makes it the newest.
+  /// Sets a token. A new token for a known id keeps the pins of its entry, which becomes the newest.
   package func set(_ key: UnsafeBufferPointer<UInt8>, _ token: Secret, now: Milliseconds) -> SetResult {
     guard !key.isEmpty, key.count <= TokenMap.mostKeyBytes else { return .badKey }
     dropExpired(now)
@@ -80,7 +80,8 @@ package final class TokenMap {
     return result
   }
 
-  /// Whether it was there. A playback that pinned it keeps the token it has.
+  /// Removes an entry. A playback that pinned it keeps its token.
+  /// - Returns: whether there was an entry.
   package func remove(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Bool {
     dropExpired(now)
     guard let index = table.find(key, hash.value(of: key)) else { return false }
@@ -94,7 +95,7 @@ package final class TokenMap {
     order = OldestFirst()
   }
 
-  /// Holds an entry until `unpin`; nil where there is none.
+  /// Pins an entry until `unpin`; nil if there is no entry.
   package func pin(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Pin? {
     guard let index = table.find(key, hash.value(of: key)), !isExpired(index, now), table.entries[index].pins < .max
     else { return nil }
@@ -103,14 +104,14 @@ package final class TokenMap {
     return Pin(index: UInt32(truncatingIfNeeded: index), serial: table.entries[index].serial)
   }
 
-  /// Once for each pin; nothing happens when the entry was removed since.
+  /// Call once for each pin; does nothing if the entry was removed meanwhile.
   package func unpin(_ pin: Pin) {
     guard let index = entry(of: pin), table.entries[index].pins > 0 else { return }
     table.entries[index].pins -= 1
     if table.entries[index].pins == 0 { order.add(index, in: table.entries) }
   }
 
-  /// The newest token of a pinned entry; nil when it was removed.
+  /// The newest token of a pinned entry; nil if the entry was removed.
   package func token(of pin: Pin) -> Secret? { entry(of: pin).flatMap { table.token($0) } }
 
   private func entry(of pin: Pin) -> Int? {

@@ -1,4 +1,5 @@
-/// The storage of a `TokenMap`: entries in a slab, found by open addressing with linear probing. Who is taken out leaves no mark: those behind move up.
+/// The storage of a `TokenMap`: entries in a slab, and a hash table with open addressing and linear probing. A removal
+/// leaves no tombstone: the entries behind it move up.
 struct TokenTable {
   struct Value {
     var token: Secret
@@ -6,13 +7,13 @@ struct TokenTable {
     var setAt: Milliseconds
   }
 
-  /// What a look-up reads: one cache line, with the key in it unless it is long.
+  /// The part of an entry that a look-up reads: one cache line, which contains the key unless it is long.
   private struct Line {
-    /// nil: free.
+    /// nil: the entry is free.
     var token: Secret?
     let keyCount: UInt32
     let tag: UInt32
-    /// The key, or in the first of them its address.
+    /// The key; or, if it is long, its address in the first word.
     var key: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 
     var longKey: UnsafeMutablePointer<UInt8>? {
@@ -22,11 +23,11 @@ struct TokenTable {
 
   struct Entry {
     let serial: UInt64
-    /// Of the last time it was set.
+    /// When the token was last set.
     var order: UInt64
     var setAt: Milliseconds
     var pins: UInt32 = 0
-    /// Where it stands in `OldestFirst`; in a free entry the next free one.
+    /// Position in `OldestFirst`; in a free entry, the next free entry.
     var place: Int
   }
 
@@ -36,10 +37,10 @@ struct TokenTable {
   private(set) var entries: UnsafeMutablePointer<Entry>
   private(set) var capacity = 16
   private(set) var count = 0
-  /// Entries below are initialised.
+  /// Entries below this index are initialised.
   private(set) var used = 0
   private var firstFree = -1
-  /// Twice the capacity: 0, or the low half of the hash above the index and 1. Its place is the hash's low bits.
+  /// Twice the capacity. A slot has 0, or the low half of the hash above index + 1; the hash's low bits select it.
   private var slots: UnsafeMutablePointer<UInt64>
   private var mask = 31
 
@@ -49,7 +50,7 @@ struct TokenTable {
     slots = TokenTable.emptySlots(32)
   }
 
-  /// Ends it.
+  /// Frees the memory.
   func free() {
     for index in 0..<used where lines[index].token != nil { lines[index].longKey?.deallocate() }
     lines.deinitialize(count: used)
@@ -58,7 +59,7 @@ struct TokenTable {
     slots.deallocate()
   }
 
-  /// nil: free.
+  /// nil: the entry is free.
   func token(_ index: Int) -> Secret? { lines[index].token }
 
   mutating func setToken(_ index: Int, _ token: Secret) { lines[index].token = token }
@@ -79,7 +80,7 @@ struct TokenTable {
     }
   }
 
-  /// Whether its key, as long as the one at `base`, is that.
+  /// Whether the entry's key equals the one at `base`, which has the same length.
   private static func holds(_ line: inout Line, _ base: UnsafePointer<UInt8>) -> Bool {
     let count = Int(line.keyCount)
     if let key = line.longKey { return sameBytes(UnsafeRawPointer(key), UnsafeRawPointer(base), count: count) }
@@ -88,7 +89,7 @@ struct TokenTable {
     }
   }
 
-  /// The key is not there yet. nil where there is no room for more in any table, or the key is longer than any.
+  /// Inserts a key that is not in the table. nil if the table or the key is too large.
   mutating func add(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt64, _ value: Value) -> Int? {
     guard let keyCount = UInt32(exactly: key.count) else { return nil }
     if firstFree < 0 && used == capacity {
@@ -150,7 +151,7 @@ struct TokenTable {
     slots[at] = UInt64(tag) << 32 | UInt64(index + 1)
   }
 
-  /// Empties its slot; whoever behind it may not stand behind a gap moves up.
+  /// Empties the slot of an entry, and moves up the entries behind it that a look-up would no longer reach.
   private func unlink(_ index: Int) {
     var gap = Int(lines[index].tag) & mask
     while TokenTable.index(slots[gap]) != index { gap = (gap + 1) & mask }

@@ -12,9 +12,8 @@ import Testing
         switch token {
         case .open(let tag):
           let name = String(decoding: tag.name.bytes, as: UTF8.self)
-          told.append(
-            "<\(name)\(tag.attribute("a").map { " a=" + String(decoding: $0, as: UTF8.self) } ?? "")\(tag.isEmpty ? "/" : "")>"
-          )
+          let attribute = tag.attribute("a").map { " a=" + String(decoding: $0, as: UTF8.self) } ?? ""
+          told.append("<\(name)\(attribute)\(tag.isEmpty ? "/" : "")>")
         case .close(let name): told.append("</\(String(decoding: name.bytes, as: UTF8.self))>")
         case .text(let text): told.append(String(decoding: text.decoded(), as: UTF8.self))
         }

@@ -15,11 +15,13 @@ import Testing
   @Test func body_isTheJSONOfTheServer() throws {
     #expect(
       text(try request(.timeBased, bytes("movie \"1\""))?.body)
-        == #"{"messageID":"00112233-4455-4677-8899-aabbccddeeff","version":1,"requestType":1,"contentID":"movie \"1\""}"#
+        == #"{"messageID":"00112233-4455-4677-8899-aabbccddeeff","version":1,"requestType":1,"#
+        + #""contentID":"movie \"1\""}"#
     )
     #expect(
       text(try request(.deviceBound, bytes("m"), bytes("device-7"))?.body)
-        == #"{"messageID":"00112233-4455-4677-8899-aabbccddeeff","version":1,"requestType":3,"contentID":"m","customerCookie":"device-7"}"#
+        == #"{"messageID":"00112233-4455-4677-8899-aabbccddeeff","version":1,"requestType":3,"#
+        + #""contentID":"m","customerCookie":"device-7"}"#
     )
   }
 

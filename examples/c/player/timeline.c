@@ -75,7 +75,7 @@ static void insert(struct timeline *timeline, const struct moment *moment) {
   timeline->moments[at] = *moment;
 }
 
-/* Joins a keep-alive to the one before it. false: it needs a row of its own. */
+/* Joins a keep-alive to the one before it. false: it needs its own row. */
 static bool join(struct timeline *timeline, const struct moment *beat) {
   struct moment *last = timeline->count > 0 ? &timeline->moments[timeline->count - 1] : NULL;
   if (!last || last->event != USHER_EVENT_KEPT_ALIVE) return false;

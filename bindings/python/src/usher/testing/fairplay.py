@@ -1,4 +1,4 @@
-"""FairPlay without a FairPlay CDM: SPCs and CKCs of our own, which the reference head-end understands.
+"""FairPlay without a FairPlay CDM: test SPCs and CKCs that the reference head-end understands.
 
 A real SPC is made by Apple's CDM and a real CKC opened by it; neither runs here. These fixtures replace
 them. They protect nothing, but they carry the real content key, and they show whether every byte arrived
