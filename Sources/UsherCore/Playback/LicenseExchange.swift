@@ -1,7 +1,7 @@
 /// The order of the host's hooks in one licence request and its reply, as a value with no I/O.
 ///
-/// The URL hook is asked first, then the body hook, then the headers hook, which gets the newest session token. Then the
-/// request is sent. The licence hook is asked when the reply has arrived.
+/// The URL hook is asked first, then the body hook, then the headers hook, which gets the newest session token. Then
+/// the request is sent. The licence hook is asked when the reply has arrived.
 package struct LicenseExchange {
   /// What a request hook makes; hooks are asked in this order.
   package enum Part: UInt8, Sendable, CaseIterable { case url = 1, body, headers }

@@ -140,7 +140,7 @@ struct SessionDriver {
         story.append(
           "\(error.operation) failed: \(UsherCoreTests.name(error.status))"
             + (error.serviceCode == 0 ? "" : " \(error.serviceCode)")
-           
+
             + (error.orphanPossible ? ", orphan possible" : "")
         )
       case .teardownFailed(let error):
