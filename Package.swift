@@ -57,11 +57,12 @@ let package = Package(
     + (embedded
       ? []
       : [
-        .executableTarget(name: "usher-model", dependencies: ["UsherCore"], path: "Tests/UsherModel"),
+        .target(name: "TestSupport", dependencies: ["UsherCore"], path: "Tests/Support"),
+        .executableTarget(name: "usher-model", dependencies: ["UsherCore", "TestSupport"], path: "Tests/UsherModel"),
         .executableTarget(
-          name: "usher-simulate", dependencies: ["UsherCore", "UsherEngine", "CPlatform"], path: "Tests/UsherSimulation"
-        ),
-        .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore"]),
-        .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore"])
+          name: "usher-simulate", dependencies: ["UsherCore", "UsherEngine", "CPlatform", "TestSupport"],
+          path: "Tests/UsherSimulation"),
+        .testTarget(name: "UsherCoreTests", dependencies: ["UsherCore", "TestSupport"]),
+        .testTarget(name: "UsherEngineTests", dependencies: ["UsherEngine", "UsherCore", "TestSupport"])
       ])
 )

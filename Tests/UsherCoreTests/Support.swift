@@ -1,32 +1,7 @@
+@_exported import TestSupport
 import Testing
 
 @testable import UsherCore
-
-func secret(_ text: String) -> Secret { Secret(Array(text.utf8)) }
-
-func text(_ secret: Secret?) -> String { secret.map { $0.withBytes { String(decoding: $0, as: UTF8.self) } } ?? "-" }
-
-func withBytes<R>(_ bytes: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
-  bytes.withUnsafeBufferPointer(body)
-}
-
-func withBytes<R>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R { withBytes(Array(text.utf8), body) }
-
-/// A small generator (SplitMix64): same seed, same test.
-struct Dice: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-  mutating func upTo(_ most: UInt64) -> UInt64 { next() % (most + 1) }
-  mutating func one(in count: UInt64) -> Bool { next() % count == 0 }
-  mutating func pick<T>(_ choices: [T]) -> T { choices[Int(next() % UInt64(choices.count))] }
-}
 
 /// What a scripted head-end answers.
 enum Say {

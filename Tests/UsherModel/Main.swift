@@ -4,10 +4,10 @@ import UsherCore
   import Glibc
 #endif
 
-// usher-model: every order of events, to a depth.
+// usher-model: tries every order of events, up to a depth.
 //   usher-model table DEPTH              transition tables and diagrams in Markdown, for docs/model.md
 //   usher-model phases DEPTH             compares the comments of the phases with what follows
-//   usher-model search SECONDS           all settings, as deep as the time allows
+//   usher-model search SECONDS           as deep as the time allows, for every kind of delegate
 @main struct Main {
   static func main() {
     let arguments = CommandLine.arguments
@@ -25,7 +25,7 @@ import UsherCore
     exit(2)
   }
 
-  private static func tell(_ setting: Setting, _ search: Search) {
+  private static func exitOnViolation(_ setting: Setting, _ search: Search) {
     guard let (story, text) = search.violation else { return }
     print("\(setting.name): \(text)\n  after: \(story.joined(separator: ", "))")
     exit(1)
@@ -36,7 +36,7 @@ import UsherCore
     for setting in Setting.all {
       var search = Search(TransitionLog())
       _ = search.run(setting, depth: depth)
-      tell(setting, search)
+      exitOnViolation(setting, search)
       print(Page.section(setting, search))
     }
   }
@@ -47,7 +47,7 @@ import UsherCore
     for setting in Setting.all {
       var search = Search(log)
       _ = search.run(setting, depth: depth)
-      tell(setting, search)
+      exitOnViolation(setting, search)
     }
     check(log, isWhole: true)
     for transition in log.transitions.map({ "\($0.machine): \($0.from) → \($0.to)" }).sorted() { print(transition) }
@@ -60,7 +60,7 @@ import UsherCore
     exit(1)
   }
 
-  /// Searches deeper and deeper, one setting after the other, until the time is over.
+  /// Searches one kind of delegate after the other, each with its share of the time, deeper in each round.
   private static func search(seconds: Int) {
     let end = time(nil) + seconds
     let log = TransitionLog()
@@ -73,7 +73,7 @@ import UsherCore
       while depth < 64 {
         var search = Search(log, deadline: { time(nil) >= share })
         let isWhole = search.run(setting, depth: depth)
-        tell(setting, search)
+        exitOnViolation(setting, search)
         states += search.states
         guard isWhole else { break }
         (reached, last) = (depth, search)

@@ -1,6 +1,6 @@
 import UsherCore
 
-/// Runs every order of events, to a depth, and from each state leads the playback to its end.
+/// Tries every order of events up to a depth; from each state that it reaches, it also closes the playback and drains it.
 struct Search {
   struct Row: Hashable {
     let from: String

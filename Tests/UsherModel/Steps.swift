@@ -1,6 +1,7 @@
+import TestSupport
 import UsherCore
 
-/// Something that can happen next.
+/// An event that the search can choose next.
 enum Step: Hashable {
   case handle(Int)
   case deliver(Int)
@@ -43,7 +44,7 @@ enum Step: Hashable {
 }
 
 extension World {
-  /// Everything that can happen next.
+  /// Every event that can happen next.
   var steps: [Step] {
     var all: [Step] = []
     for (index, request) in requests.enumerated() {
@@ -67,7 +68,7 @@ extension World {
     if budget.renewals > 0 { all.append(.renewal) }
     if budget.abandons > 0, nextLicense > 1 { all.append(.abandon) }
     if budget.closes > 0 { all += [.close(false), .close(true)] }
-    if budget.kills > 0, sessions.contains(where: { $0.isAlive }) { all.append(.kill) }
+    if budget.kills > 0, headEnd.sessions.contains(where: \.isAlive) { all.append(.kill) }
     if budget.suspends > 0, !isSuspended { all.append(.suspend) }
     if budget.networks > 0 { all.append(.network) }
     return all
@@ -82,11 +83,11 @@ extension World {
       if let outcome = request.outcome { answer(request, outcome) }
     case .lose(let index):
       budget.faults -= 1
-      if requests[index].isTeardown { spoiltTeardowns += 1 }
+      if requests[index].isTeardown { failedTeardowns += 1 }
       answer(requests.remove(at: index), .failure(WireFailure(.timeout, mayHaveTakenEffect: true)))
     case .refuse(let index):
       budget.faults -= 1
-      if requests[index].isTeardown { spoiltTeardowns += 1 }
+      if requests[index].isTeardown { failedTeardowns += 1 }
       answer(requests.remove(at: index), .failure(WireFailure(.http, httpStatus: 503)))
     case .timer:
       now = max(now, timer ?? now)
@@ -97,11 +98,12 @@ extension World {
     case .renewal: ask(isRenewal: true)
     case .abandon:
       budget.abandons -= 1
-      if machine.abandonLicense(nextLicense - 1, now: now) { told[nextLicense - 1, default: 0] += 1 }
+      if machine.abandonLicense(nextLicense - 1, now: now) { completions[nextLicense - 1, default: 0] += 1 }
     case .close(let leave):
       budget.closes -= 1
       isClosed = true
       isLeft = leave
+      wasReplacing = machine.phaseName.hasSuffix(", replaced")
       perform(machine.close(leave ? .leave : .teardown, status: .closed, now: now))
       isAskingToken = false
       isAskingPayload = false
@@ -121,7 +123,7 @@ extension World {
       perform(machine.payloadFailed(.callback, now: now))
     case .kill:
       budget.kills -= 1
-      for index in sessions.indices { sessions[index].isAlive = false }
+      headEnd.kill()
     case .suspend:
       budget.suspends -= 1
       isSuspended = true
@@ -168,67 +170,47 @@ extension World {
     }
   }
 
-  /// The head-end handles the request: its reply.
+  /// The head-end's reply to a request.
   private mutating func handle(_ request: Request) -> Outcome {
     switch request.kind {
-    case .ssm(.setup): return .fields(open(fields: true))
-    case .ssm(.heartbeat): return rotate(request.token)
-    case .ssm(.teardown):
-      guard let session = live(request.token) else { return unknown() }
-      sessions[session].isAlive = false
-      return .fields(SessionFields())
+    case .ssm(.setup): return outcome(headEnd.handle(.setup, nil, now: now))
+    case .ssm(.heartbeat): return outcome(headEnd.handle(.heartbeat(), request.token, now: now))
+    case .ssm(.teardown): return outcome(headEnd.handle(.teardown, request.token, now: now))
     case .license(_, let isRenewal):
       guard setting.policy.hasSSM else { return .fields(SessionFields()) }
-      if request.token.isEmpty {
-        guard setting.policy.opensByLicense else {
-          return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4001))
-        }
-        if setting.isFree { return .fields(SessionFields()) }
-        var fields = open(fields: true)
+      if request.token == nil, setting.policy.opensByLicense, setting.isFree { return .fields(SessionFields()) }
+      let license = HeadEnd.Request.license(
+        opensSession: setting.policy.opensByLicense, rotatesToken: setting.isEnforced || isRenewal)
+      switch headEnd.handle(license, request.token, now: now) {
+      case .refused(.unknownSession): return refusal(4005)
+      case .opened(let token):
+        guard case .fields(var fields) = outcome(.opened(token)) else { return refusal(1000) }
         fields.enforced = setting.isEnforced
         return .fields(fields)
+      case let answer: return outcome(answer)
       }
-      guard live(request.token) != nil else {
-        return .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 4005))
-      }
-      return setting.isEnforced || isRenewal ? rotate(request.token) : .fields(SessionFields())
     }
   }
 
-  private mutating func open(fields: Bool) -> SessionFields {
-    sessions.append(Session())
-    var made = SessionFields()
-    made.isObject = true
-    made.token = Secret(Array("s\(sessions.count - 1).1".utf8))
-    made.period = .number(60)
-    return made
-  }
-
-  private mutating func rotate(_ token: String) -> Outcome {
-    guard let session = live(token) else { return unknown() }
-    sessions[session].generation += 1
+  private func outcome(_ answer: HeadEnd.Answer) -> Outcome {
+    if case .refused(let refusal) = answer { return self.refusal(Int64(refusal.rawValue)) }
     var fields = SessionFields()
+    guard let token = answer.token else { return .fields(fields) }
     fields.isObject = true
-    fields.token = Secret(Array("s\(session).\(sessions[session].generation)".utf8))
+    fields.token = token.secret
+    if case .opened = answer { fields.period = .number(Double(headEnd.period) / 1000) }
     return .fields(fields)
   }
 
-  private func live(_ token: String) -> Int? {
-    guard let (session, generation) = World.parse(token), session < sessions.count, sessions[session].isAlive else {
-      return nil
-    }
-    return sessions[session].generation == generation ? session : nil
+  private func refusal(_ code: Int64) -> Outcome {
+    .failure(WireFailure(.refused, httpStatus: 400, serviceCode: code))
   }
-
-  private func unknown() -> Outcome { .failure(WireFailure(.refused, httpStatus: 400, serviceCode: 1006)) }
 
   private mutating func answer(
     _ request: Request, _ outcome: Outcome, ownTeardowns: SSMSession.OwnTeardowns = .none
   ) {
-    if case .fields(let fields) = outcome, let token = fields.token,
-      let (session, generation) = World.parse(text(token))
-    {
-      sessions[session].received = max(sessions[session].received, generation)
+    if case .fields(let fields) = outcome, let token = fields.token.flatMap({ Token($0) }) {
+      headEnd.clientReceives(token, now: now)
     }
     switch (request.kind, outcome) {
     case (.ssm(let call), .fields(let fields)):
@@ -243,7 +225,7 @@ extension World {
 }
 
 extension World {
-  /// Closes the playback and lets all that is under way end, without further faults; then checks the promises.
+  /// Closes the playback and lets a network without faults bring it to its end; what is then left over is a violation.
   mutating func drain() {
     budget = Budget(licenses: 0, renewals: 0, faults: 0, kills: 0, suspends: 0, networks: 0, abandons: 0, closes: 0)
     if !isClosed { take(.close(false)) }
@@ -253,18 +235,16 @@ extension World {
       guard let next = steps.first else { break }
       take(next)
     }
-    if !machine.isFinished { return blame("closed, but never finished: a dead state") }
-    if closes != 1 { blame("finished, but told as closed \(closes) times") }
-    for license in 1..<nextLicense where told[license] != 1 {
-      blame("licence \(license) was completed \(told[license] ?? 0) times")
+    if !machine.isFinished { return fail("closed, but never finished: a dead state") }
+    if closes != 1 { fail("finished, but reported as closed \(closes) times") }
+    for license in 1..<nextLicense where completions[license] != 1 {
+      fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
     // The library may give up after its retries.
-    guard !isLeft, spoiltTeardowns <= Int(setting.policy.teardownRetries) else { return }
-    for (index, session) in sessions.enumerated() where session.isAlive && session.received > 0 {
-      // Where the reply with a new token was lost, nobody has the newest one.
-      if session.received == session.generation {
-        blame("session \(index) is held at the head-end, and we had its newest token")
-      }
+    guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
+    // Where the network lost a rotated token, nobody has the newest one.
+    for session in headEnd.alive where session.isNewestReceived {
+      fail("a session of the closed playback is held at the head-end, and we had its newest token")
     }
   }
 }

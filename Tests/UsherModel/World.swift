@@ -1,8 +1,9 @@
+import TestSupport
 import UsherCore
 
-/// A playback's machine, the network and the head-end around it, as one value. Each copy can continue differently.
+/// A playback's machine with the network and the head-end around it, as one value: each copy can go another way.
 struct World {
-  /// A request under way: the machine sends it, later the head-end handles it, later its reply arrives.
+  /// A request on the network. The head-end handles it, then the reply arrives; other events may happen in between.
   struct Request {
     enum Kind {
       case ssm(SSMSession.Call)
@@ -10,7 +11,8 @@ struct World {
     }
     let id: RequestID
     let kind: Kind
-    let token: String
+    let token: Token?
+    /// Set when the head-end has handled it.
     var outcome: Outcome?
 
     var isSetup: Bool {
@@ -20,15 +22,14 @@ struct World {
 
     /// A licence request without session token.
     var mayOpen: Bool {
-      if case .license = kind { return token.isEmpty }
+      if case .license = kind { return token == nil }
       return false
     }
 
-    /// Its reply is under way and has that token.
-    func brings(_ session: Int, _ generation: Int, _ world: World) -> Bool {
-      guard case .fields(let fields) = outcome, let token = fields.token, let parsed = World.parse(world.text(token))
-      else { return false }
-      return parsed == (session, generation)
+    /// The session token in the reply that is on its way.
+    var tokenInReply: Token? {
+      guard case .fields(let fields) = outcome else { return nil }
+      return fields.token.flatMap { Token($0) }
     }
 
     var isTeardown: Bool {
@@ -41,16 +42,7 @@ struct World {
     case failure(WireFailure)
   }
 
-  /// One session at the head-end, which accepts its newest token only.
-  struct Session {
-    var generation = 1
-    var isAlive = true
-    /// The newest token that the machine received.
-    var received = 0
-    var tornDown = false
-  }
-
-  /// How often the host, the network and the head-end may still do what they need not do.
+  /// How many more events of each kind the search may choose.
   struct Budget {
     var licenses: Int
     var renewals: Int
@@ -71,7 +63,7 @@ struct World {
   var now: Milliseconds = 0
   var timer: Milliseconds?
   var requests: [Request] = []
-  var sessions: [Session] = []
+  var headEnd = HeadEnd(period: 60_000)
   var budget: Budget
   var isAskingToken = false
   var isAwaitingToken = false
@@ -80,16 +72,18 @@ struct World {
   var isStarted = false
   var nextLicense: LicenseID = 1
   var contentTokens = 1
-  var told: [LicenseID: Int] = [:]
+  var completions: [LicenseID: Int] = [:]
   var closes = 0
   var releases = 0
   var isClosed = false
   var isLeft = false
-  /// Teardowns that failed in the network or at the head-end.
-  var spoiltTeardowns = 0
-  /// A timer fired since the playback was closed.
+  /// The playback was replacing its session when it was closed; that session is torn down in any case.
+  var wasReplacing = false
+  /// Teardowns that the network lost or the head-end answered with 503.
+  var failedTeardowns = 0
+  /// The session's timer fired after the playback was closed, so the machine may have stopped waiting.
   var capPassed = false
-  /// The first promise that the machine broke.
+  /// The first promise that was broken.
   var violation: String?
 
   init(_ setting: Setting, _ log: TransitionLog) {
@@ -109,10 +103,7 @@ struct World {
     perform(machine.start(now: now))
   }
 
-  mutating func blame(_ text: String) { if violation == nil { violation = text } }
-
-  /// No request, timer or question is under way.
-  var isQuiet: Bool { requests.isEmpty && timer == nil && !isAskingToken && !isAwaitingToken && !isAskingPayload }
+  mutating func fail(_ text: String) { if violation == nil { violation = text } }
 
   mutating func perform(_ actions: [PlaybackMachine.Action]) {
     for action in actions { perform(action) }
@@ -121,89 +112,86 @@ struct World {
   private mutating func perform(_ action: PlaybackMachine.Action) {
     switch action {
     case .sendSSM(let id, let call, let token):
-      if isClosedForGood, call != .teardown { blame("\(call) sent after the playback was closed") }
-      check(text(token), isTeardown: call == .teardown, isSetup: call == .setup)
-      requests.append(Request(id: id, kind: .ssm(call), token: text(token)))
+      if isClosedForGood, call != .teardown { fail("\(call) sent after the playback was closed") }
+      let token = call == .setup ? nil : Token(token)
+      if isLeft, !wasReplacing, call == .teardown, token.flatMap({ headEnd[$0] })?.teardownsSent == 0 {
+        fail("torn down, but the host left the session to expire")
+      }
+      check(token, isTeardown: call == .teardown)
+      requests.append(Request(id: id, kind: .ssm(call), token: token))
     case .sendLicense(let id, let license, _, let session, let isRenewal):
-      if isClosedForGood { blame("a licence request sent after the playback was closed") }
-      if let session { check(text(session), isTeardown: false, isSetup: false) }
-      requests.append(
-        Request(id: id, kind: .license(license, isRenewal: isRenewal), token: session.map { text($0) } ?? ""))
+      if isClosedForGood { fail("a licence request sent after the playback was closed") }
+      let token = session.flatMap { Token($0) }
+      check(token, isTeardown: false)
+      requests.append(Request(id: id, kind: .license(license, isRenewal: isRenewal), token: token))
     case .setTimer(let at): timer = at
     case .cancelTimer: timer = nil
     case .askToken: isAskingToken = true
     case .awaitToken: isAwaitingToken = true
     case .askPayload: isAskingPayload = true
     case .report(.teardownError):
-      if spoiltTeardowns == 0, budget.kills == setting.budget.kills, !capPassed, !hasLostToken {
-        blame("a teardown error that nobody made")
+      if failedTeardowns == 0, budget.kills == setting.budget.kills, !capPassed, !hasLostToken {
+        fail("a teardown error without a fault that explains it")
       }
     case .report: break
-    case .deliverLicense(let license, _): tell(license)
-    case .failLicense(let license, _): tell(license)
+    case .deliverLicense(let license, _), .failLicense(let license, _): complete(license)
     case .nextMayStart:
       releases += 1
-      if releases > 1 { blame("released twice") }
+      if releases > 1 { fail("released twice") }
       if isClosed, !isLeft, !capPassed, requests.contains(where: { $0.isSetup }) {
-        blame("released while set-up was under way")
+        fail("released while set-up was under way")
       }
     case .closed:
       closes += 1
-      if closes > 1 { blame("told as closed twice") }
+      if closes > 1 { fail("reported as closed twice") }
     }
   }
 
-  /// The reply with a session's newest token was lost.
+  /// The network lost the reply with the valid token of a session.
   var hasLostToken: Bool {
-    sessions.indices.contains { index in
-      let session = sessions[index]
-      guard session.received > 0, session.received < session.generation else { return false }
-      return !requests.contains { $0.brings(index, session.generation, self) }
+    headEnd.sessions.enumerated().contains { index, session in
+      guard session.received > 0, !session.isNewestReceived else { return false }
+      let newest = Token(.session, UInt64(index) + 1, session.generation)
+      return !requests.contains { $0.tokenInReply == newest }
     }
   }
 
   private var isClosedForGood: Bool { closes > 0 }
 
-  private mutating func tell(_ license: LicenseID) {
-    told[license, default: 0] += 1
-    if told[license, default: 0] > 1 { blame("licence \(license) completed twice") }
+  private mutating func complete(_ license: LicenseID) {
+    completions[license, default: 0] += 1
+    if completions[license, default: 0] > 1 { fail("licence \(license) completed twice") }
   }
 
-  /// Every session token sent is the newest one received, and none is sent after its teardown was.
-  private mutating func check(_ token: String, isTeardown: Bool, isSetup: Bool) {
-    guard !isSetup, let (session, generation) = World.parse(token), session < sessions.count else { return }
-    if generation < sessions[session].received {
-      blame("\(token) sent, but generation \(sessions[session].received) is known")
+  /// Every request has the newest session token that we received, and none follows the session's teardown.
+  private mutating func check(_ token: Token?, isTeardown: Bool) {
+    guard let token else { return }
+    for violation in headEnd.clientSends(token, isTeardown: isTeardown) {
+      switch violation {
+      case .oldToken(let newest): fail("\(token.text) sent, but \(newest.text) is known")
+      case .requestAfterTeardown: fail("\(token.text) sent after its teardown")
+      case .teardownAfterItsAnswer: fail("a teardown with \(token.text) sent after its answer")
+      }
     }
-    if sessions[session].tornDown, !isTeardown { blame("\(token) sent after its teardown") }
-    if isTeardown { sessions[session].tornDown = true }
   }
-
-  static func parse(_ token: String) -> (Int, Int)? {
-    let parts = token.split(separator: ".")
-    guard parts.count == 2, let session = Int(parts[0].dropFirst()), let generation = Int(parts[1]) else { return nil }
-    return (session, generation)
-  }
-
-  func text(_ secret: Secret) -> String { secret.withBytes { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// One kind of delegate, and how much may happen to it.
+/// One kind of delegate, and how many events of each kind the search may choose.
 struct Setting {
   let name: String
   var policy: SSPPolicy
   var hasToken = true
   var hasCallback = false
   var keySystem = KeySystem.fairPlay
-  /// Licence replies carry a session token: renewals keep the session alive.
+  /// Licence replies have a session token, so renewals keep the session alive.
   var isEnforced = false
-  /// The content needs no session: licence replies open none.
+  /// Licence replies open no session, even where the delegate expects one.
   var isFree = false
   /// Another item plays on the player at first.
   var startsLate = false
   /// The token map has the content token of each licence request.
   var hasTokenMap = false
-  /// The events before the search starts.
+  /// These steps happen before the search begins.
   var before: [Step] = []
   var budget = World.Budget(licenses: 2, renewals: 1, faults: 2, kills: 1, suspends: 1, networks: 1, abandons: 1)
 
@@ -217,7 +205,7 @@ struct Setting {
     return policy
   }
 
-  /// The same setting, searched from its first licence on.
+  /// The same setting, starting when the first licence is there.
   private func playing(_ steps: [Step]) -> Setting {
     Setting(
       name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem,

@@ -1,4 +1,4 @@
-/// What a run came by.
+/// Counts of what a run reached.
 struct Coverage {
   var stories = 0
   var steps = 0

@@ -1,7 +1,9 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The delegates of one story: one of each kind, with a policy of its own.
+/// The delegates of one story: one of each kind, each with its own random policy.
 extension World {
   func prepare(_ engine: Engine) {
     for kind in Kind.allCases { delegates.append(delegate(kind, engine)) }
@@ -15,7 +17,7 @@ extension World {
     }
     for route in [ResourceLoader.Route.keyServer, .tokenURL, .entitlement] { loaders.append(loader(route)) }
     engine.setLog { [weak self] _, line in self?.logged(line) }
-    engine.addObserver(1) { [weak self] event in self?.told(event) }
+    engine.addObserver(1) { [weak self] event in self?.receive(event) }
   }
 
   private func dice(_ kind: Kind) -> Dice { Dice(mixed(story.seed, 0xDE1E, UInt64(kind.rawValue))) }
@@ -33,7 +35,7 @@ extension World {
     policy.failuresMax = dice.pick([10, 10, 2, nil])
     policy.retry = dice.pick([500, 500, 0])
     policy.suspend = dice.pick([.keep, .pause])
-    policy.heartbeatStart = story.setting.isCalm ? .setup : dice.pick([.setup, .setup, .license])
+    policy.heartbeatStart = story.setting.isFaultless ? .setup : dice.pick([.setup, .setup, .license])
     policy.resetup = dice.pick([.callbackOnly, .callbackOnly, .always, .never])
     policy.tokenWait = dice.pick([5000, 5000, 0])
     policy.periodUpdates = dice.one(in: 2)

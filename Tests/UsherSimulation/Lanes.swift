@@ -2,7 +2,8 @@ import UsherCore
 
 @testable import UsherEngine
 
-/// The callback threads of a host, without threads: a lane per playback, in order, at most `cap` lanes blocked by host code at a time.
+/// The callback executor without threads: each playback has a lane, whose jobs run in order; at most `cap` lanes are blocked
+/// by host code at a time.
 final class Lanes: CallbackExecutor {
   private var lanes: [UInt64: [() -> Void]] = [:]
   private var ready: [UInt64] = []
@@ -16,7 +17,7 @@ final class Lanes: CallbackExecutor {
   var pending: Int { lanes.count }
   func isBusy(_ lane: UInt64) -> Bool { lanes[lane] != nil }
   var isReady: Bool { !ready.isEmpty && blocked.count < cap }
-  /// When a lane, or the next thread, is free again.
+  /// When the next blocked lane becomes free.
   var nextFree: Milliseconds? { blocked.map(\.until).min() }
   var isFull: Bool { blocked.count >= cap }
 
@@ -32,7 +33,7 @@ final class Lanes: CallbackExecutor {
     return true
   }
 
-  /// Runs one job; the `pick`th of the lanes that could.
+  /// Runs one job of the `pick`th ready lane.
   func runOne(_ pick: UInt64) {
     let lane = ready.remove(at: Int(pick % UInt64(ready.count)))
     guard var jobs = lanes[lane], !jobs.isEmpty else { return }
@@ -43,21 +44,21 @@ final class Lanes: CallbackExecutor {
     job()
     running = nil
     if let until = isBlocking { return blocked.append((lane, until)) }
-    goOn(lane)
+    requeue(lane)
   }
 
-  private func goOn(_ lane: UInt64) {
+  private func requeue(_ lane: UInt64) {
     if lanes[lane]?.isEmpty == true { lanes.removeValue(forKey: lane) } else { ready.append(lane) }
   }
 
-  /// The host code that runs right now takes so long.
+  /// The host code that is running blocks its lane until then.
   func block(until: Milliseconds) { isBlocking = until }
 
   func free(now: Milliseconds) {
     let ended = blocked.filter { $0.until <= now }
     if ended.isEmpty { return }
     blocked.removeAll { $0.until <= now }
-    for one in ended { goOn(one.lane) }
+    for one in ended { requeue(one.lane) }
   }
 
   func shutDown() {

@@ -1,6 +1,6 @@
 import UsherCore
 
-/// What is to happen, soonest first; equal instants in the order they were added.
+/// A queue of events by time; events of the same instant keep the order in which they were added.
 struct Later<Value> {
   private var heap: [(at: Milliseconds, order: UInt64, value: Value)] = []
   private var order: UInt64 = 0

@@ -4,14 +4,15 @@
   import Glibc
 #endif
 
-// usher-simulate: the engine through random stories.
-//   usher-simulate run SCREENS HOURS SEED THREADS     as many screens for as many hours, eight to a context; what was covered
-//   usher-simulate story SEED HOURS                   one of them again; where it breaks a promise, the shortest way to that
+// usher-simulate: plays random stories on the engine.
+//   usher-simulate run SCREENS HOURS SEED THREADS     plays SCREENS screens for HOURS hours, eight per context; prints the coverage
+//   usher-simulate matrix SCREENS HOURS SEED THREADS  the same; also prints which input led from which phase to which
+//   usher-simulate story SEED HOURS                   plays one story again; prints the shortest story that breaks the same promise
 @main struct Main {
   private static let players: UInt64 = 8
 
   static func main() {
-    // Sets have the same order in every run.
+    // With this variable, sets and dictionaries have the same order in every run.
     if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
       setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
       _ = execv("/proc/self/exe", CommandLine.unsafeArgv)
@@ -36,15 +37,15 @@
     if let broken = run.broken {
       print("seed \(broken.seed) breaks a promise: \(broken.violation.rule): \(broken.violation.text)")
       print("again: make simulate SEED=\(broken.seed)\(hours == 24 ? "" : " HOURS=\(hours)")")
-      Telling.story(Story(seed: broken.seed, players: players, hours: hours), broken.violation)
+      Printer.story(Story(seed: broken.seed, players: players, hours: hours), broken.violation)
       return 1
     }
-    if isMatrix { Telling.matrix(run.coverage) }
-    let screens = Telling.number(Int(count * players))
+    if isMatrix { Printer.matrix(run.coverage) }
+    let screens = Printer.number(Int(count * players))
     print(
       "\(screens) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, from seed \(seed) on: no promise broken"
     )
-    Telling.coverage(run.coverage)
+    Printer.coverage(run.coverage)
     let problems = Reasons.judge(run.coverage)
     for problem in problems { print(problem) }
     let verdict =
@@ -58,11 +59,11 @@
     let world = World(story)
     guard let violation = world.run() else {
       print("seed \(seed): no promise broken")
-      Telling.coverage(world.coverage)
+      Printer.coverage(world.coverage)
       return 0
     }
     print("seed \(seed) breaks a promise: \(violation.rule): \(violation.text)")
-    Telling.story(story, violation)
+    Printer.story(story, violation)
     return 1
   }
 }

@@ -1,16 +1,16 @@
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Where a playback is: the session's phase and what keeps it alive.
+/// The state of a playback: the phase of its session and of its keep-alive.
 enum Phase: UInt8, CaseIterable {
-  case unborn, turn, idle, settingUp, contested, noBeat, beatWaits, beating, beatRefused, beatRetries, payloadAsked,
+  case unborn, queued, idle, settingUp, contested, noBeat, beatWaits, beating, beatRefused, beatRetries, payloadAsked,
     paused
   case replacing, failed, closing, tearingDown, retryingTeardown, endedAwaiting, sessionless, gone
 
   var name: String {
     switch self {
     case .unborn: return "not there yet"
-    case .turn: return "waits for its turn"
+    case .queued: return "waits for its turn"
     case .idle: return "idle"
     case .settingUp: return "setting up"
     case .contested: return "contested"
@@ -37,7 +37,7 @@ enum Phase: UInt8, CaseIterable {
 
   init(_ entry: PlaybackEntry) {
     if entry.machine.isWaiting {
-      self = .turn
+      self = .queued
       return
     }
     if entry.machine.isReplacing {
@@ -74,7 +74,7 @@ enum Phase: UInt8, CaseIterable {
   }
 }
 
-/// What happens to a playback.
+/// An event that can move a playback to another phase.
 enum Input: UInt8, CaseIterable {
   case play, zap, closed, left, stopped, licenceAsked, renewalAsked, tokenGiven, tokenMapped, suspend, resume,
     networkChanged, contextClosed

@@ -1,7 +1,8 @@
+import TestSupport
 import UsherCore
 import UsherEngine
 
-/// What the host, and who watches, know of one playback.
+/// What the simulated host and the checks know about one playback.
 final class Play {
   let id: PlaybackID
   let player: UInt64
@@ -9,10 +10,11 @@ final class Play {
   let choice: Choice
   let account: UInt64
   var phase = Phase.unborn
-  var wasThere = false
-  /// The host, or a zap, wished its end.
+  /// The engine has known it.
+  var wasKnown = false
+  /// When the host or a zap closed it.
   var closedAt: Milliseconds?
-  /// When the last of its sessions began to be torn down.
+  /// When the teardown of its last session was first sent.
   var teardownAt = Milliseconds.max / 2
   var timesClosed = 0
   var timesStarted = 0
@@ -21,21 +23,19 @@ final class Play {
   var mayBeOrphan = false
   var hasTeardownError = false
   var isLeft = false
-  /// Keep-alives are due: the last was sent, or asked for, then.
+  /// When the last keep-alive was sent or asked for; nil while none is due.
   var lastBeat: Milliseconds?
   var beatPeriod: Milliseconds = 0
   var lastSequence: UInt64 = 0
-  /// The operator's own session, where the host keeps it.
-  var customerHolds = false
   var customerTeardowns = 0
-  /// Content tokens given so far.
+  /// How many content tokens the host has given.
   var tokens: UInt64 = 0
-  /// Questions answered so far.
+  /// How many questions the host was asked.
   var answers: UInt64 = 0
   var lastLoad: UInt64 = 0
-  /// A licence reply whose hook has not answered: the token in it is not the library's yet.
-  var inHook: [(session: UInt64, generation: UInt64)] = []
-  /// What happened to it in the same step as something else did.
+  /// Tokens in licence replies whose hook has not answered: the library does not use them yet.
+  var inHook: [Token] = []
+  /// A second input in the same step.
   var sideInput: Input?
 
   init(_ id: PlaybackID, _ player: UInt64, _ kind: Kind, _ choice: Choice, account: UInt64) {

@@ -1,9 +1,10 @@
-/// Why some phases never meet some inputs. What a run did not reach must stand here; what stands here as impossible must not be reached.
+/// Why a run does not reach some inputs in some phases. Every cell that a run did not reach needs a reason, and a run must
+/// not reach a cell whose reason says that it is impossible.
 struct Reason {
   let phases: [Phase]
   let inputs: [Input]
   let text: String
-  /// It can be, but needs so much to come together that not every run has it.
+  /// It is possible, but so many events must coincide that not every run reaches it.
   var isRare = false
 }
 
@@ -12,7 +13,7 @@ enum Reasons {
     .noBeat, .beatWaits, .beating, .beatRefused, .beatRetries, .payloadAsked, .paused
   ]
   private static let ending: [Phase] = [.closing, .tearingDown, .retryingTeardown, .endedAwaiting]
-  private static let unopened: [Phase] = [.turn, .idle, .contested]
+  private static let unopened: [Phase] = [.queued, .idle, .contested]
   private static let fromHost: [Input] = [
     .zap, .closed, .left, .stopped, .licenceAsked, .renewalAsked, .tokenGiven, .tokenMapped, .suspend, .resume,
     .networkChanged, .contextClosed
@@ -27,102 +28,102 @@ enum Reasons {
   static let all: [Reason] = [
     Reason(
       phases: [.unborn], inputs: Input.allCases.filter { $0 != .play && $0 != .licenceAsked },
-      text: "nothing happens to what is not there yet"),
-    Reason(phases: [.gone], inputs: Input.allCases, text: "nothing is known of it any more"),
+      text: "the playback does not exist yet"),
+    Reason(phases: [.gone], inputs: Input.allCases, text: "the engine has forgotten the playback"),
     Reason(
       phases: Phase.allCases.filter { $0 != .unborn && $0 != .gone }, inputs: [.play], text: "a playback is played once"
     ),
-    Reason(phases: ending, inputs: [.zap, .stopped], text: "its screen has let go of it"),
+    Reason(phases: ending, inputs: [.zap, .stopped], text: "its player has no current playback any more"),
     Reason(
       phases: unopened + active + [.failed, .tearingDown, .retryingTeardown, .sessionless],
       inputs: [.setupGood, .setupDenied, .setupFailed],
-      text: "no set-up is under way"),
+      text: "no set-up is in flight"),
     Reason(
       phases: unopened + [.settingUp, .noBeat, .beatWaits, .beatRefused, .beatRetries, .payloadAsked, .sessionless],
-      inputs: [.beatGood, .beatDenied, .beatFailed, .customerBeat, .customerNoBeat], text: "no heartbeat is under way"),
+      inputs: [.beatGood, .beatDenied, .beatFailed, .customerBeat, .customerNoBeat], text: "no heartbeat is in flight"),
     Reason(
       phases: unopened + [.settingUp] + active + [.failed, .closing, .retryingTeardown, .endedAwaiting, .sessionless],
       inputs: [.teardownGood, .teardownDenied, .teardownFailed, .customerTeardown, .customerNoTeardown],
-      text: "no teardown is under way"),
-    Reason(phases: unopened, inputs: licences, text: "no licence is under way: what is asked for waits"),
+      text: "no teardown is in flight"),
+    Reason(phases: unopened, inputs: licences, text: "no licence request is in flight: requests wait for the session"),
     Reason(
       phases: [.settingUp], inputs: [.renewalGood, .renewalDenied, .renewalFailed],
       text: "renewals wait for the session"),
     Reason(
       phases: unopened + [.sessionless], inputs: [.customerLicence, .customerNoLicence],
-      text: "the host is asked when its turn has come, and then sets up"),
-    Reason(phases: [.sessionless], inputs: [.tokenMapped], text: "who plays with a token map has a session"),
+      text: "the library asks the host when the playback starts, and then sets the session up"),
+    Reason(phases: [.sessionless], inputs: [.tokenMapped], text: "every playback with a token map has a session"),
     Reason(phases: [.replacing], inputs: customer, text: "a customer's session is not replaced"),
     Reason(
-      phases: [.turn] + ending, inputs: [.tokenCame, .noToken],
-      text: "the host is asked for a token from its turn to its close"),
+      phases: [.queued] + ending, inputs: [.tokenCame, .noToken],
+      text: "the library asks for a token only between start and close"),
     Reason(
       phases: [.contested] + ending, inputs: [.payloadCame, .noPayload],
-      text: "no payload is asked for: there is nothing to renew yet, or no more"),
-    Reason(phases: ending, inputs: [.hookAnswered], text: "hooks are taken back when a playback closes"),
+      text: "the library asks for no payload: there is no session to renew"),
+    Reason(phases: ending, inputs: [.hookAnswered], text: "closing a playback ends its hook questions"),
     Reason(
       phases: [.noBeat, .beatRefused, .paused, .failed, .sessionless], inputs: [.timer],
-      text: "no timer of the session runs"),
+      text: "the session has no timer then"),
     Reason(
       phases: [
         .contested, .beatRefused, .retryingTeardown, .replacing, .beating, .beatRetries, .closing, .tearingDown,
         .endedAwaiting
       ], inputs: fromHost,
-      text: "the phase lasts for a round trip", isRare: true),
+      text: "the phase lasts one round trip", isRare: true),
     Reason(
       phases: active + [.idle, .failed, .settingUp, .payloadAsked], inputs: fromHost,
-      text: "the host rarely does it then", isRare: true),
+      text: "the host rarely does it in this phase", isRare: true),
     Reason(
       phases: [.replacing, .closing, .endedAwaiting], inputs: [.setupGood, .setupDenied, .setupFailed],
-      text: "the reply has to come in the second of the close", isRare: true),
+      text: "the reply must arrive in the second of the close", isRare: true),
     Reason(
       phases: [.paused, .failed, .replacing] + ending,
       inputs: [.beatGood, .beatDenied, .beatFailed, .customerBeat, .customerNoBeat],
-      text: "the reply has to come in the second of another end", isRare: true),
+      text: "the reply must arrive in the second in which the session ends", isRare: true),
     Reason(
       phases: [.settingUp] + active + [.replacing, .failed] + ending,
       inputs: licences + [.customerLicence, .customerNoLicence],
-      text: "two requests have to cross", isRare: true),
+      text: "two requests must cross on the network", isRare: true),
     Reason(
       phases: [.replacing, .tearingDown],
       inputs: [.teardownGood, .teardownDenied, .teardownFailed, .customerNoTeardown],
       text: "needs a fault in the second of a close", isRare: true),
     Reason(
-      phases: [.turn, .idle, .settingUp, .contested] + active + [.replacing, .failed, .sessionless],
+      phases: [.queued, .idle, .settingUp, .contested] + active + [.replacing, .failed, .sessionless],
       inputs: [.tokenCame, .noToken, .payloadCame, .noPayload, .hookAnswered],
-      text: "the question has to be open when the phase changes", isRare: true),
+      text: "the question must be open when the phase changes", isRare: true),
     Reason(
       phases: Phase.allCases, inputs: [.requestTimedOut, .askTimedOut],
-      text: "what runs out has to begin in another phase", isRare: true),
+      text: "the request or question must begin in another phase", isRare: true),
     Reason(
-      phases: [.turn, .idle, .settingUp, .contested, .beating, .replacing, .endedAwaiting], inputs: [.timer],
-      text: "the timer has to move it, which others mostly do before", isRare: true),
+      phases: [.queued, .idle, .settingUp, .contested, .beating, .replacing, .endedAwaiting], inputs: [.timer],
+      text: "another event mostly comes before the timer", isRare: true),
     Reason(
-      phases: Phase.allCases, inputs: [.othersEnded], text: "only what waits for another playback is moved by it",
+      phases: Phase.allCases, inputs: [.othersEnded], text: "it moves only playbacks that wait for another one",
       isRare: true)
   ]
 
-  /// What is wrong with them, after a run.
+  /// The complaints about a run: cells without a reason, and reasons that are wrong.
   static func judge(_ coverage: Coverage) -> [String] {
     var problems: [String] = []
     for phase in Phase.allCases {
       for input in Input.allCases
       where coverage.count(phase, input) == 0 && !all.contains(where: { $0.names(phase, input) }) {
-        problems.append("\(phase.name) | \(input.name): never met, and no reason says why")
+        problems.append("\(phase.name) | \(input.name): never reached, and no reason says why")
       }
     }
     for reason in all where !reason.isRare {
       for phase in reason.phases {
         for input in reason.inputs where coverage.count(phase, input) > 0 {
-          problems.append("\(phase.name) | \(input.name): met, though \"\(reason.text)\"")
+          problems.append("\(phase.name) | \(input.name): reached, but \"\(reason.text)\"")
         }
       }
     }
-    // Where little was told, what is called rare must not all have come.
+    // A reason is stale if a run reached all its cells; a big run may reach all cells of a rare one.
     for reason in all where !(reason.isRare && coverage.stories > 500) {
       let isAllReached = reason.phases.allSatisfy { phase in reason.inputs.allSatisfy { coverage.count(phase, $0) > 0 }
       }
-      if isAllReached { problems.append("stale: \"\(reason.text)\": all of it was reached") }
+      if isAllReached { problems.append("stale: \"\(reason.text)\": all its cells were reached") }
     }
     return problems
   }
@@ -131,7 +132,7 @@ enum Reasons {
 
   static func never(_ coverage: Coverage) -> Int { count(coverage) { !$0.isRare } }
 
-  /// Cells that were not reached, by the first reason that names them.
+  /// How many cells were not reached, for each of them by the first reason that names it.
   private static func count(_ coverage: Coverage, _ wanted: (Reason) -> Bool) -> Int {
     Phase.allCases.reduce(0) { sum, phase in
       sum

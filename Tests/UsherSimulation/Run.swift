@@ -1,6 +1,6 @@
 @testable import UsherEngine
 
-/// Many stories, on some threads; ends with the first that breaks a promise.
+/// Plays many stories on several threads; stops at the first that breaks a promise.
 final class Run {
   private let monitor = Monitor()
   private let seeds: [UInt64]
@@ -44,7 +44,7 @@ final class Run {
     let violation = world.run()
     monitor.locked {
       coverage.add(world.coverage)
-      // The same one, whichever thread was first.
+      // The lowest seed, so that the result does not depend on which thread was first.
       if let violation, seed < broken?.seed ?? .max { broken = (seed, violation) }
     }
   }

@@ -1,11 +1,11 @@
-/// Leaves out of a story what it does not need to break the same promise (delta debugging).
+/// Finds the shortest story that still breaks the same promise, by leaving items out (delta debugging).
 struct Shrink {
   private(set) var story: Story
   private(set) var runs = 0
   private let rule: String
   private let most: Int
 
-  /// - Parameter most: how often it may be told again.
+  /// - Parameter most: how many stories it may play.
   init(_ story: Story, rule: String, most: Int = 3000) {
     self.story = story
     self.rule = rule
@@ -21,7 +21,7 @@ struct Shrink {
       leaveOutParts()
       shorten()
     }
-    calmDown()
+    simplifySetting()
     leaveOutParts()
   }
 
@@ -33,7 +33,7 @@ struct Shrink {
     return true
   }
 
-  /// What came after it broke, and the time in which nothing happens.
+  /// Leaves out the items after the violation, and the time after the last item.
   private mutating func shorten() {
     let world = World(story)
     guard world.run()?.rule == rule else { return }
@@ -70,8 +70,8 @@ struct Shrink {
     }
   }
 
-  /// The same on a plainer network.
-  private mutating func calmDown() {
+  /// Tries the story with simpler settings.
+  private mutating func simplifySetting() {
     func tried(_ change: (inout Setting) -> Void) -> Story {
       var setting = story.setting
       change(&setting)
@@ -85,7 +85,7 @@ struct Shrink {
 }
 
 extension Action {
-  /// The playback it is about.
+  /// The playback that the action is about.
   var playback: UInt64? {
     switch self {
     case .play(let id, _, _, _), .close(let id, _), .license(let id, _, _), .certificate(let id), .contentID(let id),

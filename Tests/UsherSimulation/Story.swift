@@ -1,10 +1,12 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
-/// What does not change while a story goes on.
+/// The settings of a story.
 struct Setting {
   var players: UInt64
-  /// Players that share an account.
+  /// How many players share an account.
   var perAccount: UInt64 = 4
   var kinds: [Kind] = Kind.allCases
   var limit: Int
@@ -14,41 +16,41 @@ struct Setting {
   /// Callback threads.
   var cap = 4
   var periodUpdates = false
-  /// No faults at all: then nothing may fail.
-  var isCalm = false
+  /// No faults at all, so no error may be reported.
+  var isFaultless = false
 }
 
-/// A seed, and all that comes of it.
+/// What happens when: made from a seed.
 struct Story {
   let seed: UInt64
   var setting: Setting
   var items: [Item]
   let end: Milliseconds
 
-  /// Every fourth goes on for hours, the others are short and wild.
+  /// Every fourth story lasts for hours; the others are short and dense.
   init(seed: UInt64, players: UInt64, hours: UInt64) {
     self.seed = seed
     var dice = Dice(seed)
-    let isWild = !Story.isLong(seed)
-    end = isWild ? 1_800_000 : hours * 3_600_000
-    let period = (isWild ? dice.spread(10, 60) : dice.spread(30, 600)) * 1000
+    let isDense = !Story.isLong(seed)
+    end = isDense ? 1_800_000 : hours * 3_600_000
+    let period = (isDense ? dice.spread(10, 60) : dice.spread(30, 600)) * 1000
     setting = Setting(players: players, limit: Int(players), period: period, latency: dice.pick([0, 40, 300, 1500]))
-    setting.isCalm = seed % 32 < 2
-    setting.limit = setting.isCalm ? Int(setting.perAccount) : Int(dice.between(2, setting.perAccount + 1))
-    if setting.isCalm { setting.latency = min(setting.latency, 300) }
+    setting.isFaultless = seed % 32 < 2
+    setting.limit = setting.isFaultless ? Int(setting.perAccount) : Int(dice.between(2, setting.perAccount + 1))
+    if setting.isFaultless { setting.latency = min(setting.latency, 300) }
     setting.perOrigin = dice.pick([64, 64, 64, 4, 1])
     setting.cap = dice.pick([16, 4, 2])
     setting.periodUpdates = dice.one(in: 4)
     if dice.one(in: 3) { setting.kinds = [dice.pick(Kind.allCases)] }
-    if setting.isCalm { setting.kinds = setting.kinds.filter { !$0.isV2 } + [.heartbeats] }
-    var writer = Writer(dice: dice, setting: setting, end: end, isWild: isWild)
+    if setting.isFaultless { setting.kinds = setting.kinds.filter { !$0.isV2 } + [.heartbeats] }
+    var writer = Writer(dice: dice, setting: setting, end: end, isDense: isDense)
     writer.write()
     items = writer.items.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }.map(\.element)
   }
 
   static func isLong(_ seed: UInt64) -> Bool { seed % 4 == 0 }
 
-  /// The same, but for what is given.
+  /// Another story with other items or another setting.
   init(_ other: Story, items: [Item], setting: Setting? = nil, end: UInt64? = nil) {
     seed = other.seed
     self.setting = setting ?? other.setting
@@ -57,32 +59,32 @@ struct Story {
   }
 }
 
-/// Rolls the dice for what happens.
+/// Writes a story's items at random.
 private struct Writer {
   var dice: Dice
   let setting: Setting
   let end: Milliseconds
-  let isWild: Bool
+  let isDense: Bool
   var items: [Item] = []
   var nextPlayback: PlaybackID = 1
 
-  /// What takes an hour in a long story takes a minute in a wild one.
-  private var hour: Milliseconds { isWild ? 90_000 : 3_600_000 }
+  /// The unit of time: an hour in a long story, a minute and a half in a dense one.
+  private var hour: Milliseconds { isDense ? 90_000 : 3_600_000 }
 
   mutating func add(_ at: Milliseconds, _ action: Action) { if at < end { items.append(Item(at: at, action: action)) } }
 
   mutating func write() {
-    for player in 1...setting.players { watchTelevision(player) }
-    machine()
-    if !setting.isCalm { fate() }
+    for player in 1...setting.players { addPlayer(player) }
+    addHostEvents()
+    if !setting.isFaultless { addFaults() }
   }
 
-  /// One screen: items watched for long, or zapped through.
-  private mutating func watchTelevision(_ player: UInt64) {
+  /// One player: it plays items for long, or zaps through several.
+  private mutating func addPlayer(_ player: UInt64) {
     var at = dice.upTo(hour / 4)
     while at < end {
       if dice.one(in: 6) {
-        // Through the channels.
+        // A zap through some channels.
         for _ in 0..<dice.between(2, 8) {
           play(player, at, lasts: 0)
           at += dice.spread(10, 8000)
@@ -116,7 +118,7 @@ private struct Writer {
     switch dice.upTo(3) {
     case 0:
       let end = at + lasts - dice.upTo(min(lasts, 3000))
-      add(end, .close(id, leave: setting.isCalm ? nil : dice.pick([nil, nil, false, true])))
+      add(end, .close(id, leave: setting.isFaultless ? nil : dice.pick([nil, nil, false, true])))
       if dice.one(in: 3) { add(end + dice.spread(1, 4000), .close(id, leave: dice.pick([nil, true, false]))) }
     case 1 where dice.one(in: 3): add(at + lasts - dice.upTo(min(lasts, 3000)), .stop(player: player))
     default: break
@@ -124,7 +126,7 @@ private struct Writer {
   }
 
   private mutating func timeout(_ share: UInt64) -> Milliseconds? {
-    !setting.isCalm && dice.one(in: share) ? dice.upTo(4000) : nil
+    !setting.isFaultless && dice.one(in: share) ? dice.upTo(4000) : nil
   }
 
   private mutating func load(_ id: PlaybackID, _ at: Milliseconds, _ lasts: Milliseconds) {
@@ -135,15 +137,15 @@ private struct Writer {
     }
   }
 
-  /// The machine sleeps, the host is put aside, the operator changes headers.
-  private mutating func machine() {
+  /// The machine sleeps, the host is suspended, the network changes, the operator changes headers.
+  private mutating func addHostEvents() {
     var at = dice.spread(1000, hour * 3)
     while at < end {
-      switch setting.isCalm ? dice.between(2, 4) : dice.upTo(4) {
-      case 0: add(at, .sleep(dice.spread(1000, isWild ? 120_000 : 1_800_000)))
+      switch setting.isFaultless ? dice.between(2, 4) : dice.upTo(4) {
+      case 0: add(at, .sleep(dice.spread(1000, isDense ? 120_000 : 1_800_000)))
       case 1:
         add(at, .suspend)
-        let asleep = dice.spread(1000, isWild ? 120_000 : 1_800_000)
+        let asleep = dice.spread(1000, isDense ? 120_000 : 1_800_000)
         if dice.one(in: 2) { add(at + 1, .sleep(asleep)) }
         add(at + asleep, .resume)
       case 2: add(at, .networkChanged)
@@ -154,11 +156,11 @@ private struct Writer {
     }
   }
 
-  /// What breaks.
-  private mutating func fate() {
+  /// Faults of the network, the head-end and the host's callbacks.
+  private mutating func addFaults() {
     var at = dice.spread(1, hour)
     while at < end {
-      let lasts = dice.spread(500, isWild ? 60_000 : 1_200_000)
+      let lasts = dice.spread(500, isDense ? 60_000 : 1_200_000)
       switch dice.upTo(9) {
       case 0...4:
         let route = dice.one(in: 3) ? nil : dice.pick(Route.allCases)

@@ -10,7 +10,7 @@ private func runBody(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPo
   return nil
 }
 
-/// Runs `body` on a thread of its own.
+/// Runs `body` on a new thread.
 func startThread(_ body: @escaping () -> Void) {
   var id: UInt64 = 0
   let box = Unmanaged.passRetained(Body(body))

@@ -1,7 +1,7 @@
 import UsherCore
 import UsherEngine
 
-/// What licence delegate a playback has, and what keeps its session alive.
+/// The kind of licence delegate that a playback has; it decides what keeps the session alive.
 enum Kind: UInt8, CaseIterable {
   case heartbeats, renewals, widevine, v2Renewals, v2Heartbeats, mapped, hooked, customerHeartbeats, customerRenewals,
     plain, common, loader
@@ -9,9 +9,9 @@ enum Kind: UInt8, CaseIterable {
   var hasServerSession: Bool { rawValue <= Kind.hooked.rawValue }
   var isCustomer: Bool { self == .customerHeartbeats || self == .customerRenewals }
   var isV2: Bool { self == .v2Renewals || self == .v2Heartbeats }
-  /// Licence replies carry a session token.
+  /// Licence replies have a session token.
   var isEnforced: Bool { self == .renewals || self == .v2Renewals || self == .hooked }
-  /// The library asks for renewals, and the host makes the payload.
+  /// The library renews, and asks the host for the payload.
   var asksHost: Bool { isEnforced || self == .customerRenewals }
   var keySystem: KeySystem {
     switch self {
@@ -23,7 +23,7 @@ enum Kind: UInt8, CaseIterable {
   }
 }
 
-/// Where a request goes; the letter ends its URL.
+/// The service that a request goes to; its letter is the last one of the URL.
 enum Route: UInt8, CaseIterable {
   case setup = 0x53  // S
   case heartbeat = 0x48  // H
@@ -38,13 +38,13 @@ enum Route: UInt8, CaseIterable {
   var isLicense: Bool { self == .license || self == .renewal || self == .widevineRenewal }
 }
 
-/// What the network or the head-end does to one request.
+/// A fault that the network or the head-end makes in one request.
 enum Fault: UInt8, CaseIterable {
   case refused, tls, resetBefore, resetAfter, muteBefore, muteAfter, late
   case busy, busyRetryAfter, tooMany, gatewayBefore, gatewayAfter, forbidden, notFound, redirect, serviceError
   case page, brokenJSON, empty, tooLarge
 
-  /// The head-end acts on the request all the same.
+  /// The head-end still acts on the request.
   var takesEffect: Bool {
     switch self {
     case .resetAfter, .muteAfter, .late, .gatewayAfter, .page, .brokenJSON, .tooLarge: return true
@@ -53,15 +53,15 @@ enum Fault: UInt8, CaseIterable {
   }
 }
 
-/// What of the host is asked.
+/// A callback of the host.
 enum Callback: UInt8, CaseIterable { case token, payload, hook, customer, event }
 
-/// How the host answers.
+/// How the host answers for a while: late, never, with a failure, or so slowly that the thread is blocked.
 enum Habit: UInt8, CaseIterable { case later, never, fails, blocks }
 
-/// One thing that the story says happens.
+/// One item of a story.
 enum Action {
-  /// A zap, if something plays on the player.
+  /// A zap, if the player plays another item.
   case play(PlaybackID, player: UInt64, Kind, Choice)
   /// nil: the delegate's default.
   case close(PlaybackID, leave: Bool?)
@@ -73,27 +73,27 @@ enum Action {
   case cancelLoad(PlaybackID)
   case giveToken(PlaybackID)
   case mapToken(content: UInt64)
-  /// Another header for the default delegate's licences.
+  /// The host changes a header of the default delegate's licence requests.
   case header
-  /// Operator: all sessions of the account, or of all.
+  /// The operator ends all sessions of an account; nil: of every account.
   case kill(account: UInt64?)
   case suspend
   case resume
   case networkChanged
-  /// The machine sleeps, and then everything happens at once.
+  /// The machine sleeps; on waking, everything that is overdue happens at once.
   case sleep(Milliseconds)
-  /// Nothing goes out, nothing comes in.
+  /// For so long, no request and no reply gets through.
   case networkDown(Milliseconds)
-  /// One in so many requests to a route (nil: any) meets a fault for a while.
+  /// For a while, one in so many requests to a route (nil: to any) meets a fault.
   case fault(Fault, Route?, oneIn: UInt64, lasts: Milliseconds)
   case habit(Callback, Habit, lasts: Milliseconds)
 }
 
-/// How one playback differs from others of its kind.
+/// How one playback differs from others of the same kind.
 struct Choice {
-  /// The host knows the content token when it begins.
+  /// The host gives the content token at the start.
   var hasToken = true
-  /// The host makes payloads when asked; else it renews by itself when told.
+  /// The host has a payload callback; without one it renews when RENEWAL_DUE comes.
   var hasPayload = true
   var content: UInt64 = 0
 }

@@ -1,92 +1,94 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The promises, looked at with each request, each event and each step.
+/// The promises, checked with every request, every event and every step.
 extension World {
   // MARK: Requests
 
-  /// May this be sent?
+  /// Records a violation if the library must not send this request.
   func judge(_ call: Call) {
     guard let play = call.play else { return }
     if play.timesClosed > 0, call.route != .teardown {
-      blame("after the end", "playback \(play.id): \(call.text) after its end was told")
+      fail("after the end", "playback \(play.id): \(call.text) after its PLAYBACK_CLOSED")
     }
-    if let content = call.tokens.first(where: { $0.letter != Token.session }) { judgeContent(content, call, play) }
+    if let content = call.tokens.first(where: { $0.kind != .session }) { judgeContent(content, call, play) }
     if call.route == .setup || (call.route == .license && call.session == nil && play.kind.isV2) { judgeTurn(play) }
     guard let token = call.session else {
       if call.route == .heartbeat || call.route == .teardown || call.isRenewal, play.kind.hasServerSession,
         call.route != .renewal
       {
-        blame("tokens", "playback \(play.id): \(call.route) without a session token")
+        fail("tokens", "playback \(play.id): \(call.route) without a session token")
       }
       return
     }
-    guard let session = headEnd[token.first] else {
-      return blame("tokens", "playback \(play.id): \(call.text), which no head-end gave")
+    guard let session = headEnd[token] else {
+      return fail("tokens", "playback \(play.id): \(call.text), a token that the head-end never gave")
     }
     if session.playback != play.id {
-      blame("tokens", "playback \(play.id): \(call.text) is playback \(session.playback)'s")
+      fail("tokens", "playback \(play.id): \(call.text) belongs to playback \(session.playback)")
     }
-    if token.second < session.delivered, !call.hasWaited || session.deliveredAt < call.askedAt {
-      blame("newest token", "playback \(play.id): \(call.text), though S\(token.first).\(session.delivered) had come")
+    let violations = headEnd.clientSends(
+      token, isTeardown: call.route == .teardown, preparedAt: call.mayHaveWaited ? call.askedAt : nil)
+    for violation in violations {
+      switch violation {
+      case .oldToken(let newest):
+        fail("newest token", "playback \(play.id): \(call.text), but \(newest.text) was received before")
+      case .teardownAfterItsAnswer:
+        fail("after teardown", "playback \(play.id): \(call.text) again after its answer")
+      case .requestAfterTeardown:
+        fail("after teardown", "playback \(play.id): \(call.text) after the teardown was sent")
+      }
     }
     if call.route == .teardown {
-      if session.teardownAnswered == token.second {
-        blame("after teardown", "playback \(play.id): \(call.text) again after its answer")
-      }
       if session.teardownsSent == 0 { play.teardownAt = call.askedAt }
-      headEnd.change(token.first) {
-        $0.teardownSent = true
-        $0.teardownsSent += 1
-      }
-      if session.teardownsSent > 12 { blame("retries", "playback \(play.id): more than 12 teardowns") }
-    } else if session.teardownSent {
-      blame("after teardown", "playback \(play.id): \(call.text) after the teardown was sent")
+      if session.teardownsSent > 12 { fail("retries", "playback \(play.id): more than 12 teardowns") }
     }
     if call.route == .heartbeat || call.isRenewal { beat(play) }
   }
 
   private func judgeContent(_ token: Token, _ call: Call, _ play: Play) {
-    switch token.letter {
-    case Token.playback where token.first != play.id:
-      blame("tokens", "playback \(play.id): \(call.text), another's content token")
-    case Token.playback where token.second > play.tokens:
-      blame("tokens", "playback \(play.id): \(call.text), a token nobody gave")
+    switch token.kind {
+    case .playback where token.owner != play.id:
+      fail("tokens", "playback \(play.id): \(call.text), the content token of another playback")
+    case .playback where token.generation > play.tokens:
+      fail("tokens", "playback \(play.id): \(call.text), a token that the host never gave")
     default: break
     }
   }
 
-  /// Teardown before set-up on one screen.
+  /// On one screen, the set-up waits for the teardown of the session before it.
   private func judgeTurn(_ play: Play) {
-    let ours = headEnd.alive(play.id).filter {
-      headEnd[$0]?.delivered == headEnd[$0]?.generation && headEnd[$0]?.teardownSent == false
+    let held = headEnd.tokens(of: play.id).first { token in
+      headEnd[token].map { $0.isNewestReceived && $0.teardownsSent == 0 } ?? false
     }
-    if !ours.isEmpty { blame("one session", "playback \(play.id) sets up while it holds session S\(ours[0])") }
-    for other in live where other !== play && other.player == play.player && other.wasThere && !other.isLeft {
+    if let held { fail("one session", "playback \(play.id) sets up while it holds the session of \(held.text)") }
+    for other in live where other !== play && other.player == play.player && other.wasKnown && !other.isLeft {
       guard let closed = other.closedAt else {
         if other.id < play.id {
-          blame("zap", "playback \(play.id) is set up though playback \(other.id) still plays on its screen")
+          fail("zap", "playback \(play.id) sets up while playback \(other.id) still plays on its screen")
         }
         continue
       }
       let isBusy = running.values.contains {
-        $0.play === other && !$0.isGivenUp && ($0.route == .setup || $0.route == .teardown)
+        $0.play === other && !$0.isCancelled && ($0.route == .setup || $0.route == .teardown)
       }
       guard isBusy, now < min(closed, other.teardownAt) + 3000 else { continue }
-      blame(
+      fail(
         "zap",
-        "playback \(play.id) is set up \(now - closed) ms after playback \(other.id) was closed, whose slot is not given back"
+        "playback \(play.id) sets up \(now - closed) ms after playback \(other.id) was closed, before its slot is free"
       )
     }
   }
 
   // MARK: Keep-alives
 
-  /// How much later than a period a keep-alive may go out: it waits a tenth of a second for a place among the requests under way, and where the host
-  /// wants few of them, as long as answers come.
+  /// How much later than a period the engine may send a keep-alive: it may wait 100 ms in the request queue, and longer
+  /// where the host allows few requests at a time and replies keep coming.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
-  /// A keep-alive went out, or the host was asked for what it needs.
+  /// The library sent a keep-alive, or asked the host for what the keep-alive needs.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
     if now > last + play.beatPeriod + slack { late(play, last) }
@@ -94,12 +96,12 @@ extension World {
   }
 
   private func late(_ play: Play, _ last: Milliseconds) {
-    blame(
+    fail(
       "late",
       "playback \(play.id) (\(play.kind)): no keep-alive for \(now - last) ms, its period is \(play.beatPeriod) ms")
   }
 
-  /// After each step: is one overdue?
+  /// Runs after each step: records a violation if a keep-alive is overdue.
   func watch(_ play: Play, _ entry: PlaybackEntry) {
     let session = entry.machine.session
     guard session.isActive, session.schedule != nil, !session.isPaused, !entry.machine.isReplacing,
@@ -110,7 +112,7 @@ extension World {
       return
     }
     play.beatPeriod = session.period
-    // While the host has been asked, or its threads are blocked, it is not the library that is late.
+    // While the host has not answered, or its callbacks block, the delay is the host's.
     let isAsked = entry.questions.contains { $0.kind != .token && $0.kind != .spc }
     let isHosts = (play.kind.isCustomer || play.kind.asksHost) && (isAsked || lanes.isFull || lanes.isBlocked(play.id))
     guard let last = play.lastBeat, !isHosts else {
@@ -123,90 +125,81 @@ extension World {
   // MARK: Events
 
   func check(_ event: EngineEvent, _ play: Play) {
-    if event.sequence <= play.lastSequence { blame("events", "playback \(play.id): \(event.kind.name) out of order") }
+    if event.sequence <= play.lastSequence { fail("events", "playback \(play.id): \(event.kind.name) out of order") }
     play.lastSequence = event.sequence
-    if play.timesClosed > 0 { blame("events", "playback \(play.id): \(event.kind.name) after its end was told") }
+    if play.timesClosed > 0 { fail("events", "playback \(play.id): \(event.kind.name) after PLAYBACK_CLOSED") }
     if event.error.orphanPossible { play.mayBeOrphan = true }
-    if story.setting.isCalm { calm(play, event.error, "\(event.kind.name)") }
+    if story.setting.isFaultless { checkFaultless(play, event.error, "\(event.kind.name)") }
     switch event.kind {
     case .sessionStarted:
       play.timesStarted += 1
       play.isOutage = false
       play.hasFinalError = false
     case .setupError:
-      if play.hasFinalError { blame("one error", "playback \(play.id): a second set-up error") }
+      if play.hasFinalError { fail("one error", "playback \(play.id): a second set-up error") }
       play.hasFinalError = true
     case .heartbeatError:
       let isAnswer =
         event.error.serviceCode != 0 || (400..<500).contains(event.error.httpStatus) || event.error.status == .session
-      if play.hasFinalError { blame("one error", "playback \(play.id): an error after the last") }
-      if play.isOutage, !isAnswer { blame("one error", "playback \(play.id): the same outage is told twice") }
+      if play.hasFinalError { fail("one error", "playback \(play.id): an error after the last") }
+      if play.isOutage, !isAnswer { fail("one error", "playback \(play.id): the same outage is reported twice") }
       if isAnswer, event.error.httpStatus != 429 { play.hasFinalError = true }
       play.isOutage = true
     case .recovered:
-      if !play.isOutage { blame("one error", "playback \(play.id): recovered from nothing") }
+      if !play.isOutage { fail("one error", "playback \(play.id): recovered from nothing") }
       play.isOutage = false
     case .keptAlive:
-      // Where the host has a part in renewals, this is when it was done with them.
+      // A renewal that the host takes part in counts when it is complete.
       if play.kind.asksHost, play.lastBeat != nil { play.lastBeat = now }
-      if play.timesStarted == 0 { blame("events", "playback \(play.id): kept alive before it started") }
+      if play.timesStarted == 0 { fail("events", "playback \(play.id): kept alive before it started") }
     case .teardownError: play.hasTeardownError = true
     case .sessionEnded:
       if event.isLeft, !play.isLeft {
-        blame("left", "playback \(play.id): its session was left to expire, which nobody wished")
+        fail("left", "playback \(play.id): its session was left to expire, but nobody asked for that")
       }
     case .playbackClosed:
       play.timesClosed += 1
-      if play.closedAt == nil { blame("events", "playback \(play.id): closed by nobody") }
+      if play.closedAt == nil { fail("events", "playback \(play.id): closed, but nobody closed it") }
     case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession: break
     }
   }
 
-  /// Where nothing breaks, nothing fails.
-  func calm(_ play: Play, _ error: UsherError, _ what: String) {
+  /// In a story without faults, no error may be reported.
+  func checkFaultless(_ play: Play, _ error: UsherError, _ what: String) {
     switch error.status {
     case .ok, .closed, .replaced, .noToken, .state, .timeout: break
     default:
-      // A slot left to its lease may be in the way.
+      // A session that was left to expire may still hold a slot.
       if error.status == .limit, plays.values.contains(where: { $0.isLeft }) { return }
-      blame("calm", "playback \(play.id) (\(play.kind)): \(what): \(error.message), though nothing was broken")
+      fail("faultless", "playback \(play.id) (\(play.kind)): \(what): \(error.message), in a story without faults")
     }
   }
 
   // MARK: Ends
 
-  /// Nothing of it is left in the engine: then nothing of it is left at the head-end.
+  /// The engine has forgotten the playback; notes its sessions that the head-end still holds.
   func ended(_ play: Play) {
     play.lastBeat = nil
-    for (session, generation) in play.inHook {
-      headEnd.change(session) { $0.delivered = max($0.delivered, generation) }
-    }
-    headEnd.expire(play.account, now: now)
-    for id in headEnd.alive(play.id) {
-      pending.append((play, id, now))
-    }
+    for token in play.inHook { headEnd.clientReceives(token, now: now) }
+    headEnd.expire(account: play.account, now: now)
+    for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }
 
-  /// The events of an end come after it; so what is left is judged when all is quiet.
+  /// Checks the sessions that were held when their playback ended. It waits a minute, since events come later.
   func judgeLeft(isLast: Bool) {
-    // The events of its end may wait for a thread of the host.
+    // Its last events may still wait for a callback thread.
     guard isLast || lanes.pending == 0 else { return }
     let due = pending.filter { isLast || now >= $0.at + 60_000 }
     if due.isEmpty { return }
     pending.removeAll { isLast || now >= $0.at + 60_000 }
-    for (play, id, _) in due {
-      guard let session = headEnd[id], !play.isLeft, !play.hasTeardownError else { continue }
-      if session.delivered == session.generation {
-        blame(
-          "leak",
-          "playback \(play.id) (\(play.kind)) is gone, but S\(id).\(session.generation) is held; teardowns sent: \(session.teardownsSent)"
-        )
+    for (play, token, _) in due {
+      guard let session = headEnd[token], !play.isLeft, !play.hasTeardownError else { continue }
+      let newest = Token(.session, token.owner, session.generation).text
+      let held = "playback \(play.id) (\(play.kind)) has ended, but the session of \(newest) is held"
+      if session.isNewestReceived {
+        fail("leak", "\(held); teardowns sent: \(session.teardownsSent)")
       } else if !play.mayBeOrphan {
-        let newest = "S\(id).\(session.generation)"
-        blame(
-          "orphan",
-          "playback \(play.id) (\(play.kind)) is gone; \(newest) is held, which never came (S\(id).\(session.delivered) did), and no event says so"
-        )
+        fail("orphan", "\(held); the library only received token \(session.received), and no event says so")
       }
     }
   }
@@ -219,23 +212,23 @@ extension World {
       engine.closing.openCount, engine.closing.awaitedCount, engine.requests.pausedCount
     ]
     if left.contains(where: { $0 != 0 }) {
-      blame(
+      fail(
         "left",
         "left in the engine: playbacks, transfers, timers, queued, giving back, contested, open, awaited, held back: \(left)"
       )
     }
     for play in plays.values where play.timesClosed != 1 {
-      blame("events", "playback \(play.id): its end was told \(play.timesClosed) times")
+      fail("events", "playback \(play.id): PLAYBACK_CLOSED came \(play.timesClosed) times")
     }
     for open in openCompletions.values {
-      blame("completions", "\(open.what) of playback \(open.play.id), asked at \(open.asked), was never completed")
+      fail("completions", "\(open.what) of playback \(open.play.id), asked at \(open.asked), was never completed")
     }
     for one in openAsks where one.ask.isOpen {
-      blame("answers", "a question to the host of playback \(one.play.id) is open for ever")
+      fail("answers", "a question to the host of playback \(one.play.id) is still open at the end")
     }
     for play in plays.values
-    where play.kind.isCustomer && play.customerTeardowns > 1 && !play.hasTeardownError && story.setting.isCalm {
-      blame("customer", "playback \(play.id): \(play.customerTeardowns) teardowns")
+    where play.kind.isCustomer && play.customerTeardowns > 1 && !play.hasTeardownError && story.setting.isFaultless {
+      fail("customer", "playback \(play.id): \(play.customerTeardowns) teardowns")
     }
   }
 }

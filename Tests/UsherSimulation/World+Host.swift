@@ -1,9 +1,11 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The host's code: what it answers when it is asked, and what it does with what it is told.
+/// The simulated host: its callbacks, its reactions to events, and its calls.
 extension World {
-  /// How a callback behaves right now: at once, later, never, with a failure, or so slowly that its thread is blocked.
+  /// Answers a question as the story says: at once, later, never, with a failure, or after blocking its thread.
   private func answer(
     _ callback: Callback, _ ask: Ask, _ host: HostPlayback, good: AskReply, input: Input, bad: AskReply = .none,
     badInput: Input
@@ -12,8 +14,8 @@ extension World {
     let chance = mixed(story.seed, host.tag, UInt64(callback.rawValue), play.answers)
     play.answers += 1
     var habit = habits.first { $0.callback == callback && $0.until > now }?.habit
-    // Now and then something goes wrong by itself.
-    if habit == nil, !story.setting.isCalm, !isDraining, chance / 1000 % 64 == 0 {
+    // Without a habit, one answer in 64 goes wrong.
+    if habit == nil, !story.setting.isFaultless, !isDraining, chance / 1000 % 64 == 0 {
       habit = [.fails, .never, .later][Int(chance / 64_000 % 3)]
     }
     coverage.callbacks[Int(callback.rawValue)] += 1
@@ -26,7 +28,7 @@ extension World {
       let until = now + 100 + chance % 30_000
       lanes.block(until: until)
       later.add(chance % 2 == 0 ? now : until) { [self] in put(ask, play, good, input, chance) }
-    case nil where chance % 3 == 0 && !story.setting.isCalm:
+    case nil where chance % 3 == 0 && !story.setting.isFaultless:
       later.add(now + chance % 700) { [self] in put(ask, play, good, input, chance) }
     case nil: put(ask, play, good, input, chance)
     }
@@ -37,19 +39,19 @@ extension World {
     guard !isOver else { return }
     if ask.reply(reply) {
       subject = (play, input)
-      tell("  the host of playback \(play.id): \(input.name)")
-      if chance % 16 == 0, ask.reply(reply) { blame("answers", "a question took two answers") }
+      log("  the host of playback \(play.id): \(input.name)")
+      if chance % 16 == 0, ask.reply(reply) { fail("answers", "a question accepted two answers") }
     }
     openAsks.removeAll { !$0.ask.isOpen }
   }
 
-  // MARK: Asked
+  // MARK: Callbacks
 
   func tokenAsked(_ ask: Ask, _ host: HostPlayback) {
     guard let play = plays[host.tag] else { return }
     play.tokens += 1
     answer(
-      .token, ask, host, good: .value(Secret(Token(Token.playback, play.id, play.tokens).bytes)), input: .tokenCame,
+      .token, ask, host, good: .value(Secret(Token(.playback, play.id, play.tokens).bytes)), input: .tokenCame,
       badInput: .noToken)
   }
 
@@ -65,11 +67,11 @@ extension World {
       switch question.kind {
       case .licenseBody: good = .value(secret("other"))
       case .license:
-        // Of a reply that is whole; of another, what the library makes of it.
+        // Only for a whole reply; the library handles the others.
         if question.data?.withBytes({ $0.first == 0x7B && $0.last == 0x7D }) == true { good = .value(secret("ckc")) }
       case .certificate: good = .value(Secret([0x30, 0x03, 0x02, 0x01, 0x05]))
       case .headers:
-        // Asks for the built-in headers, which waits for the I/O thread, and adds one.
+        // Asks for the built-in headers, a call that waits for the I/O thread, and adds one.
         guard plays[host.tag]?.kind == .hooked, habits.isEmpty else { break }
         return withBuiltinHeaders(ask, question, host)
       case .licenseURL, .contentID: break
@@ -81,7 +83,7 @@ extension World {
   private func withBuiltinHeaders(_ ask: Ask, _ question: HookQuestion, _ host: HostPlayback) {
     let play = plays[host.tag]
     if let play { openAsks.append((ask, play)) }
-    aside { [self] in
+    runBlocking { [self] in
       guard case .value(let lines) = question.builtin() else { return }
       let all = lines.withBytes { Array($0) } + (lines.count == 0 ? [] : [0x0A]) + Array("x-more: 1".utf8)
       if ask.reply(.value(Secret(all))) { subject = (play, .hookAnswered) }
@@ -91,9 +93,8 @@ extension World {
   func customerLicence(_ ask: Ask, _ question: CustomerQuestion, _ host: HostPlayback, _ kind: Kind) {
     guard let play = plays[host.tag] else { return }
     if play.timesClosed > 0 {
-      blame("after the end", "playback \(play.id): the host was asked for a licence after it was told of the end")
+      fail("after the end", "playback \(play.id): the library asked the host for a licence after PLAYBACK_CLOSED")
     }
-    if !question.isRenewal, play.customerHolds == false { play.customerHolds = true }
     if question.isRenewal { beat(play) }
     let license = CustomerLicense(
       data: secret("ckc"), period: Double(story.setting.period / 1000), isEnforced: kind == .customerRenewals)
@@ -109,7 +110,7 @@ extension World {
       play.customerTeardowns += 1
     } else {
       if play.customerTeardowns > 0 {
-        blame("after teardown", "playback \(play.id): the host was asked for a heartbeat after the teardown")
+        fail("after teardown", "playback \(play.id): the library asked the host for a heartbeat after the teardown")
       }
       beat(play)
     }
@@ -119,12 +120,12 @@ extension World {
       badInput: isTeardown ? .customerNoTeardown : .customerNoBeat)
   }
 
-  // MARK: Told
+  // MARK: Events
 
-  func told(_ event: EngineEvent) {
+  func receive(_ event: EngineEvent) {
     guard !isOver, let play = plays[event.playback.tag] else { return }
     coverage.events[Int(event.kind.rawValue)] += 1
-    tell(
+    log(
       "  event for playback \(play.id): \(event.kind.name)\(event.error.status == .ok ? "" : " (\(event.error.message))")"
     )
     check(event, play)
@@ -138,7 +139,7 @@ extension World {
     later.add(now + delay) { [self] in if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) } }
   }
 
-  /// Playback must stop: after a while somebody tries again.
+  /// After an error that stops playback, the viewer often plays the same item again.
   private func tryAgain(_ play: Play) {
     let chance = mixed(story.seed, play.id, 0xA6A1)
     guard chance % 4 != 0, !isDraining, play.timesClosed == 0 else { return }
@@ -152,7 +153,7 @@ extension World {
     }
   }
 
-  /// What is only logged: a slot whose token came after the end was told.
+  /// Reads the log for an error that has no event: the library could not end a session that came after PLAYBACK_CLOSED.
   func logged(_ line: String) {
     guard !isOver, line.contains("came late could not be given back"),
       let id = UInt64(line.dropFirst("playback ".count).prefix { $0.isNumber })
@@ -160,9 +161,9 @@ extension World {
     plays[id]?.hasTeardownError = true
   }
 
-  // MARK: Asks
+  // MARK: Calls
 
-  /// A completion that is told once.
+  /// A completion that must be called exactly once.
   func completion(_ play: Play, _ what: String, then: @escaping (Answer) -> Void = { _ in }) -> (Answer) -> Void {
     nextCompletion += 1
     let id = nextCompletion
@@ -170,11 +171,11 @@ extension World {
     return { [weak self] answer in
       guard let self, !isOver else { return }
       if openCompletions.removeValue(forKey: id) == nil {
-        blame("completions", "\(what) of playback \(play.id) was completed twice")
+        fail("completions", "\(what) of playback \(play.id) was completed twice")
       }
       coverage.completions += 1
-      tell("  \(what) of playback \(play.id): \(answer.error.status == .ok ? "good" : answer.error.message)")
-      if story.setting.isCalm { calm(play, answer.error, what) }
+      log("  \(what) of playback \(play.id): \(answer.error.status == .ok ? "good" : answer.error.message)")
+      if story.setting.isFaultless { checkFaultless(play, answer.error, what) }
       then(answer)
     }
   }
@@ -187,7 +188,7 @@ extension World {
       isBlocking: false,
       complete: completion(play, isRenewal ? "renewal" : "licence") { [self] answer in
         guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
-        // The CDM renews by itself.
+        // The CDM renews without the library's asking.
         later.add(now + story.setting.period * 4 / 5) { [self] in
           if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
         }

@@ -1,22 +1,24 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
 extension World {
-  /// What the story says happens now.
+  /// Performs one item of the story.
   func perform(_ action: Action) {
     guard let engine else { return }
     coverage.items += 1
-    tell(describe(action))
+    log(describe(action))
     switch action {
     case .play(let id, let player, let kind, let choice): play(engine, id, player, kind, choice)
     case .close(let id, let leave):
       guard let play = plays[id] else { return }
       subject = (play, leave == true ? .left : .closed)
-      wish(play, leave: leave)
+      noteClose(play, leave: leave)
       engine.closePlayback(id, leave.map { $0 ? .leave : .teardown })
     case .stop(let player):
       for play in live where play.player == player && play.closedAt == nil {
-        wish(play, leave: nil)
+        noteClose(play, leave: nil)
         subject = (play, .stopped)
       }
       engine.stopPlayer(player, nil)
@@ -42,25 +44,25 @@ extension World {
     case .cancelLoad(let id):
       guard let play = plays[id] else { return }
       let load = play.lastLoad
-      aside { _ = engine.cancelLoad(id, load) }
+      runBlocking { _ = engine.cancelLoad(id, load) }
     case .giveToken(let id):
       guard let play = plays[id] else { return }
       play.tokens += 1
-      let token = Secret(Token(Token.playback, id, play.tokens).bytes)
+      let token = Secret(Token(.playback, id, play.tokens).bytes)
       subject = (play, .tokenGiven)
-      aside { _ = engine.giveToken(id, token) }
+      runBlocking { _ = engine.giveToken(id, token) }
     case .mapToken(let content): mapToken(engine, content)
     case .header:
       guard let delegate = delegates[Int(Kind.plain.rawValue)] else { return }
       let line = mixed(story.seed, now) % 3 == 0 ? nil : Secret(Array("x-operator: \(now)".utf8) + [0])
       engine.setLicenseHeader(delegate, name: Array("x-operator".utf8), line: line)
-    case .kill(let account): headEnd.kill(account)
+    case .kill(let account): headEnd.kill(account: account)
     case .suspend:
       subject = (nil, .suspend)
       engine.suspend(nil)
     case .resume:
       subject = (nil, .resume)
-      forgive()
+      restartKeepAliveClocks()
       engine.resume(nil)
     case .networkChanged:
       subject = (nil, .networkChanged)
@@ -68,7 +70,7 @@ extension World {
     case .sleep(let duration):
       now += duration
       engine.clock.set(now)
-      forgive()
+      restartKeepAliveClocks()
       engine.submit {}
     case .networkDown(let lasts): downUntil = max(downUntil, now + lasts)
     case .fault(let fault, let route, let share, let lasts):
@@ -84,14 +86,14 @@ extension World {
     coverage.plays[Int(kind.rawValue)] += 1
     for other in live where other.player == player {
       if other.closedAt == nil { other.sideInput = .zap }
-      wish(other, leave: nil, isZap: true)
+      noteClose(other, leave: nil, isZap: true)
     }
     plays[id] = play
     live.append(play)
     var token: Secret?
     if choice.hasToken, kind != .mapped {
       play.tokens += 1
-      token = Secret(Token(Token.playback, id, play.tokens).bytes)
+      token = Secret(Token(.playback, id, play.tokens).bytes)
     }
     if choice.hasToken, kind == .mapped { mapToken(engine, choice.content) }
     var item = PlaybackItem(delegate: delegate, contentToken: token)
@@ -105,8 +107,8 @@ extension World {
     engine.play(id, on: player, host: host, item: item, shared: PlaybackShared(), callbacks: callbacks)
   }
 
-  /// The end of a playback, and what is to become of its session; the first wish counts.
-  func wish(_ play: Play, leave: Bool?, isZap: Bool = false) {
+  /// Notes that a playback is to close, and whether its session is left to expire; only the first call counts.
+  func noteClose(_ play: Play, leave: Bool?, isZap: Bool = false) {
     guard play.closedAt == nil, let policy = delegates[Int(play.kind.rawValue)]?.policy else { return }
     play.closedAt = now
     play.isLeft = leave ?? (isZap ? !policy.zapTearsDown : policy.leavesByDefault)
@@ -118,7 +120,7 @@ extension World {
     for play in live where play.kind == .mapped && play.choice.content == content { play.sideInput = .tokenMapped }
     let id = contentID(content)
     let result = id.withUnsafeBufferPointer {
-      map.set($0, Secret(Token(Token.content, content, nextContentToken).bytes))
+      map.set($0, Secret(Token(.content, content, nextContentToken).bytes))
     }
     switch result {
     case .added, .addedByPruning, .replaced: engine.tokenMapped(delegate, id)
@@ -126,8 +128,8 @@ extension World {
     }
   }
 
-  /// Time went on without us: what is overdue now is nobody's fault.
-  func forgive() { for play in live where play.lastBeat != nil { play.lastBeat = now } }
+  /// After a sleep or a suspension, no keep-alive counts as late.
+  func restartKeepAliveClocks() { for play in live where play.lastBeat != nil { play.lastBeat = now } }
 
   private func describe(_ action: Action) -> String {
     switch action {

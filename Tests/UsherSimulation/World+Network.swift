@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
@@ -9,12 +11,12 @@ final class Call {
   let isRenewal: Bool
   let number: UInt64
   let askedAt: Milliseconds
-  /// For a place among the requests under way, so that its token may have been replaced since.
-  let hasWaited: Bool
-  /// The head-end has it.
+  /// It may have waited in the engine's request queue, so its token may have been replaced since.
+  let mayHaveWaited: Bool
+  /// The head-end has received it.
   var hasArrived = false
-  /// The engine gave it up, but it is on its way.
-  var isGivenUp = false
+  /// The engine cancelled it, but its bytes still reach the head-end.
+  var isCancelled = false
   var reply: Reply?
   var fault: Fault?
   var body: Secret?
@@ -22,7 +24,7 @@ final class Call {
 
   init(
     _ route: Route, _ tokens: [Token], _ play: Play?, isRenewal: Bool, number: UInt64, askedAt: Milliseconds,
-    hasWaited: Bool
+    mayHaveWaited: Bool
   ) {
     self.route = route
     self.tokens = tokens
@@ -30,10 +32,10 @@ final class Call {
     self.isRenewal = isRenewal
     self.number = number
     self.askedAt = askedAt
-    self.hasWaited = hasWaited
+    self.mayHaveWaited = mayHaveWaited
   }
 
-  var session: Token? { tokens.last { $0.letter == Token.session } }
+  var session: Token? { tokens.last { $0.kind == .session } }
   var text: String { "\(route) \(tokens.map(\.text).joined(separator: ","))" }
 }
 
@@ -48,7 +50,7 @@ extension World {
     case .ssm(let id, _, _), .license(let id, _, _), .load(let id, _, _): playback = id
     case .certificate: break
     }
-    guard let route = Route(rawValue: last) else { return blame("route", "a request to nowhere") }
+    guard let route = Route(rawValue: last) else { return fail("route", "a request to an unknown URL") }
     let play = playback.flatMap { plays[$0] }
     let key = (play?.id ?? 0) &* 256 &+ UInt64(route.rawValue)
     let number = sent[key, default: 0]
@@ -56,10 +58,10 @@ extension World {
     let call = Call(
       route, Token.all(in: request.headers), play, isRenewal: route == .renewal || route == .widevineRenewal,
       number: number, askedAt: transfer.askedAt,
-      hasWaited: story.setting.perOrigin < 64)
+      mayHaveWaited: story.setting.perOrigin < 64)
     if route == .entitlement { call.body = request.body }
     coverage.requests[Int(route.rawValue)] += 1
-    tell("→ \(call.text)\(play.map { " of playback \($0.id)" } ?? "")")
+    log("→ \(call.text)\(play.map { " of playback \($0.id)" } ?? "")")
     running[id] = call
     judge(call)
     network.add(now + latency(call, 1), id)
@@ -68,21 +70,21 @@ extension World {
   func cancel(_ id: TransferID) -> Bool {
     guard let call = running[id] else { return false }
     call.play?.sideInput = .requestTimedOut
-    tell("  given up: \(call.text)")
+    log("  cancelled: \(call.text)")
     if call.hasArrived {
       running[id] = nil
       return true
     }
-    // Its bytes may be on their way all the same.
+    // Its bytes may still reach the head-end.
     guard chance(call, 7) % 2 == 0 else {
       running[id] = nil
       return false
     }
-    call.isGivenUp = true
+    call.isCancelled = true
     return true
   }
 
-  /// One at a time, so that it is known what the library had seen when it sent something.
+  /// Returns one reply at a time, so that the checks know which replies the library had received when it sent a request.
   func takeFinished() -> [FinishedTransfer] {
     guard !finished.isEmpty else { return [] }
     return [finished.removeFirst()]
@@ -90,9 +92,9 @@ extension World {
 
   func shutDown() {}
 
-  // MARK: On the way
+  // MARK: The network
 
-  /// The same for the same request, whatever else there is.
+  /// A random number for one use in one request; other requests do not change it.
   private func chance(_ call: Call, _ use: UInt64) -> UInt64 {
     mixed(story.seed, call.play?.id ?? 0, UInt64(call.route.rawValue) &* 8 &+ use, call.number)
   }
@@ -100,17 +102,18 @@ extension World {
   private func latency(_ call: Call, _ leg: UInt64) -> Milliseconds {
     let most = story.setting.latency
     let chance = chance(call, leg)
-    // Now and then a slow one.
-    return most == 0 ? 0 : chance % 61 == 0 && !story.setting.isCalm ? chance / 61 % 4000 : chance / 61 % (most + 1)
+    // One in 61 is slow.
+    return most == 0
+      ? 0 : chance % 61 == 0 && !story.setting.isFaultless ? chance / 61 % 4000 : chance / 61 % (most + 1)
   }
 
   func networkDue(_ id: TransferID) {
     guard let call = running[id] else { return }
     if !call.hasArrived { return arrive(id, call) }
-    guard !call.isGivenUp, let outcome = call.outcome else { return }
+    guard !call.isCancelled, let outcome = call.outcome else { return }
     running[id] = nil
     if now < downUntil, call.fault == nil {
-      // What was on its way back is lost.
+      // The network lost the reply.
       call.fault = .resetAfter
       coverage.faults[Int(Fault.resetAfter.rawValue)] += 1
       return finish(id, call, .failure(WireFailure(.transport, mayHaveTakenEffect: true)))
@@ -135,9 +138,11 @@ extension World {
     if fault == nil || fault?.takesEffect == true || (fault == .empty && call.route != .heartbeat) {
       call.reply = handle(call)
     }
-    if fault == .empty, call.route == .heartbeat { call.reply = headEnd.touch(call.session, now: now) }
-    tell("  \(call.text): \(fault.map { "\($0)" } ?? "\(call.reply.map { $0.isGood ? "good" : "refused" } ?? "")")")
-    if call.isGivenUp {
+    if fault == .empty, call.route == .heartbeat {
+      call.reply = Reply(headEnd.extendLease(call.session, now: now), period: nil)
+    }
+    log("  \(call.text): \(fault.map { "\($0)" } ?? "\(call.reply.map { $0.isGood ? "good" : "refused" } ?? "")")")
+    if call.isCancelled {
       running[id] = nil
       return
     }
@@ -151,11 +156,36 @@ extension World {
   private func handle(_ call: Call) -> Reply {
     guard let play = call.play else { return .done }
     let update = story.setting.periodUpdates && call.number % 5 == 4 ? story.setting.period + 20_000 : nil
-    return headEnd.handle(
-      call.route, call.tokens, play.id, account: play.account, play.kind, periodNow: update, now: now)
+    let client = HeadEnd.Client(playback: play.id, account: play.account)
+    func answer(_ request: HeadEnd.Request) -> HeadEnd.Answer {
+      headEnd.handle(request, call.session, of: client, now: now)
+    }
+    switch call.route {
+    case .setup: return Reply(answer(.setup), period: headEnd.period)
+    case .heartbeat: return Reply(answer(.heartbeat(newPeriod: update)), period: update)
+    case .teardown: return Reply(answer(.teardown), period: nil)
+    case .license, .renewal, .widevineRenewal:
+      guard play.kind.hasServerSession else { return .license(play.kind.keySystem, nil, isEnforced: nil) }
+      let answer = answer(
+        .license(
+          opensSession: play.kind.isV2 && call.route == .license,
+          rotatesToken: play.kind.isEnforced || call.route == .widevineRenewal))
+      return licenseReply(answer, call.route, play.kind)
+    case .certificate, .entitlement, .key: return .done
+    }
   }
 
-  /// nil: there will be none.
+  private func licenseReply(_ answer: HeadEnd.Answer, _ route: Route, _ kind: Kind) -> Reply {
+    switch answer {
+    case .opened(let token): return .license(kind.keySystem, token, isEnforced: kind == .v2Renewals)
+    case .renewed(let token) where route == .widevineRenewal: return .license(.widevine, token, isEnforced: nil)
+    case .renewed(let token): return .license(kind.keySystem, token, isEnforced: true)
+    case .accepted: return .license(kind.keySystem, nil, isEnforced: kind == .widevine)
+    case .refused: return Reply(answer, period: nil)
+    }
+  }
+
+  /// nil: no reply comes.
   private func outcome(_ call: Call, _ fault: Fault?) -> HTTPOutcome? {
     switch fault {
     case nil, .late?: return .response(response(call))
@@ -196,7 +226,7 @@ extension World {
     }
   }
 
-  /// Allows what is asked for.
+  /// A reply that grants the entitlement.
   private func entitlement(_ question: Secret?) -> Secret {
     let start = Array("{\"messageID\":\"".utf8)
     let id = question?.withBytes { body in Array(body.dropFirst(start.count).prefix { $0 != 0x22 }) } ?? []
@@ -205,32 +235,29 @@ extension World {
     return Secret(start + id + Array(rest.utf8))
   }
 
-  /// The library sees a reply now.
+  /// The library receives a reply now.
   private func delivered(_ call: Call, _ outcome: HTTPOutcome) {
     let isReadable = call.fault == nil || call.fault == .late
     let isGood = isReadable && call.reply?.isGood == true
-    tell(
+    log(
       "← \(call.text): \(isGood ? "good\(call.reply?.token.map { ", " + $0.text } ?? "")" : call.fault.map { "\($0)" } ?? "refused")"
     )
     coverage.replies += 1
     if isGood, let token = call.reply?.token {
       if call.play?.kind == .hooked, call.route.isLicense {
-        call.play?.inHook.append((token.first, token.second))
+        call.play?.inHook.append(token)
       } else {
-        headEnd.change(token.first) {
-          $0.delivered = max($0.delivered, token.second)
-          $0.deliveredAt = now
-        }
+        headEnd.clientReceives(token, now: now)
       }
     }
     if call.route == .teardown, let token = call.session, isReadable || isFinal(call) {
-      headEnd.change(token.first) { $0.teardownAnswered = token.second }
+      headEnd.clientReceivesTeardownAnswer(token)
     }
     if call.isRenewal, isGood, call.play?.lastBeat != nil { call.play?.lastBeat = now }
     if let input = input(call, outcome, isGood) { subject = (call.play, input) }
   }
 
-  /// An answer that stands, whatever else it is.
+  /// The reply ends the request for good although a fault made it.
   private func isFinal(_ call: Call) -> Bool {
     switch call.fault {
     case .forbidden?, .notFound?, .serviceError?: return true

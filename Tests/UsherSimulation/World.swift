@@ -1,8 +1,11 @@
+import TestSupport
+
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The whole story as it goes: the real engine, and below its transport seam this: network, head-end, host and time. The engine's I/O thread comes here
-/// whenever it has nothing to do (`wait`), so one thread does everything, and the same story is the same to the last request.
+/// Plays one story on the real engine. As the engine's transport, it is the network, the head-end, the host and the clock.
+/// The engine's I/O thread calls `wait` whenever it is idle and then runs the story, so one thread does everything and
+/// a story is the same in every run.
 final class World: Transport {
   struct Violation {
     let rule: String
@@ -10,7 +13,7 @@ final class World: Transport {
   }
 
   let story: Story
-  let isTold: Bool
+  let keepsJournal: Bool
   let engine: Engine?
   let lanes: Lanes
   let done = Wait<Bool>()
@@ -21,7 +24,7 @@ final class World: Transport {
 
   var now: Milliseconds = 0
   var cursor = 0
-  private var turnsNow = 0
+  private var stepsNow = 0
   private var closedAt: Milliseconds?
   var isDraining: Bool { closedAt != nil }
 
@@ -46,20 +49,20 @@ final class World: Transport {
   var nextCompletion: UInt64 = 0
   var nextContentToken: UInt64 = 0
 
-  // What is watched.
+  // What the checks need.
   var violation: Violation?
-  /// Sessions that were held when their playback was gone.
-  var pending: [(play: Play, session: UInt64, at: Milliseconds)] = []
+  /// Sessions that the head-end still held when the engine had forgotten their playback.
+  var pending: [(play: Play, token: Token, at: Milliseconds)] = []
   var coverage = Coverage()
   var subject: (play: Play?, input: Input)?
   private var isTimerTurn = false
   var journal: [(at: Milliseconds, text: String)] = []
 
-  init(_ story: Story, isTold: Bool = false) {
+  init(_ story: Story, keepsJournal: Bool = false) {
     self.story = story
-    self.isTold = isTold
+    self.keepsJournal = keepsJournal
     lanes = Lanes(cap: story.setting.cap)
-    headEnd = HeadEnd(period: story.setting.period, limit: story.setting.limit)
+    headEnd = HeadEnd(limit: story.setting.limit, period: story.setting.period, leasePeriods: 2)
     var options = EngineOptions()
     options.isManualClock = true
     options.requestsPerOriginMax = story.setting.perOrigin
@@ -70,19 +73,19 @@ final class World: Transport {
     coverage.stories = 1
   }
 
-  /// Plays it to its end; what broke, if anything.
+  /// Plays the story to its end. Returns the first violation.
   func run() -> Violation? {
     guard let engine else { return Violation(rule: "start", text: "no engine") }
     prepare(engine)
     guard engine.start() else { return Violation(rule: "start", text: "no thread") }
     _ = done.wait()
     engine.stop()
-    letGo()
+    breakCycles()
     return violation
   }
 
-  /// Closures hold us, and we them.
-  private func letGo() {
+  /// These hold closures that hold the world.
+  private func breakCycles() {
     delegates = []
     loaders = []
     later = Later()
@@ -90,20 +93,20 @@ final class World: Transport {
     live = []
   }
 
-  func tell(_ text: @autoclosure () -> String) { if isTold { journal.append((now, text())) } }
+  func log(_ text: @autoclosure () -> String) { if keepsJournal { journal.append((now, text())) } }
 
-  func blame(_ rule: String, _ text: @autoclosure () -> String) {
+  func fail(_ rule: String, _ text: @autoclosure () -> String) {
     guard violation == nil, !isOver else { return }
     violation = Violation(rule: rule, text: text())
-    tell("VIOLATION: \(violation?.text ?? "")")
+    log("VIOLATION: \(violation?.text ?? "")")
   }
 
-  // MARK: The engine's I/O thread comes here
+  // MARK: Called by the engine's I/O thread
 
   func wait(until instant: Int64?) {
     guard let engine, !isOver else { return park() }
     observe(engine)
-    if violation == nil { turn(engine) }
+    if violation == nil { runStory(engine) }
     if violation != nil || isOver {
       isOver = true
       done.end(true)
@@ -125,8 +128,8 @@ final class World: Transport {
     }
   }
 
-  /// A call that waits for the I/O thread runs on a thread of its own; we wait until it wants something of the engine, or is done.
-  func aside(_ body: @escaping () -> Void) {
+  /// Runs a call that waits for the I/O thread on another thread; the story waits until the call wakes the engine or returns.
+  func runBlocking(_ body: @escaping () -> Void) {
     monitor.locked { helpers += 1 }
     startThread { [self] in
       body()
@@ -137,8 +140,8 @@ final class World: Transport {
     }
   }
 
-  /// True: the engine has something to do.
-  private func isWanted() -> Bool {
+  /// Whether the engine was woken; waits for running helpers first.
+  private func wasWoken() -> Bool {
     monitor.locked {
       while helpers > 0 && !isWoken { monitor.wait() }
       defer { isWoken = false }
@@ -146,22 +149,22 @@ final class World: Transport {
     }
   }
 
-  /// Lets the next thing happen.
-  private func turn(_ engine: Engine) {
-    while !isWanted() {
+  /// Runs what is due, and moves the clock, until the engine has something to do.
+  private func runStory(_ engine: Engine) {
+    while !wasWoken() {
       guard violation == nil else { return }
-      turnsNow += 1
-      if turnsNow > 100_000 { return blame("spins", "more than 100,000 steps without time going on") }
+      stepsNow += 1
+      if stepsNow > 100_000 { return fail("spins", "more than 100,000 steps at the same instant") }
       lanes.free(now: now)
-      if !letOneHappen() {
+      if !runOneDueEvent() {
         if cursor == story.items.count, !isDraining, now >= story.end {
           closeAll(engine)
           continue
         }
         guard let next = nextInstant(engine) else { return end(engine) }
-        if let closedAt, next > closedAt + 600_000 { return blame("rest", "does not come to rest") }
+        if let closedAt, next > closedAt + 600_000 { return fail("rest", "does not come to rest") }
         coverage.steps += 1
-        turnsNow = 0
+        stepsNow = 0
         if !pending.isEmpty { judgeLeft(isLast: false) }
         now = max(now, next)
         engine.clock.set(now)
@@ -174,15 +177,15 @@ final class World: Transport {
     }
   }
 
-  /// One of the things that are due; in which order is the story's.
-  private func letOneHappen() -> Bool {
+  /// Runs one of the events that are due; the story's seed decides which. False: none is due.
+  private func runOneDueEvent() -> Bool {
     let hasJob = lanes.isReady
     let hasNetwork = (network.next ?? .max) <= now
     let hasAnswer = (later.next ?? .max) <= now
     let hasItem = cursor < story.items.count && story.items[cursor].at <= now
     let count = (hasJob ? 1 : 0) + (hasNetwork ? 1 : 0) + (hasAnswer ? 1 : 0) + (hasItem ? 1 : 0)
     guard count > 0 else { return false }
-    var pick = count == 1 ? 0 : Int(mixed(story.seed, now, UInt64(turnsNow)) % UInt64(count))
+    var pick = count == 1 ? 0 : Int(mixed(story.seed, now, UInt64(stepsNow)) % UInt64(count))
     if hasJob {
       if pick == 0 {
         lanes.runOne(mixed(story.seed, now, 1))
@@ -219,38 +222,38 @@ final class World: Transport {
     return next == .max ? nil : next
   }
 
-  /// Nothing is due any more.
+  /// Nothing is due any more: checks what is left over.
   private func end(_ engine: Engine) {
     guard isDraining else { return }
     finalChecks(engine)
     isOver = true
   }
 
-  /// After the last of the story: everything is closed.
+  /// After the last item: stops all faults and closes the context.
   func closeAll(_ engine: Engine) {
     closedAt = now
     faults = []
     habits = []
     downUntil = 0
-    for play in live { wish(play, leave: nil) }
+    for play in live { noteClose(play, leave: nil) }
     subject = (nil, .contextClosed)
-    tell("the context is closed")
+    log("the context is closed")
     engine.beginClosing()
   }
 
-  // MARK: What the step did
+  // MARK: Changes since the last step
 
   private func observe(_ engine: Engine) {
     let cause = subject
     subject = nil
     let wasTimer = isTimerTurn
     isTimerTurn = false
-    if wasTimer { askedTooLate() }
+    if wasTimer { noteExpiredAsks() }
     var index = 0
     while index < live.count {
       let play = live[index]
       let entry = engine.playbacks[play.id]
-      let phase = entry.map { Phase($0) } ?? (play.wasThere || play.timesClosed > 0 ? .gone : .unborn)
+      let phase = entry.map { Phase($0) } ?? (play.wasKnown || play.timesClosed > 0 ? .gone : .unborn)
       if let cause, cause.play === play || cause.play == nil {
         coverage.add(play.phase, cause.input, phase)
       } else if phase != play.phase {
@@ -260,14 +263,14 @@ final class World: Transport {
       }
       let input = cause?.play === play ? cause?.input : play.sideInput
       if phase != play.phase, play.phase.isBeat, phase.waitsForBeat, input?.isGoodBeat != true, play.lastBeat != nil {
-        // It failed: from here on it is a period to the next at most.
+        // The keep-alive failed: the next one is due at most one period from now.
         play.lastBeat = now
       }
       play.sideInput = nil
-      if phase != play.phase { tell("  playback \(play.id): \(play.phase.name) → \(phase.name)") }
+      if phase != play.phase { log("  playback \(play.id): \(play.phase.name) → \(phase.name)") }
       play.phase = phase
       if let entry {
-        play.wasThere = true
+        play.wasKnown = true
         watch(play, entry)
         index += 1
       } else if phase == .gone {
@@ -279,7 +282,7 @@ final class World: Transport {
     }
   }
 
-  private func askedTooLate() {
+  private func noteExpiredAsks() {
     openAsks.removeAll { one in
       if one.ask.isOpen { return false }
       one.play.sideInput = .askTimedOut
@@ -288,7 +291,7 @@ final class World: Transport {
   }
 }
 
-/// Breaks the circle of engine and world where one is made with the other.
+/// The engine needs its transport when it is made, and the world needs the engine: this forwards to the world.
 private final class Seam: Transport {
   var world: World?
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { world?.start(id, request, isFresh: isFresh) }

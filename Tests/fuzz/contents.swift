@@ -29,7 +29,7 @@ func readPSSH(_ bytes: Bytes) {
     must((box.contentIdentifier?.count ?? 0) <= box.data.count, "a content identifier is some of its data")
     must(reading(box.box) { PSSH.all(in: $0) } == [box], "a box alone is the same box")
     let again = PSSH.make(box.systemID, keyIDs: box.listedKeyIDs, data: box.data)
-    let read = again.flatMap { made in reading(made) { PSSH.all(in: $0) }.first }
+    let read = reading(again) { PSSH.all(in: $0) }.first
     must(
       read?.data == box.data && read?.listedKeyIDs == box.listedKeyIDs && read?.systemID == box.systemID,
       "a box that is written is read again")

@@ -83,22 +83,4 @@ package struct PSSH: Equatable, Sendable {
       return found.count < mostBoxes
     }
   }
-
-  /// Makes a box, of version 1 if there are key ids. nil if the key ids or the data are too many for a box.
-  package static func make(_ system: UUIDBytes, keyIDs: [UUIDBytes] = [], data: [UInt8]) -> [UInt8]? {
-    guard data.count <= 1 << 28, keyIDs.count <= [UUIDBytes].mostKeyIDs else { return nil }
-    let size = 32 + (keyIDs.isEmpty ? 0 : 4 + 16 * keyIDs.count) + data.count
-    var box: [UInt8] = []
-    box.reserveCapacity(size)
-    func add(_ number: Int) { for shift in [24, 16, 8, 0] { box.append(UInt8(truncatingIfNeeded: number >> shift)) } }
-    add(size)
-    box += [0x70, 0x73, 0x73, 0x68, keyIDs.isEmpty ? 0 : 1, 0, 0, 0]
-    box += system.bytes
-    if !keyIDs.isEmpty {
-      add(keyIDs.count)
-      for id in keyIDs { box += id.bytes }
-    }
-    add(data.count)
-    return box + data
-  }
 }

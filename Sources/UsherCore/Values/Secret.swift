@@ -48,17 +48,6 @@ package struct Secret: @unchecked Sendable {
 
   /// Whether this is the last reference to the bytes.
   package mutating func isLast() -> Bool { isKnownUniquelyReferenced(&storage) }
-
-  package func isEqual(to other: Secret) -> Bool {
-    guard count == other.count else { return false }
-    return withBytes { mine in
-      other.withBytes { theirs in
-        var difference: UInt8 = 0
-        for index in 0..<mine.count { difference |= mine[index] ^ theirs[index] }
-        return difference == 0
-      }
-    }
-  }
 }
 
 /// The number of bytes and the bytes themselves, in one allocation.

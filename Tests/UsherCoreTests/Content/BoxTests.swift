@@ -75,14 +75,6 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     #expect(all(box("pssh", body) + pssh(clearKey)).count == 1, "what follows a broken one is read")
   }
 
-  @Test func box_madeByUs_isReadAgain() {
-    let system = KeySystem.clearKey.uuid
-    for ids in [[], [first], [first, second]] {
-      let made = system.flatMap { PSSH.make($0, keyIDs: ids.compactMap { UUIDBytes($0) }, data: [9, 8]) }
-      #expect(made == pssh(clearKey, ids: ids, [9, 8]))
-    }
-  }
-
   @Test func base64_ofManifests_isRead() {
     var text = [UInt8](repeating: 0, count: Base64.encodedCount(pssh(widevine).count, padded: true))
     withBytes(pssh(widevine)) { from in text.withUnsafeMutableBufferPointer { Base64.encode(from, into: $0) } }

@@ -12,7 +12,7 @@ import Testing
     return String(decoding: text, as: UTF8.self)
   }
   private func pssh(_ keySystem: KeySystem, _ data: [UInt8] = []) -> [UInt8] {
-    keySystem.uuid.flatMap { PSSH.make($0, data: data) } ?? []
+    keySystem.uuid.map { PSSH.make($0, data: data) } ?? []
   }
   private let kid = UUIDBytes(text: bytes("0fedcba9-8765-4321-0123-456789abcdef"))
   private var header: [UInt8] {

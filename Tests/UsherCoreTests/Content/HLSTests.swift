@@ -29,7 +29,7 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
 
   @Test func widevineKey_carriesItsBox() {
     let id = bytes(hex: "0fedcba9876543210123456789abcdef")
-    let pssh = KeySystem.widevine.uuid.flatMap { PSSH.make($0, data: [0x12, 16] + id + [0x22, 1, 0x61]) } ?? []
+    let pssh = KeySystem.widevine.uuid.map { PSSH.make($0, data: [0x12, 16] + id + [0x22, 1, 0x61]) } ?? []
     for kind in ["data:text/plain;base64,", "DATA:;BASE64,", "data:text/plain;charset=UTF-8;base64,"] {
       let found = key(
         #"METHOD=SAMPLE-AES-CTR,KEYFORMAT="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED",URI="\#(kind)\#(base64(pssh))""#
@@ -50,7 +50,7 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
     let object: [UInt8] =
       [UInt8(size & 255), UInt8(size >> 8), 0, 0, 1, 0, 1, 0, UInt8(header.count & 255), UInt8(header.count >> 8)]
       + header
-    let boxed = KeySystem.playReady.uuid.flatMap { PSSH.make($0, data: object) } ?? []
+    let boxed = KeySystem.playReady.uuid.map { PSSH.make($0, data: object) } ?? []
     for carried in [object, boxed] {
       let found = key(
         #"METHOD=SAMPLE-AES,KEYFORMAT="com.microsoft.playready",URI="data:text/plain;charset=UTF-16;base64,\#(base64(carried))""#

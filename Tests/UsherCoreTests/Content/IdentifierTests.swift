@@ -2,8 +2,6 @@ import Testing
 
 @testable import UsherCore
 
-func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
-
 /// Bytes of which many are `pieces`, the rest anything.
 func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> [UInt8] {
   var made: [UInt8] = []

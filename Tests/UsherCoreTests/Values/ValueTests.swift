@@ -10,13 +10,6 @@ import Testing
     #expect(Secret(count: 4) { $0[1] = 7 }.withBytes { Array($0) } == [0, 7, 0, 0])
   }
 
-  @Test func secrets_equalByBytesOnly() {
-    #expect(secret("abc").isEqual(to: secret("abc")))
-    #expect(!secret("abc").isEqual(to: secret("abd")))
-    #expect(!secret("abc").isEqual(to: secret("ab")))
-    #expect(Secret([]).isEqual(to: secret("")))
-  }
-
   @Test func secret_inText_showsNothing() {
     #expect(!"\(secret("hunter2-hunter2"))".contains("hunter2"))
     #expect(!String(reflecting: secret("hunter2-hunter2")).contains("hunter2"))

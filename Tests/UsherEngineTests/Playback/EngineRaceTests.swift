@@ -4,11 +4,9 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct EngineRaceTests {
-  /// The refusal was given while our teardown was on its way; its reply only comes later than the teardown's.
+  /// The head-end refuses the set-up before our teardown arrives; the refusal reaches us after the teardown's reply.
   @Test func limit_refusalOvertakenByOwnTeardownsReply_isTriedOnceMore() throws {
-    var headEnd = ModelHeadEnd()
-    headEnd.limit = 1
-    let s = try #require(Simulation(ModelTransport(headEnd, seed: 1, latencyMost: 400)))
+    let s = try #require(Simulation(ModelTransport(HeadEnd(limit: 1), seed: 1, latencyMost: 400)))
     s.engine.addPlayer(1)
     s.engine.addPlayer(2)
     let delegate = Simulation.delegate()

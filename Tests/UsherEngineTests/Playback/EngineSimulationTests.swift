@@ -7,10 +7,9 @@ import Testing
 @Suite struct EngineSimulationTests {
   @Test(arguments: 0..<20 as Range<UInt64>)
   func faultlessHeadEnd_randomZaps_neverRefusesOrLosesAnything(seed: UInt64) throws {
-    var headEnd = ModelHeadEnd()
-    headEnd.grace = 2
-    headEnd.enforced = seed % 3 == 0
-    let s = try #require(Simulation(ModelTransport(headEnd, seed: seed, latencyMost: 400)))
+    let network = ModelTransport(
+      HeadEnd(leasePeriods: 2), isEnforced: seed % 3 == 0, seed: seed, latencyMost: 400)
+    let s = try #require(Simulation(network))
     play(s, seed: seed, players: 4, rounds: 30, isSilent: false)
     let errors = s.events.all.filter { [.setupError, .heartbeatError, .teardownError].contains($0.kind) }
     #expect(
@@ -23,11 +22,9 @@ import Testing
 
   @Test(arguments: 100..<140 as Range<UInt64>)
   func faultyNetwork_randomZaps_leaksNoSessionAndAnswersEverythingOnce(seed: UInt64) throws {
-    var headEnd = ModelHeadEnd()
-    headEnd.enforced = seed % 3 == 0
-    headEnd.limit = seed % 4 == 0 ? 3 : .max
     let network = ModelTransport(
-      headEnd, seed: seed, latencyMost: seed % 2 == 0 ? 300 : 4000,
+      HeadEnd(limit: seed % 4 == 0 ? 3 : nil), isEnforced: seed % 3 == 0, seed: seed,
+      latencyMost: seed % 2 == 0 ? 300 : 4000,
       faults: [.unreachable, .unavailable, .lostReply, .garbage, .mute], faultRate: 3 + seed % 6)
     let s = try #require(Simulation(network, perOrigin: seed % 5 == 0 ? 2 : 64))
     play(s, seed: seed, players: 4, rounds: 30, isSilent: seed % 7 == 0)

@@ -3,12 +3,6 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
-
-func withBytes<R>(_ bytes: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
-  bytes.withUnsafeBufferPointer(body)
-}
-
 func base64(_ plain: [UInt8], _ alphabet: Base64.Alphabet = .standard, padded: Bool = true) -> [UInt8] {
   var text = [UInt8](repeating: 0, count: Base64.encodedCount(plain.count, padded: padded))
   withBytes(plain) { from in

@@ -1,8 +1,8 @@
 @testable import UsherCore
 @testable import UsherEngine
 
-/// What is printed.
-enum Telling {
+/// Prints the results.
+enum Printer {
   static func number(_ value: Int) -> String {
     var digits = Array("\(value)")
     var at = digits.count - 3
@@ -39,11 +39,11 @@ enum Telling {
       "questions to the host", coverage.callbacks.reduce(0, +),
       Callback.allCases.map { ("\($0)", coverage.callbacks[Int($0.rawValue)]) })
     line(
-      "  of them answered otherwise", coverage.habits.reduce(0, +),
+      "  of them answered late, never or badly", coverage.habits.reduce(0, +),
       Habit.allCases.map { ("\($0)", coverage.habits[Int($0.rawValue)]) })
     print(
       "  completions: \(number(coverage.completions)); instants of time: \(number(coverage.steps)); "
-        + "things the stories said: \(number(coverage.items))"
+        + "items in the stories: \(number(coverage.items))"
     )
     let cells = Phase.allCases.count * Input.allCases.count
     let reached = Phase.allCases.reduce(0) { sum, phase in
@@ -52,7 +52,7 @@ enum Telling {
     let (never, rare) = (Reasons.never(coverage), Reasons.rare(coverage))
     print(
       "  transitions: \(coverage.transitions); of \(cells) phases with inputs \(reached) were reached, "
-        + "\(never) cannot be, \(rare) are rare"
+        + "\(never) are impossible, \(rare) are rare"
     )
   }
 
@@ -67,15 +67,15 @@ enum Telling {
     }
   }
 
-  /// The shortest way found to break the same promise, line by line.
+  /// Prints the shortest story found that breaks the same promise, line by line.
   static func story(_ story: Story, _ violation: World.Violation) {
     var shrink = Shrink(story, rule: violation.rule)
     shrink.run()
-    let world = World(shrink.story, isTold: true)
+    let world = World(shrink.story, keepsJournal: true)
     let last = world.run()
     let setting = shrink.story.setting
     print(
-      "\nThe shortest story found (\(shrink.story.items.count) of \(story.items.count) things that happen, "
+      "\nThe shortest story found (\(shrink.story.items.count) of \(story.items.count) items, "
         + "after \(shrink.runs) runs):"
     )
     print(

@@ -1,0 +1,213 @@
+import UsherCore
+
+/// The head-end as a value: accounts with a limit, sessions with leases, and tokens of which only the newest is valid.
+/// The engine's tests, `usher-simulate` and `usher-model` put their networks around it.
+/// For each session it also records what the client has received and sent, so that every request can be judged by it.
+package struct HeadEnd {
+  package struct Session {
+    package let playback: UInt64
+    package let account: UInt64
+    package fileprivate(set) var isAlive = true
+    /// The generation of the one valid token.
+    package fileprivate(set) var generation: UInt64 = 1
+    package fileprivate(set) var period: Milliseconds
+    /// When the last request extended the lease.
+    package fileprivate(set) var lastSeen: Milliseconds
+    /// The generation of the newest token that the client has received; 0: none.
+    package fileprivate(set) var received: UInt64 = 0
+    package fileprivate(set) var receivedAt: Milliseconds = 0
+    package fileprivate(set) var teardownsSent = 0
+    /// The generation of the token with which a teardown was answered for good; 0: none was.
+    package fileprivate(set) var teardownAnswered: UInt64 = 0
+
+    /// The client has the valid token, so it can end the session.
+    package var isNewestReceived: Bool { received == generation }
+  }
+
+  package struct Client {
+    package let playback: UInt64
+    package let account: UInt64
+
+    package init(playback: UInt64 = 0, account: UInt64 = 0) {
+      self.playback = playback
+      self.account = account
+    }
+  }
+
+  package enum Request {
+    case setup
+    /// - newPeriod: the period that the reply announces; nil: the period stays.
+    case heartbeat(newPeriod: Milliseconds? = nil)
+    case teardown
+    /// - opensSession: without a session token it opens a session (SSP V2).
+    /// - rotatesToken: its reply has a new session token.
+    case license(opensSession: Bool, rotatesToken: Bool)
+  }
+
+  package enum Answer: Equatable {
+    case opened(Token)
+    /// The lease is extended; this token replaces the one in the request.
+    case renewed(Token)
+    /// The token in the request stays valid, unless it was a teardown.
+    case accepted
+    case refused(Refusal)
+
+    /// The session token in the reply.
+    package var token: Token? {
+      switch self {
+      case .opened(let token), .renewed(let token): return token
+      case .accepted, .refused: return nil
+      }
+    }
+  }
+
+  package enum Refusal: UInt64 {
+    case unknownSession = 1006
+    case tooManySessions = 1007
+    case sessionTokenMissing = 4001
+  }
+
+  /// Sessions per account; nil: no limit.
+  package var limit: Int?
+  package var period: Milliseconds
+  /// A session that was not renewed for so many periods ends; nil: sessions never expire.
+  package var leasePeriods: UInt64?
+  package private(set) var sessions: [Session] = []
+  /// Indices of each account's sessions; some of them may have ended.
+  private var held: [UInt64: [Int]] = [:]
+
+  package init(limit: Int? = nil, period: Milliseconds = 20_000, leasePeriods: UInt64? = nil) {
+    self.limit = limit
+    self.period = period
+    self.leasePeriods = leasePeriods
+  }
+
+  package var alive: [Session] { sessions.filter(\.isAlive) }
+
+  /// The session that a token belongs to, whether the token is valid or not.
+  package subscript(_ token: Token) -> Session? { index(of: token).map { sessions[$0] } }
+
+  /// The valid tokens of a playback's sessions.
+  package func tokens(of playback: UInt64) -> [Token] {
+    sessions.indices.filter { sessions[$0].isAlive && sessions[$0].playback == playback }.map { newestToken($0) }
+  }
+
+  // MARK: What the head-end does
+
+  package mutating func handle(
+    _ request: Request, _ token: Token?, of client: Client = Client(), now: Milliseconds
+  ) -> Answer {
+    if case .setup = request { return open(client, now: now) }
+    if case .license(let opensSession, _) = request, token == nil {
+      return opensSession ? open(client, now: now) : .refused(.sessionTokenMissing)
+    }
+    guard let index = validSession(token, now: now) else { return .refused(.unknownSession) }
+    switch request {
+    case .setup, .license(_, rotatesToken: false): return .accepted
+    case .heartbeat(let newPeriod):
+      if let newPeriod { sessions[index].period = newPeriod }
+      return .renewed(rotateToken(index, now: now))
+    case .license(_, rotatesToken: true): return .renewed(rotateToken(index, now: now))
+    case .teardown:
+      sessions[index].isAlive = false
+      return .accepted
+    }
+  }
+
+  /// A heartbeat that extends the lease and keeps the token, since its reply is empty.
+  package mutating func extendLease(_ token: Token?, now: Milliseconds) -> Answer {
+    guard let index = validSession(token, now: now) else { return .refused(.unknownSession) }
+    sessions[index].lastSeen = now
+    return .accepted
+  }
+
+  /// An operator ends the sessions of one account, or all sessions (nil).
+  package mutating func kill(account: UInt64? = nil) {
+    for index in sessions.indices where account == nil || sessions[index].account == account {
+      sessions[index].isAlive = false
+    }
+  }
+
+  /// Ends the account's sessions whose lease is over.
+  package mutating func expire(account: UInt64, now: Milliseconds) {
+    guard let indices = held[account] else { return }
+    if let leasePeriods {
+      for index in indices where now > sessions[index].lastSeen + sessions[index].period * leasePeriods {
+        sessions[index].isAlive = false
+      }
+    }
+    held[account] = indices.filter { sessions[$0].isAlive }
+  }
+
+  private mutating func open(_ client: Client, now: Milliseconds) -> Answer {
+    if limit != nil || leasePeriods != nil {
+      expire(account: client.account, now: now)
+      if let limit, held[client.account, default: []].count >= limit { return .refused(.tooManySessions) }
+      held[client.account, default: []].append(sessions.count)
+    }
+    sessions.append(Session(playback: client.playback, account: client.account, period: period, lastSeen: now))
+    return .opened(newestToken(sessions.count - 1))
+  }
+
+  private mutating func validSession(_ token: Token?, now: Milliseconds) -> Int? {
+    guard let token, let index = index(of: token) else { return nil }
+    expire(account: sessions[index].account, now: now)
+    return sessions[index].isAlive && sessions[index].generation == token.generation ? index : nil
+  }
+
+  private mutating func rotateToken(_ index: Int, now: Milliseconds) -> Token {
+    sessions[index].lastSeen = now
+    sessions[index].generation += 1
+    return newestToken(index)
+  }
+
+  private func newestToken(_ index: Int) -> Token { Token(.session, UInt64(index) + 1, sessions[index].generation) }
+
+  private func index(of token: Token) -> Int? {
+    guard token.kind == .session, token.owner > 0, token.owner <= UInt64(sessions.count) else { return nil }
+    return Int(token.owner) - 1
+  }
+
+  // MARK: What the client does
+
+  /// A rule of the protocol that a request breaks.
+  package enum Violation: Equatable {
+    /// The client had received this newer token.
+    case oldToken(newest: Token)
+    case teardownAfterItsAnswer
+    case requestAfterTeardown
+  }
+
+  /// The client sends a request with a session token: which rules does it break?
+  /// - Parameter preparedAt: the client chose the token then; nil: now.
+  package mutating func clientSends(
+    _ token: Token, isTeardown: Bool, preparedAt: Milliseconds? = nil
+  ) -> [Violation] {
+    guard let index = index(of: token) else { return [] }
+    let session = sessions[index]
+    var violations: [Violation] = []
+    if token.generation < session.received, preparedAt.map({ session.receivedAt < $0 }) ?? true {
+      violations.append(.oldToken(newest: Token(.session, token.owner, session.received)))
+    }
+    if isTeardown {
+      if token.generation <= session.teardownAnswered { violations.append(.teardownAfterItsAnswer) }
+      sessions[index].teardownsSent += 1
+    } else if session.teardownsSent > 0 {
+      violations.append(.requestAfterTeardown)
+    }
+    return violations
+  }
+
+  /// A reply with this token reached the client.
+  package mutating func clientReceives(_ token: Token, now: Milliseconds) {
+    guard let index = index(of: token) else { return }
+    sessions[index].received = max(sessions[index].received, token.generation)
+    sessions[index].receivedAt = now
+  }
+
+  /// The answer to a teardown with this token, a good one or a refusal, reached the client.
+  package mutating func clientReceivesTeardownAnswer(_ token: Token) {
+    guard let index = index(of: token) else { return }
+    sessions[index].teardownAnswered = max(sessions[index].teardownAnswered, token.generation)
+  }
+}
