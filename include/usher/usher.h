@@ -3,11 +3,11 @@
  *
  * WHAT IT IS
  * An operator limits how many streams an account plays at once. The operator's Secure Session Manager (SSM) enforces
- * this limit: each encrypted playback needs a session there, and its licence comes from a licence server of the
- * Security Services Platform (SSP) or another DRM server. Before a playback libusher asks the SSM for a session token.
- * It sends the token with the licence request, keeps the session alive (with heartbeats, or with licence renewals where
- * the operator enforces those) and tears the session down when playback stops. Your player keeps its demuxer, its
- * content decryption module (CDM) and its screen; libusher sends the requests and keeps the time.
+ * this limit: each encrypted playback needs a session there. Its licence comes from a licence server: SSP (the SDKs'
+ * name for the licence service that works with an SSM) or another one. Before a playback libusher asks the SSM for a
+ * session token. It sends the token with the licence request, keeps the session alive (with heartbeats, or with licence
+ * renewals where the operator enforces those) and tears the session down when playback stops. Your player keeps its
+ * demuxer, its content decryption module (CDM) and its screen; libusher sends the requests and keeps the time.
  *
  *   context   one independent instance of the library: its I/O thread, connections, timers and observers
  *   delegate  says how to ask for licences: default, common (hooks), SSP (SSM v1), SSP V2, multi-instance, customer SSM

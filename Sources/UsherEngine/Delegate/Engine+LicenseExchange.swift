@@ -70,14 +70,14 @@ extension Engine {
     _ hooks: DelegateHooks?
   ) {
     guard let hook = hooks?.hook(for: part) else { return }
-    ask(entry, hook, question(part, entry, job, request)) { entry, reply, status in
+    askHook(entry, hook, question(part, entry, job, request)) { entry, reply, status in
       let answer = self.take(part, reply, status, &request.draft)
       self.perform(request.exchange.answered(answer), entry, job, request, hooks)
     }
   }
 
   /// Asks one hook; the answer is of no use once the playback is gone.
-  private func ask(
+  func askHook(
     _ entry: PlaybackEntry, _ hook: @escaping DelegateHooks.Hook, _ question: HookQuestion,
     answered: @escaping (PlaybackEntry, AskReply, Status) -> Void
   ) {
@@ -134,65 +134,6 @@ extension Engine {
     case .headers: draft.replaceAuthorisation(by: headerLines(value))
     }
     return .value
-  }
-
-  // MARK: Reply
-
-  func licenseReplied(
-    _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
-  ) {
-    guard let entry = playbacks[playback] else { return }
-    // Of an abandoned licence request, the reply is read for its session token.
-    guard let job = entry.jobs[license] ?? entry.abandoned[license], let request = job.request, request.id == id else {
-      return
-    }
-    let decoding = ReplyDecoder.license(
-      outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: entry.delegate.fields, hiding: secrets)
-    guard case .response(let response) = outcome, ReplyDecoder.denial(response) == nil,
-      let hook = entry.delegate.hooks?.license
-    else {
-      guard request.exchange.replied(hasHook: false) != nil else { return }
-      return licenseDecoded(entry, id, license, decoding)
-    }
-    let action = request.exchange.replied(hasHook: true)
-    guard case .ask = action else { return finish(action, entry, request, response, decoding, nil) }
-    ask(entry, hook, question(job, response, decoding)) { entry, reply, status in
-      let action = request.exchange.licenseAnswered(LicenseExchange.Answer(reply, status))
-      self.finish(action, entry, request, response, decoding, reply.secret)
-    }
-  }
-
-  private func question(_ job: LicenseJob, _ response: HTTPResponse, _ decoding: LicenseDecoding) -> HookQuestion {
-    HookQuestion(
-      .license, keySystem: job.keySystem, isRenewal: job.isRenewal, assetID: job.assetID, data: response.body,
-      httpStatus: response.status
-    ) {
-      switch decoding {
-      case .success(let reply): return .value(reply.data)
-      case .failure(let failure): return .failed(failure.error(.license, job.isRenewal ? .renewal : .license))
-      }
-    }
-  }
-
-  /// What the reply says about the session is used whatever the hook answered.
-  private func finish(
-    _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseRequest,
-    _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?
-  ) {
-    var result = decoding
-    switch action {
-    case .useBuiltin: break
-    case .useAnswer:
-      guard let answer else { return }
-      let fields = ReplyDecoder.sessionFields(response, entry.delegate.fields)
-      result = .success(LicenseReply(data: answer, fields: fields))
-    case .fail(let status):
-      var failure = WireFailure(status, httpStatus: response.status)
-      failure.token = ReplyDecoder.sessionFields(response, entry.delegate.fields).token
-      result = .failure(failure)
-    case .ask, nil: return
-    }
-    licenseDecoded(entry, request.id, request.license, result)
   }
 }
 

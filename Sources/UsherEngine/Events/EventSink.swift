@@ -9,7 +9,7 @@ final class EventSink {
   }
 
   private let calls: HostCalls
-  private let clock: Clock
+  let clock: Clock
   private let logLevel: Int32
   private var observers: [Observer] = []
   private var log: ((LogLevel, String) -> Void)?

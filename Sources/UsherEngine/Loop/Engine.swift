@@ -150,6 +150,22 @@ package final class Engine {
     }
   }
 
+  /// Hands a reply to whom its request was for; nil: there is none.
+  func handle(_ reply: RequestDispatcher.Reply?) {
+    guard let reply else { return }
+    events.log(reply)
+    let secrets = reply.transfer.request.tokens
+    switch reply.transfer.purpose {
+    case .ssm(let playback, let request, let call):
+      let decoded = ReplyDecoder.ssm(reply.outcome, call, hiding: secrets)
+      ssmReplied(playback, request, call, decoded, queueDelay: reply.transfer.queueDelay)
+    case .license(let playback, let request, let license):
+      licenseReplied(playback, request, license, reply.outcome, secrets)
+    case .certificate(let source): certificateReplied(source, reply.outcome)
+    case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, secrets)
+    }
+  }
+
   /// The loop has ended: completes what is pending and forgets everything, while callback threads still run.
   private func finish() {
     _ = closing.begin()

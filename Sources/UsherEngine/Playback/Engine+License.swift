@@ -73,51 +73,6 @@ extension Engine {
     }
   }
 
-  func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
-    guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
-    let outcome: PlaybackMachine.LicenseOutcome
-    switch decoding {
-    case .success(let reply): outcome = .success(reply.fields, license: reply.data)
-    case .failure(let failure):
-      let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM
-      outcome = .failure(failure, isSSM ? .ssm : .license)
-    }
-    step(entry) {
-      let ownTeardowns = $0.session.isOpening(request) ? self.ownTeardowns(besides: entry) : .none
-      return $0.licenseReplied(request, outcome, ownTeardowns: ownTeardowns, now: self.clock.now)
-    }
-  }
-
-  func deliver(_ entry: PlaybackEntry, _ license: LicenseID, _ data: Secret?) {
-    guard let job = entry.jobs.removeValue(forKey: license) else { return }
-    timers.cancel(job.timer)
-    events.emit(.license, entry)
-    job.end(
-      Answer(
-        data: data, period: entry.machine.session.period, renewType: renewType(entry),
-        isRenewal: job.isRenewal, error: UsherError(.ok)))
-  }
-
-  private func renewType(_ entry: PlaybackEntry) -> RenewType {
-    guard entry.machine.session.isActive else { return .none }
-    switch entry.machine.session.mode {
-    case .heartbeat: return entry.machine.session.period > 0 ? .heartbeat : .none
-    case .enforced: return .enforced
-    case .cdm: return .cdm
-    case .none: return .none
-    }
-  }
-
-  func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
-    guard let job = entry.jobs.removeValue(forKey: license) else { return }
-    timers.cancel(job.timer)
-    job.request?.exchange.abandon(error.status)
-    if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
-    // Of a renewal that the library asked for, the machine reports the failure as a heartbeat error, if it is one.
-    if !job.isByLibrary && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
-    job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
-  }
-
   func licenseTimedOut(_ playback: PlaybackID, _ license: LicenseID) {
     guard let entry = playbacks[playback], entry.machine.abandonLicense(license, now: clock.now) else { return }
     let isRenewal = entry.jobs[license]?.isRenewal == true

@@ -1,24 +1,9 @@
 internal import UsherCore
 
-extension Engine {
-  /// Hands a reply to whom its request was for; nil: there is none.
-  func handle(_ reply: RequestDispatcher.Reply?) {
-    guard let reply else { return }
-    log(reply)
-    let secrets = reply.transfer.request.tokens
-    switch reply.transfer.purpose {
-    case .ssm(let playback, let request, let call):
-      let decoded = ReplyDecoder.ssm(reply.outcome, call, hiding: secrets)
-      ssmReplied(playback, request, call, decoded, queueDelay: reply.transfer.queueDelay)
-    case .license(let playback, let request, let license):
-      licenseReplied(playback, request, license, reply.outcome, secrets)
-    case .certificate(let source): certificateReplied(source, reply.outcome)
-    case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, secrets)
-    }
-  }
-
-  private func log(_ reply: RequestDispatcher.Reply) {
-    guard events.logs(.debug) else { return }
+extension EventSink {
+  /// Writes how a request ended to the log, at debug.
+  func log(_ reply: RequestDispatcher.Reply) {
+    guard logs(.debug) else { return }
     var line = name(reply.transfer)
     line.add(": ")
     switch reply.outcome {
@@ -30,7 +15,7 @@ extension Engine {
     line.add(" after ")
     line.add(clock.now.since(reply.transfer.askedAt))
     line.add(" ms")
-    events.write(.debug, line)
+    write(.debug, line)
   }
 
   private func name(_ transfer: Transfer) -> LogLine {

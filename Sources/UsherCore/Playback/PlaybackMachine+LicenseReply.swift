@@ -1,0 +1,214 @@
+/// What the reply to a licence request does: to the request, to the session it may open, and to the session token.
+extension PlaybackMachine {
+  package enum LicenseOutcome: Sendable {
+    case success(SessionFields, license: Secret? = nil)
+    case failure(WireFailure, Origin)
+  }
+
+  /// A licence request has its reply, or failed. A reply whose request id is not awaited changes nothing.
+  /// - Parameter ownTeardowns: as for set-up, where this request opens the session.
+  package mutating func licenseReplied(
+    _ request: RequestID, _ outcome: LicenseOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, now: Milliseconds
+  ) -> [Action] {
+    guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }) else { return [] }
+    guard case .inFlight(_, let role) = licenses[index].phase else { return [] }
+    switch outcome {
+    case .success(let fields, let data):
+      let license = licenses.remove(at: index)
+      switch role {
+      case .opening: return opened(license, request, fields, data, ownTeardowns: ownTeardowns, now: now)
+      case .sessionless, .carriesToken: return licensed(license, fields, data, now: now)
+      }
+    case .failure(let failure, let origin):
+      switch role {
+      case .opening: return openingDenied(index, request, failure, origin, ownTeardowns: ownTeardowns, now: now)
+      case .carriesToken(let generation): return deniedInSession(index, failure, origin, generation, now: now)
+      case .sessionless:
+        if mayAskAgain(index), mayReauthorise(licenses[index], failure) {
+          let actions = reauthorise(index, Denial(failure: failure, origin: origin, generation: 0))
+          return withFollowUps(actions, now: now)
+        }
+        return denied(licenses.remove(at: index), failure, origin, now: now)
+      }
+    }
+  }
+
+  /// The host waits for the request's answer.
+  private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
+
+  /// A licence request failed that carried the session token of that generation.
+  private mutating func deniedInSession(
+    _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
+  ) -> [Action] {
+    if failure.mayHaveTakenEffect { session.licenseReplyLost() }
+    if let token = failure.token { session.licenseBroughtToken(token) }
+    let mayAsk = mayAskAgain(index)
+    let isStale = failure.isDenial && mayBeStale(generation, index)
+    let denial = Denial(failure: failure, origin: origin, generation: generation)
+    var actions: [Action]
+    if mayAsk, isStale, licenses[index].resends < 3 {
+      // Another reply replaced the session token while this request was under way, or is about to: the request goes
+      // once more, with the newest token.
+      licenses[index].phase = .waiting
+      licenses[index].resends += 1
+      licenses[index].denial = denial
+      actions = []
+    } else if mayAsk, mayReauthorise(licenses[index], failure) {
+      actions = reauthorise(index, denial)
+    } else {
+      let license = licenses.remove(at: index)
+      // Nobody waits for the request, and its token is not the newest: the refusal says nothing about the session.
+      actions = denied(license, isStale && !mayAsk ? WireFailure(.timeout) : failure, origin, now: now)
+    }
+    actions += perform(session.licenseReplied(now: now), now: now)
+    return withFollowUps(actions, now: now)
+  }
+
+  /// The server denied the request for its content token, for the first time, and there is a callback to ask for
+  /// another.
+  func mayReauthorise(_ license: LicenseRequest, _ failure: WireFailure) -> Bool {
+    hasTokenCallback && license.reauthorised == nil && license.isForPlayingItem && !(license.isRenewal && usesSession)
+      && failure.isAuthorisation
+  }
+
+  /// Puts a denied request back until the callback gives another content token. One call of it serves all requests that
+  /// are denied meanwhile.
+  mutating func reauthorise(_ index: Int, _ denial: Denial) -> [Action] {
+    licenses[index].phase = .waiting
+    licenses[index].hasFreshToken = true
+    licenses[index].ownToken = nil
+    licenses[index].reauthorised = denial
+    if case .asking = contentToken { return [] }
+    guard licenses[index].contentGeneration == contentGeneration else { return [] }
+    contentToken = .asking(afterDenial: true)
+    return [.askToken]
+  }
+
+  /// The reply that opens the session, or says that there is none.
+  private mutating func opened(
+    _ license: LicenseRequest, _ request: RequestID, _ fields: SessionFields, _ data: Secret?,
+    ownTeardowns: SSMSession.OwnTeardowns, now: Milliseconds
+  ) -> [Action] {
+    var actions: [Action] = []
+    if fields.token == nil {
+      actions += perform(session.openingFailed(request, orphanPossible: false), now: now)
+      if !isClosing {
+        let wasReplacing = isReplacing
+        lifecycle.openedNoSession()
+        // The session to replace is finished. Closing the playback needs one that is not.
+        if wasReplacing { session = session.successor() }
+        actions.append(.report(.sessionless))
+      }
+    } else {
+      actions += perform(
+        session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
+      actions += perform(session.modeDecided(mode(license, fields), now: now), now: now)
+    }
+    if !license.isAbandoned {
+      hasLicense = true
+      actions.append(.deliverLicense(license.id, data))
+    }
+    return withFollowUps(actions, now: now)
+  }
+
+  private mutating func openingDenied(
+    _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, ownTeardowns: SSMSession.OwnTeardowns,
+    now: Milliseconds
+  ) -> [Action] {
+    let mayAsk = mayAskAgain(index)
+    if failure.serviceCode == SSMCode.tooManySessions, mayAsk {
+      licenses[index].phase = .waiting
+      return perform(session.setupReplied(request, .failure(failure), ownTeardowns: ownTeardowns, now: now), now: now)
+        + sendWaiting(now: now)
+    }
+    if mayAsk, mayReauthorise(licenses[index], failure) {
+      let actions = reauthorise(index, Denial(failure: failure, origin: origin, generation: 0))
+      return actions + perform(session.openingFailed(request, orphanPossible: false), now: now) + sendWaiting(now: now)
+    }
+    let license = licenses.remove(at: index)
+    if failure.token != nil {
+      // No licence, but a session: it is kept alive, and torn down when the playback closes.
+      var fields = SessionFields()
+      fields.token = failure.token
+      let opened = perform(
+        session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
+      return withFollowUps(opened + denied(license, failure, origin, now: now), now: now)
+    }
+    let isLost = failure.mayHaveTakenEffect && policy.opening == .license
+    mayHaveOrphan = mayHaveOrphan || isLost
+    var actions: [Action] = []
+    if !license.isAbandoned {
+      var error = failure.error(origin, .license).stopping()
+      error.orphanPossible = isLost
+      actions.append(.failLicense(license.id, error))
+    }
+    return withFollowUps(actions + perform(session.openingFailed(request, orphanPossible: isLost), now: now), now: now)
+  }
+
+  /// The session token was replaced since that generation, or a reply under way may replace it.
+  private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
+    generation != session.tokenGeneration || (session.isActive && !session.isReady)
+      || licenses.indices.contains { $0 != index && !licenses[$0].isWaiting }
+  }
+
+  /// The request failed for good.
+  mutating func denied(
+    _ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
+  ) -> [Action] {
+    var actions: [Action] = []
+    if !license.isAbandoned {
+      let error = failure.error(origin, license.isRenewal ? .renewal : .license)
+      actions.append(.failLicense(license.id, license.isRenewal ? error : error.stopping()))
+    }
+    if usesSession, license.isRenewal {
+      actions += perform(session.renewalEnded(failure, origin: origin, now: now), now: now)
+    }
+    return actions
+  }
+
+  private mutating func licensed(
+    _ license: LicenseRequest, _ fields: SessionFields, _ data: Secret?, now: Milliseconds
+  ) -> [Action] {
+    var actions: [Action] = []
+    if license.carriesToken {
+      if let token = fields.token { session.licenseBroughtToken(token) }
+      if license.isRenewal {
+        actions += perform(session.renewalEnded(nil, origin: .license, now: now), now: now)
+      } else if !license.isAuxiliary {
+        actions += perform(session.modeDecided(mode(license, fields), now: now), now: now)
+      }
+      actions += perform(session.periodChanged(fields.period, now: now), now: now)
+    }
+    if !license.isRenewal && !license.isAuxiliary { hasLicense = true }
+    if !license.isAbandoned { actions.insert(.deliverLicense(license.id, data), at: 0) }
+    if license.carriesToken { actions += perform(session.licenseReplied(now: now), now: now) }
+    return withFollowUps(actions, now: now)
+  }
+
+  /// How the session is kept alive, as the first licence reply says.
+  private func mode(_ license: LicenseRequest, _ fields: SessionFields) -> SSMSession.KeepAliveMode {
+    if policy.opening == .customer { return fields.enforced == false ? .heartbeat : .enforced }
+    switch policy.keepAlive {
+    case .heartbeat: return .heartbeat
+    case .renewal: return license.keySystem == .widevine ? .cdm : .enforced
+    case .auto:
+      if policy.opening == .license {
+        guard fields.enforced ?? (license.keySystem != .widevine) else { return .heartbeat }
+        return license.keySystem == .widevine ? .cdm : .enforced
+      }
+      switch license.keySystem {
+      case .fairPlay, .playReady, .clearKey: return fields.token == nil ? .heartbeat : .enforced
+      // A reply in octets cannot say it. A needless heartbeat does no harm, a missing one loses the slot.
+      case .widevine: return license.isRaw || fields.enforced == false ? .heartbeat : .cdm
+      }
+    }
+  }
+}
+
+extension WireFailure {
+  /// The server wants another content token.
+  var isAuthorisation: Bool { httpStatus == 401 || httpStatus == 403 }
+
+  /// The server answered with a refusal.
+  var isDenial: Bool { serviceCode != 0 || httpStatus == 401 || httpStatus == 403 }
+}

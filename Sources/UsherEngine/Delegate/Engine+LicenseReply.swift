@@ -1,0 +1,107 @@
+internal import UsherCore
+
+/// The reply to a licence request: the licence hook reads it, the machine takes its session fields, and the request of
+/// the host completes.
+extension Engine {
+  func licenseReplied(
+    _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
+  ) {
+    guard let entry = playbacks[playback] else { return }
+    // Of an abandoned licence request, the reply is read for its session token.
+    guard let job = entry.jobs[license] ?? entry.abandoned[license], let request = job.request, request.id == id else {
+      return
+    }
+    let decoding = ReplyDecoder.license(
+      outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: entry.delegate.fields, hiding: secrets)
+    guard case .response(let response) = outcome, ReplyDecoder.denial(response) == nil,
+      let hook = entry.delegate.hooks?.license
+    else {
+      guard request.exchange.replied(hasHook: false) != nil else { return }
+      return licenseDecoded(entry, id, license, decoding)
+    }
+    let action = request.exchange.replied(hasHook: true)
+    guard case .ask = action else { return finish(action, entry, request, response, decoding, nil) }
+    askHook(entry, hook, question(job, response, decoding)) { entry, reply, status in
+      let action = request.exchange.licenseAnswered(LicenseExchange.Answer(reply, status))
+      self.finish(action, entry, request, response, decoding, reply.secret)
+    }
+  }
+
+  private func question(_ job: LicenseJob, _ response: HTTPResponse, _ decoding: LicenseDecoding) -> HookQuestion {
+    HookQuestion(
+      .license, keySystem: job.keySystem, isRenewal: job.isRenewal, assetID: job.assetID, data: response.body,
+      httpStatus: response.status
+    ) {
+      switch decoding {
+      case .success(let reply): return .value(reply.data)
+      case .failure(let failure): return .failed(failure.error(.license, job.isRenewal ? .renewal : .license))
+      }
+    }
+  }
+
+  /// What the reply says about the session is used whatever the hook answered.
+  private func finish(
+    _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseRequest,
+    _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?
+  ) {
+    var result = decoding
+    switch action {
+    case .useBuiltin: break
+    case .useAnswer:
+      guard let answer else { return }
+      let fields = ReplyDecoder.sessionFields(response, entry.delegate.fields)
+      result = .success(LicenseReply(data: answer, fields: fields))
+    case .fail(let status):
+      var failure = WireFailure(status, httpStatus: response.status)
+      failure.token = ReplyDecoder.sessionFields(response, entry.delegate.fields).token
+      result = .failure(failure)
+    case .ask, nil: return
+    }
+    licenseDecoded(entry, request.id, request.license, result)
+  }
+
+  func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
+    guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
+    let outcome: PlaybackMachine.LicenseOutcome
+    switch decoding {
+    case .success(let reply): outcome = .success(reply.fields, license: reply.data)
+    case .failure(let failure):
+      let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM
+      outcome = .failure(failure, isSSM ? .ssm : .license)
+    }
+    step(entry) {
+      let ownTeardowns = $0.session.isOpening(request) ? self.ownTeardowns(besides: entry) : .none
+      return $0.licenseReplied(request, outcome, ownTeardowns: ownTeardowns, now: self.clock.now)
+    }
+  }
+
+  func deliver(_ entry: PlaybackEntry, _ license: LicenseID, _ data: Secret?) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    events.emit(.license, entry)
+    job.end(
+      Answer(
+        data: data, period: entry.machine.session.period, renewType: renewType(entry),
+        isRenewal: job.isRenewal, error: UsherError(.ok)))
+  }
+
+  private func renewType(_ entry: PlaybackEntry) -> RenewType {
+    guard entry.machine.session.isActive else { return .none }
+    switch entry.machine.session.mode {
+    case .heartbeat: return entry.machine.session.period > 0 ? .heartbeat : .none
+    case .enforced: return .enforced
+    case .cdm: return .cdm
+    case .none: return .none
+    }
+  }
+
+  func fail(_ entry: PlaybackEntry, _ license: LicenseID, _ error: UsherError) {
+    guard let job = entry.jobs.removeValue(forKey: license) else { return }
+    timers.cancel(job.timer)
+    job.request?.exchange.abandon(error.status)
+    if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
+    // Of a renewal that the library asked for, the machine reports the failure as a heartbeat error, if it is one.
+    if !job.isByLibrary && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
+    job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
+  }
+}
