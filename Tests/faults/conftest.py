@@ -1,4 +1,4 @@
-"""What the matrix of faults needs."""
+"""Options and fixtures of the fault matrix."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "whole: only in `make faults`, since it takes long or needs network namespaces")
+    config.addinivalue_line("markers", "whole: runs only in `make faults`: it takes long or needs network namespaces")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The page comes after all that it tells of."""
+    """Runs the test of the page last, since the page shows the outcomes of all other tests."""
     items.sort(key=lambda item: item.path.name == PAGE_TEST)
 
 
 @pytest.fixture(scope="session")
 def results() -> Results:
-    """What came of the faults of this run."""
+    """The outcomes of this run."""
     return Results()
 
 
 @pytest.fixture(scope="session")
 def authority() -> Iterator[Authority]:
-    """One authority for all cells, since making keys takes time."""
+    """One certificate authority for all cells, since generating keys takes time."""
     yield Authority("localhost")

@@ -1,4 +1,4 @@
-"""A thousand playbacks that meet all faults at once, and a few beside them whose beats must not notice."""
+"""A thousand playbacks that have all kinds of faults at once, and a few others whose heartbeats must stay on time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from usher.testing.headend.fixtures import Authority
 
 BESIDE = 20
 KINDS = tuple(fault for fault in FAULTS if fault.spares_others and not fault.proxied)
-"""The faults of a crowd: those that do not take the whole head-end or the way to it."""
+"""The faults of a crowd: those that affect neither the whole head-end nor the whole network."""
 
 
 class Script:
-    """The head-end's script of faults, for the requests of one kind only."""
+    """Scripts faults at the head-end that affect only the playbacks with one kind of fault."""
 
     def __init__(self, server: HeadEnd, is_mine: Callable[[Entry], bool]) -> None:
         self._server = server
@@ -37,13 +37,13 @@ class Script:
         self._server.faults.add(route, fault, always=True, where=self._is_mine)
 
     def clear(self, route: str) -> None:
-        """All kinds end together."""
+        """Removes the faults of all kinds from this route."""
         self._server.faults.clear(route)
 
 
 @dataclass
 class Corner:
-    """What one kind of fault sees of the crowd, in place of a scene."""
+    """The part of a crowd that one kind of fault acts on; used like a Scene."""
 
     operation: str
     faults: Script
@@ -62,11 +62,11 @@ class Corner:
 
 
 class Crowd:
-    """So many playbacks, each with the fault of its number.
+    """`count` playbacks; playback number n has the fault number n modulo the number of kinds.
 
     Args:
-        column: the operation they all come to at once.
-        kinds: the faults they meet, in turn.
+        column: the operation that all of them start at once.
+        kinds: the faults.
     """
 
     def __init__(self, authority: Authority, column: Column, count: int, kinds: tuple[Fault, ...] = KINDS) -> None:
@@ -133,7 +133,7 @@ class Crowd:
         )
 
     def _play_beside(self, number: int) -> usher.Playback:
-        """One that must not notice; their beats are three seconds apart."""
+        """Starts a playback without a fault. Their heartbeats are due three seconds after each other."""
         stage = self.stage
         player = usher.Player(stage.context)
         playback = player.play(
@@ -171,7 +171,7 @@ class Crowd:
             self.stage.settle()
 
     def trigger(self) -> list[Any]:
-        """All at once."""
+        """Starts the operation in all playbacks at once."""
         operation = self.column.operation
         if operation == "setup":
             self.play_all()
@@ -187,7 +187,7 @@ class Crowd:
         return []
 
     def play(self) -> list[str]:
-        """What came of each, in short: what was told, and how closing it ended."""
+        """Returns the outcome of each playback in short: the events reported, then the result of closing it."""
         act = ACTS[self.column.operation]
         self.prepare()
         self.stage.events.clear()
@@ -227,7 +227,7 @@ class Crowd:
     # ---- the other playbacks -----------------------------------------------------------------------------------------
 
     def lateness_ms(self) -> list[int]:
-        """How late each beat of those beside came to the head-end, of all that were due since the crowd began."""
+        """How late each heartbeat of the playbacks without a fault arrived; fails if one is missing."""
         late = []
         for number in range(BESIDE):
             entries = self.headend.journal.entries(account=f"beside{number}")
@@ -240,7 +240,7 @@ class Crowd:
 
 
 def short(cell: str) -> tuple[str, int]:
-    """What an expected cell says of one in a crowd: what was told, and how many sessions are held."""
+    """The parts of an expected cell that also hold in a crowd: the events reported, and the number of held sessions."""
     parts = cell.split("; ")
     arrived = next(index for index, part in enumerate(parts) if re.match(r"\d+ arrived", part))
     held = re.search(r"(\d+) held", parts[arrived])

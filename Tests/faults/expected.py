@@ -1,8 +1,8 @@
 """The expected outcome of each fault, which the tests compare with the real one. docs/faults.md explains the words.
 
 The reasons are in docs/protocol.md ("When it fails", "Who wins"): the library retries keep-alives within their period
-and teardowns three times, but no set-up, licence or certificate. A request that the head-end may have read may have
-taken effect.
+and teardowns three times; it does not retry set-ups, licence requests or certificate requests. If the head-end may
+have read a request, it may also have processed it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RENEWED = "LICENSE, KEPT_ALIVE; torn down;"
 
 
 def outage(told: str, arrived: int) -> Row:
-    """A lasting fault that keep-alives are tried against: one error, then recovery."""
+    """A lasting fault during which the library retries keep-alives: one error event, then RECOVERED."""
     return {
         "heartbeat lasting": f"HEARTBEAT_ERROR {told} stop, KEPT_ALIVE, RECOVERED; torn down; {arrived} arrived",
         "renewal lasting": f"HEARTBEAT_ERROR {told} stop, LICENSE, KEPT_ALIVE, RECOVERED; torn down; {arrived} arrived",
@@ -24,7 +24,7 @@ def outage(told: str, arrived: int) -> Row:
 
 
 def tried_again(arrived: int) -> Row:
-    """A brief fault: the second try goes well, and the host is told of success only."""
+    """A brief fault: the second try succeeds, and the host gets only the event of success."""
     return {
         "heartbeat": f"{ALIVE} {arrived} arrived",
         "heartbeat strict": f"{ALIVE} {arrived} arrived",
@@ -35,7 +35,7 @@ def tried_again(arrived: int) -> Row:
 
 
 def unsent(status: str) -> Row:
-    """No request got out: nothing can be held that we do not know of."""
+    """No request reached the head-end, so it cannot hold a session that the library does not know."""
     return {
         "setup": f"SETUP_ERROR {status} stop; closed; 0 arrived",
         "license": f"LICENSE_ERROR {status} stop; torn down; 0 arrived",
@@ -47,7 +47,7 @@ def unsent(status: str) -> Row:
 
 
 def passing(told: str) -> Row:
-    """Answered without effect, and worth another try: 5xx, 429, a redirect."""
+    """The head-end replies without processing the request, and a retry may succeed: 5xx, 429, a redirect."""
     return {
         "setup": f"SETUP_ERROR {told} stop; closed; 1 arrived",
         "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
@@ -59,7 +59,7 @@ def passing(told: str) -> Row:
 
 
 def denied(status: int) -> Row:
-    """The server's last word."""
+    """The head-end denies the request; the library does not retry."""
     told = f"HTTP {status}"
     keep_alive = f"HEARTBEAT_ERROR {told} stop; torn down; 1 arrived"
     teardown = f"TEARDOWN_ERROR {told} stop; 1 arrived, 1 held"
@@ -68,10 +68,10 @@ def denied(status: int) -> Row:
 
 
 def lost(told: str, arrived: int = 11) -> Row:
-    """The request took effect, but its reply is lost, with the new session token in it.
+    """The head-end processes the request, but its reply with the new session token is lost.
 
-    A head-end that accepts the previous token issues another one; a strict head-end keeps a session without a usable
-    token.
+    A head-end that also accepts the previous token issues a new one on the retry. A strict head-end refuses the
+    retry, and holds a session for which the library has no valid token.
     """
     refused = "REFUSED 400 code 1006 stop"
     return {
@@ -95,15 +95,16 @@ FINE: Row = {
     "teardown lasting": "torn down; 1 arrived",
     "certificate": "certificate; torn down; 1 arrived",
 }
-"""As without a fault."""
+"""The same outcomes as without a fault."""
 
 NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "torn down; 1 arrived"}
-"""Success of a teardown is its HTTP status."""
+"""Faults in the body of the reply: for a teardown the library checks only the HTTP status."""
 
-# A teardown that took effect answers its second try with 400 and 1006; cut, only the 400 is left, which is a last word.
+# After a teardown that it processed, the head-end answers the second try with 400 and the code 1006. If that reply is
+# cut off, the library sees only the status 400, which it does not retry.
 CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400 stop; 2 arrived"}
 
-# The head-end has lost every session: it refuses every session token, and the library cannot know why.
+# The head-end has lost its session table, so it refuses every session token; the library cannot know the reason.
 FORGOTTEN = "REFUSED 400 code 1006 stop"
 
 EXPECTED: Mapping[str, Row] = {
@@ -183,7 +184,7 @@ EXPECTED: Mapping[str, Row] = {
     "clock ahead": FINE,
     "clock back": FINE,
 }
-"""Fault, then column, to the outcome as text."""
+"""EXPECTED[fault][column] is the expected outcome as text."""
 
 AS_ALONE = "1000 as each alone"
 
@@ -197,4 +198,4 @@ AT_ONCE: Mapping[str, str] = {
     "heartbeat lasting, silence": f"{AS_ALONE}; 76 beats beside them, at most 0 ms late",
     "teardown lasting, silence": f"{AS_ALONE}; 42 beats beside them, at most 100 ms late",
 }
-"""A thousand playbacks at once, by operation: with all kinds of faults, or with one kind only."""
+"""The outcomes of a thousand playbacks at once, by operation; after a comma the fault, if all have the same one."""

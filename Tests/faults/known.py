@@ -1,4 +1,4 @@
-"""The faults: the rows of the matrix."""
+"""The faults that need no network namespaces: most rows of the matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def scripted(
     takes_effect: bool = False,
     breaks: tuple[str, ...] = (),
 ) -> Fault:
-    """A fault of the head-end's script, on the operation's route."""
+    """A fault that the head-end itself plays, on the route of the operation."""
 
     def begin(scene: Scene) -> None:
         made = fault if isinstance(fault, Script) else fault(scene)
@@ -41,7 +41,7 @@ def scripted(
 
 
 def at_door(key: str, title: str, state: State, *, door: str = "plain", fails_after_ms: int = 0) -> Fault:
-    """The way to the head-end is shut."""
+    """A fault of the connection: the door in front of the head-end is in `state`."""
     return Fault(key, title, partial(_set, state), partial(_set, State.OPEN), door=door, fails_after_ms=fails_after_ms)
 
 
@@ -51,7 +51,7 @@ def _set(state: State, scene: Scene) -> None:
 
 
 def bad_tls(key: str, title: str, kind: str) -> Fault:
-    """TLS that is not to be trusted; ``kind`` names a method of the authority."""
+    """A TLS server that the library must not trust; ``kind`` names the method of ``Authority`` that makes it."""
 
     def present(kind: str, scene: Scene) -> None:
         assert scene.door is not None
@@ -72,7 +72,7 @@ def redirect(status: int, where: str) -> Fault:
 
 
 def restart(key: str, title: str, *, keep_table: bool) -> Fault:
-    """The head-end is killed while it answers; while it is down connections are refused."""
+    """The head-end is killed during its reply; until its restart the system refuses connections to it."""
 
     def begin(scene: Scene) -> None:
         scene.headend.faults.add(scene.route, Script.stall("after"), account=scene.account)
@@ -99,7 +99,7 @@ WRONG_TYPES: Mapping[str, Script] = {
 
 
 def with_status(status: int) -> Script:
-    """The real answer under another status."""
+    """The real reply with another status."""
 
     def edit(reply: Reply) -> Reply:
         return replace(reply, status=status)
@@ -110,7 +110,7 @@ def with_status(status: int) -> Script:
 def proxy_denies(scene: Scene) -> None:
     assert scene.proxy is not None and scene.door is not None
     scene.proxy.denied.add(scene.door.port)
-    scene.door.present(scene.authority.server_context())  # the tunnel there is goes
+    scene.door.present(scene.authority.server_context())  # closes the open tunnel
 
 
 def proxy_allows(scene: Scene) -> None:
@@ -137,7 +137,7 @@ def wake_up(scene: Scene) -> None:
 
 
 TIMEOUT_MS = 10_000
-"""http_timeout_ms, and what a keep-alive of a 60 s period is given, whichever is less."""
+"""The time-out of every request here: the default of `http_timeout_ms`, also for keep-alives with a 60 s period."""
 
 FAULTS = (
     at_door("refused", "connection refused", State.REFUSING),

@@ -1,4 +1,4 @@
-"""The operations a fault can meet, and how a playback comes to each of them."""
+"""The operations during which a fault can happen, and how a playback starts each of them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from usher.testing.headend.fixtures import Authority
 
 
 class Act:
-    """One operation of the subject: ``prepare`` comes just before it, ``trigger`` brings it about."""
+    """One operation of the subject: ``prepare`` brings the playback to just before it, ``trigger`` starts it."""
 
     origin = Origin.SSM
     operation = Operation.NONE
     settles_ms = 12_000
-    """How long after the fault until all of it is known."""
+    """Time after the fault until all its events have arrived."""
     lasting_ms = 12_000
 
     def __init__(self, scene: Scene) -> None:
@@ -39,14 +39,14 @@ class Act:
         raise NotImplementedError
 
     def again(self) -> str:
-        """Asks again once the fault is over; what went wrong."""
+        """Repeats the request after the fault. Returns its error as text; empty if it succeeds."""
         return ""
 
     def told(self, events: list[usher.Event]) -> str:
         return tell_events(events, self.origin, self.operation)
 
     def ask(self, request: Future[Any]) -> str:
-        """The error of an answer, in words; empty for a good one."""
+        """Waits for the answer of a request. Returns its error as text; empty if it succeeds."""
         self.scene.stage.settle()
         error = request.exception(0)
         if error is None:
@@ -75,7 +75,7 @@ class SetUp(Act):
 
 
 def tell_certificate(answer: Future[Any], headend: HeadEnd) -> str:
-    """The answer to a request for a certificate; there are no events of these."""
+    """The answer to a certificate request as text. (Certificate requests have no events.)"""
     error = answer.exception(0)
     if isinstance(error, usher.UsherError):
         return f"answer {tell_error(error, Origin.CERTIFICATE, Operation.CERTIFICATE)}"
@@ -90,7 +90,7 @@ class License(Act):
         self.answer = self.scene.request_license()
 
     def told(self, events: list[usher.Event]) -> str:
-        """The answer and the event say the same, so it is shown once."""
+        """Checks that answer and event agree, and returns the events only."""
         assert self.answer is not None
         answer = self.ask(self.answer)
         licences = super().told(
@@ -160,12 +160,12 @@ ACTS: dict[str, type[Act]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """An operation and how it meets the fault.
+    """One column of the matrix: an operation, and how long the fault affects it.
 
     Attributes:
         operation: a key of ``ACTS``.
-        lasting: the fault meets every try of it, for two periods; else only the first.
-        rotation: which session tokens the head-end takes.
+        lasting: the fault affects every try for two periods; otherwise only the first try.
+        rotation: which session tokens the head-end accepts.
     """
 
     name: str
@@ -194,16 +194,16 @@ class Fault:
     """One row of the matrix.
 
     Attributes:
-        key: its name in the tables.
-        title: in words.
-        begin: brings it about; called before the operation.
-        end: ends it.
-        strike: called when the operation is under way.
-        door: how the operation comes to the head-end, see ``Scene``.
+        key: the name of the fault in EXPECTED.
+        title: the description of the fault on the page.
+        begin: starts the fault; called before the operation.
+        end: ends the fault.
+        strike: called during the operation.
+        door: how the requests of the operation reach the head-end, see ``Scene``.
         fails_after_ms: how long a try takes to fail.
-        spares_others: other playbacks do not meet it.
-        takes_effect: the head-end acts on the request, so the session token may be lost.
-        breaks: rules of the head-end's that it makes the library break.
+        spares_others: the fault does not affect other playbacks.
+        takes_effect: the head-end processes the request, so a new session token may be lost with the reply.
+        breaks: the head-end's rules that the library must break because of this fault.
     """
 
     key: str
@@ -220,7 +220,10 @@ class Fault:
 
 
 def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
-    """Causes the fault and returns its outcome. The fault ends 250 ms after the first try has failed, or lasts."""
+    """Causes the fault and returns its outcome.
+
+    The fault ends 250 ms after the first try has failed; in a lasting column, after the operation's ``lasting_ms``.
+    """
     act, stage = ACTS[column.operation](scene), scene.stage
     act.prepare()
     before, told_before = scene.arrived(), len(scene.events())
@@ -257,7 +260,7 @@ def play(scene: Scene, column: Column, fault: Fault) -> Outcome:
 
 
 def close(scene: Scene) -> list[usher.Event]:
-    """Closes the subject; what that tells."""
+    """Closes the subject and returns the events of the close."""
     count = len(scene.events())
     assert scene.playback is not None
     scene.playback.close()
@@ -266,7 +269,7 @@ def close(scene: Scene) -> list[usher.Event]:
 
 
 def play_in_scene(authority: Authority, fault: Fault, column: Column, world: World | None = None) -> Outcome:
-    """Plays one cell, and looks that nobody else was hurt by it."""
+    """Plays one cell, and checks that the fault did not disturb the other playback."""
     with contextlib.closing(
         Scene(authority, column.operation, column.rotation, fault.door, fault.proxied, world)
     ) as scene:

@@ -15,11 +15,11 @@ class Outcome:
     """One cell of the matrix.
 
     Attributes:
-        told: events and answers, from the fault on until the host closes.
-        arrived: how many requests of the operation the head-end saw.
-        end: what closing told.
-        held: sessions that remain at the head-end.
-        again: what asking again says once the fault is over; empty where it works.
+        told: events and answers, from the start of the fault until the host closes the playback.
+        arrived: how many requests of the operation arrived at the head-end.
+        end: the result of the close.
+        held: how many sessions the head-end still holds.
+        again: the error of a second request after the fault; empty if it succeeds.
     """
 
     told: str
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def tell_error(error: usher.UsherError, origin: Origin, operation: Operation) -> str:
-    """Status, what the server said, who said it where that is not to be expected, and the flags."""
+    """An error as text: status, HTTP status, service code, origin and operation if unexpected, and the flags."""
     words = [error.status.name]
     if error.http_status >= 0:
         words.append(str(error.http_status))
@@ -50,7 +50,7 @@ def tell_error(error: usher.UsherError, origin: Origin, operation: Operation) ->
 
 
 def tell_events(events: list[usher.Event], origin: Origin, operation: Operation) -> str:
-    """Events in order, as often as they came."""
+    """Events as text, in order; equal events in a row have a count."""
     lines: list[tuple[str, int]] = []
     for event in events:
         line = event.type.name
@@ -66,7 +66,7 @@ def tell_events(events: list[usher.Event], origin: Origin, operation: Operation)
 
 
 def tell_end(events: list[usher.Event], torn_down: bool, origin: Origin, operation: Operation) -> str:
-    """What closing told, and whether the head-end gave the slot back for it."""
+    """The result of a close as text: its errors, or whether the head-end tore the session down."""
     types = [event.type for event in events]
     assert types.count(EventType.SESSION_ENDED) <= 1 and types[-1:] == [EventType.PLAYBACK_CLOSED], types
     errors = [event for event in events if event.type not in ENDINGS]

@@ -1,4 +1,4 @@
-"""docs/faults.md, made from the outcomes of the faults."""
+"""Makes docs/faults.md from the outcomes of the faults."""
 
 # ruff: noqa: E501 - rows of tables
 
@@ -14,58 +14,59 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "faults.md"
 
 HEAD = """# Faults
 
-What a host sees of each [fault](glossary.md#fault) of servers and networks, operation by operation. `make faults`
-writes this page; do not edit it. It causes every fault over real HTTP, and reads the outcome from the events and from
-the journal and session table of the [reference head-end](headend.md). `make test` plays all cells except those that
-need network namespaces or a thousand playbacks, and compares them with this page.
+The events and errors that a host gets when servers or networks fail, for each [fault](glossary.md#fault) and each
+operation. `make faults` writes this page; do not edit it. It causes every fault over real HTTP, and reads the outcome
+from the events and from the journal and session table of the [reference head-end](headend.md). `make test` plays all
+cells except those that need network namespaces or a thousand playbacks, and compares them with this page.
 
-How to read a cell: first the events, in order; then the events after the playback was closed; then how many requests
-of that operation arrived at the head-end, and how many sessions it still holds at the end.
+A cell shows, in this order: the events until the host closes the playback; the result of the close; the number of
+requests of that operation that arrived at the head-end, and the number of sessions that it still holds at the end.
 
 | word | means |
 |---|---|
-| `SETUP_ERROR TRANSPORT` | the event, and the `status` of its error without `USHER_E_`; a number after it is `http_status` (none: -1), `code` the service code |
-| answer | the error of the answer, since certificates have no events. For licences, answer and event have the same error |
+| `SETUP_ERROR TRANSPORT` | the event, and the `status` of its error without `USHER_E_`; a number after it is the `http_status` (no number: -1), `code` the service code |
+| answer | the error of the certificate request, which has no events. For licences, the answer and the event have the same error |
 | stop | `must_stop` is 1 |
 | orphan | `orphan_possible` is 1: the head-end may hold a session whose token never reached the library |
-| torn down, closed | `SESSION_ENDED` and `PLAYBACK_CLOSED` without an error, and the head-end's table says torn down; or there was no session to tear down |
-| held | the [slot](glossary.md#slot) is taken until it expires. The host always knows: from `orphan`, or from `TEARDOWN_ERROR` |
-| again | a second request after the fault; if a cell does not name it, it succeeds |
+| torn down, closed | the close gave `PLAYBACK_CLOSED` without an error. *Torn down*: the head-end tore the session down; *closed*: there was no session to tear down |
+| held | the session keeps its [slot](glossary.md#slot) until it expires. The host can always see this from `orphan` or from `TEARDOWN_ERROR` |
+| again | the error of a second request after the fault; in all other cells the second request succeeds |
 
-For every cell the tests also check: the token under test went to no other server (no connection to a redirect's
-target), no token is in a log line or error, no stale token was used, and the heartbeats of another playback in the
-same context were on time, if its head-end could still be reached.
+For every cell the tests also check that the library sent the token under test to no other server (it did not follow
+redirects), that no log line or error contains a token, that the library sent no stale token, and that the heartbeats
+of another playback in the same context were on time, if the head-end was still reachable.
 
 All options have their defaults; the period is 60 s.
 """
 
 SECTIONS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("Set-up", "No automatic retry. The next item plays once the fault is over.", {"setup": "outcome"}),
-    ("Licence", "No automatic retry. The session stays alive meanwhile.", {"license": "outcome"}),
+    ("Licence", "No automatic retry. The library keeps the session alive during the fault.", {"license": "outcome"}),
     (
         "Heartbeat",
-        """Once: only the first try of a heartbeat meets the fault; the head-end accepts the newest session token
-and the one before it. Strict: it accepts only the newest. Lasting: every try meets the fault for two periods,
-then it is over.""",
+        """Once: the fault affects only the first try of a heartbeat; the head-end accepts the newest session token
+and the one before it. Strict: it accepts only the newest. Lasting: the fault affects every try for two periods,
+then it ends.""",
         {"heartbeat": "once", "heartbeat strict": "once, strict", "heartbeat lasting": "lasting"},
     ),
     (
         "Renewal",
-        """Licence renewals keep the session alive, with payloads from the payload callback. Columns as above.""",
+        """Licence renewals keep the session alive, with payloads from the payload callback. The columns are the same as for
+heartbeats.""",
         {"renewal": "once", "renewal strict": "once, strict", "renewal lasting": "lasting"},
     ),
     (
         "Teardown",
-        "Once: only the first try meets the fault. Lasting: all tries do.",
+        "Once: the fault affects only the first try. Lasting: it affects all tries.",
         {"teardown": "once", "teardown lasting": "lasting"},
     ),
     (
         "Certificate",
-        "Fetched once per delegate; after a failure the next request tries again.",
+        "The library fetches the certificate once per delegate; after a failure, it fetches it again for the next request.",
         {"certificate": "outcome"},
     ),
 )
-"""Title, words, and the columns with their heads."""
+"""Of each section: title, introduction, and a mapping from column names to the heads of the table."""
 
 NAMES = sorted({*EventType.__members__, *Status.__members__}, key=len, reverse=True)
 
@@ -80,14 +81,14 @@ class Results:
         self._cells[fault, column] = outcome
 
     def over(self, expected: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-        """The table with the cells of this run in it."""
+        """A copy of the expected table, with the outcomes of this run in the cells that it played."""
         table = {fault: dict(row) for fault, row in expected.items()}
         for (fault, column), outcome in self._cells.items():
             table[fault][column] = outcome
         return table
 
     def missing(self, expected: Mapping[str, Mapping[str, str]]) -> list[str]:
-        """The cells this run has not played."""
+        """The cells that this run did not play."""
         return [
             f"{fault}, {column}"
             for fault, row in expected.items()
@@ -98,10 +99,10 @@ class Results:
 
 CROWD = """## A thousand at once
 
-A thousand playbacks of one context start the operation together. Each has one fault, all kinds in turn, except those
-that affect the whole head-end, the link or the clock. Twenty others play at the same head-end; the test checks their
-heartbeats in its journal. `as each alone`: every one of the thousand has the outcome of its cell above. *Beside
-them*: how many heartbeats the twenty sent, and the greatest lateness.
+A thousand playbacks of one context start the operation together. Each has one of the faults above, except those that
+affect the whole head-end, the link or the clock. Twenty other playbacks have no fault; the test checks their heartbeats
+in the head-end's journal. *As each alone*: each of the thousand has the outcome of its cell above. *Beside them*: how
+many heartbeats the twenty sent, and the greatest lateness.
 
 | operation | outcome |
 |---|---|
@@ -109,7 +110,7 @@ them*: how many heartbeats the twenty sent, and the greatest lateness.
 
 
 def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at_once: Mapping[str, str]) -> str:
-    """The page. Rows next to each other with the same cells are one."""
+    """Returns the text of the page. Neighbouring rows with the same cells become one row."""
     lines = [HEAD]
     for title, words, columns in SECTIONS:
         lines += [
@@ -141,6 +142,6 @@ def render(table: Mapping[str, Mapping[str, str]], titles: Mapping[str, str], at
 
 
 def _marked(cell: str) -> str:
-    """Names of the interface in code."""
+    """Puts the names of events and statuses in backquotes."""
     assert cell, "a cell is empty"
     return re.sub(rf"\b({'|'.join(NAMES)})\b", r"`\1`", cell)

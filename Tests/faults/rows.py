@@ -1,4 +1,4 @@
-"""All rows of the matrix, in the page's order."""
+"""The faults that need network namespaces or another clock, and the titles of all rows in the order of the page."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ DAY_S = 86_400
 
 
 def lost(change: Callable[[World], None], scene: Scene) -> None:
-    """Requests are lost from now on, and nobody sees where."""
+    """From now on requests are lost without an error."""
     assert scene.world is not None and scene.door is not None
-    scene.door.present(scene.authority.server_context())  # the connection there is goes
+    scene.door.present(scene.authority.server_context())  # closes the open connection
     change(scene.world)
     scene.lose()
 
@@ -28,7 +28,7 @@ def found(change: Callable[[World], None], scene: Scene) -> None:
 
 
 def mute(world: World) -> None:
-    """Also what is remembered of the names is too old: libcurl keeps them for a minute."""
+    """Makes the name server silent, and lets the names in libcurl's cache expire: it keeps them for a minute."""
     world.name_server.is_mute = True
     world.wall_clock(120)
 
@@ -70,7 +70,7 @@ WORLDLY = (
     Fault("clock ahead", "the wall clock jumps a day ahead", partial(clock, DAY_S), partial(clock, 0), door="tls"),
     Fault("clock back", "the wall clock jumps a day back", partial(clock, -DAY_S), partial(clock, 0), door="tls"),
 )
-"""Those that need a world of their own."""
+"""The faults that need separate network and mount namespaces (world.py)."""
 
 TITLES: Mapping[str, str] = {fault.key: fault.title for fault in (*FAULTS, *WORLDLY)}
-"""Key to words."""
+"""The title of each fault, by its key."""

@@ -1,4 +1,4 @@
-"""One playback that meets a fault, another that must not notice, and the head-end that sees both."""
+"""One playback with a fault, another one that the fault must not disturb, and the head-end of both."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ROUTES = {
     "teardown": "teardown",
     "certificate": "certificate",
 }
-"""Operation to route of the journal."""
+"""The name of each operation's route in the head-end's journal."""
 
 
 class Trap:
-    """A server nobody may ever come to: a redirect leads there."""
+    """A server to which the redirects lead, and which the library must never contact."""
 
     def __init__(self, host: str) -> None:
         self._socket = socket.create_server((host, 0))
@@ -40,7 +40,7 @@ class Trap:
 
     @property
     def visited(self) -> bool:
-        """Whether anybody has connected."""
+        """Whether a client has connected."""
         try:
             self._socket.accept()[0].close()
         except BlockingIOError:
@@ -52,15 +52,18 @@ class Trap:
 
 
 class Scene:
-    """The subject sends requests of the operation under test through a door, and all others directly.
+    """One playback, the subject, has the fault.
+
+    Its requests of the operation under test go through a door (a test address in front of the head-end, see
+    docs/glossary.md); all its other requests go directly to the head-end.
 
     Args:
         operation: a key of ``ROUTES``.
         rotation: the head-end's token rotation.
-        door: "" for none, "plain" or "tls"; in a world also "named" (TLS at a name) or "far" (TLS on the far side of
-            the link).
+        door: "" (no door), "plain" (http) or "tls"; with a world also "named" (TLS, the address is a host name) or
+            "far" (TLS, on the far side of the link).
         proxied: all requests go by TLS through a proxy.
-        world: the process's own world, if it has one.
+        world: the network of this process, if the fault is one of network, name server or clock.
     """
 
     def __init__(
@@ -96,7 +99,7 @@ class Scene:
         self.door = self._make_door(door) if door else None
         self._main = self._make_door("tls") if proxied else None
         proxy = self.proxy.address if self.proxy is not None else ""
-        # libcurl's own bound passes in real time, which a busy machine may need for an instant of ours.
+        # libcurl measures its connect time-out in real time, and a busy machine may need long for one virtual instant.
         self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy, connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
@@ -139,7 +142,7 @@ class Scene:
         )
 
     def play(self) -> None:
-        """The subject plays; not settled."""
+        """Starts the playback of the subject, and does not wait for its requests."""
         token = self.headend.content_token(SUBJECT)
         self.playback = self.player.play(
             token, delegate=self.delegate, tag=SUBJECT, payload=lambda request: usher.clear_key_request([KID])
@@ -158,12 +161,12 @@ class Scene:
         return self.playback.request_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
 
     def lose(self) -> None:
-        """From now on a request may be on its way that nobody sees: one at a time is not waited for."""
+        """From now on one request may be lost on the way; the stage does not wait for it."""
         self._hidden = lambda: min(1, self.stage.context.pending().transfers)
         self.stage.also_held.append(self._hidden)
 
     def find(self) -> None:
-        """No longer."""
+        """Ends lose()."""
         assert self._hidden is not None
         self.stage.also_held.remove(self._hidden)
 
@@ -174,7 +177,7 @@ class Scene:
 
     @property
     def account(self) -> str | None:
-        """Whose requests the operation's are; certificates carry no token."""
+        """The account in the operation's requests; None for certificates, whose requests carry no token."""
         return None if self.operation == "certificate" else SUBJECT
 
     def arrived(self) -> int:
@@ -184,7 +187,7 @@ class Scene:
         return len(self.headend.sessions.active(SUBJECT))
 
     def check_other(self) -> None:
-        """The playback beside it was told of every beat, none of them late, and nothing else."""
+        """Checks that the other playback got only KEPT_ALIVE events: one for each heartbeat, none late."""
         events = self.stage.events.all(tag=OTHER)
         due = self.stage.context.pending().now_ms // PERIOD_MS
         assert [e.type.name for e in events] == ["SESSION_STARTED"] + ["KEPT_ALIVE"] * due, self.headend.journal.dump()
@@ -192,10 +195,10 @@ class Scene:
         assert self.headend.journal.count("heartbeat", account=OTHER) == due
 
     def check_rules(self, breaks: tuple[str, ...] = ()) -> None:
-        """Checks the rules that hold under every fault.
+        """Checks the rules that hold with every fault.
 
-        No stale token, no token after teardown, no redirect followed, no token in a log or error, no failed callback.
-        Heartbeats of the subject may be late.
+        The library sends no stale token and no token after teardown, follows no redirect, puts no token in a log line
+        or error, and no callback fails. Heartbeats of the subject may be late.
         """
         self.headend.assert_clean(ignore=("late-beat", *breaks))
         assert not any(trap.visited for trap in self.traps.values()), "a redirect was followed"
@@ -206,7 +209,7 @@ class Scene:
         assert not self.stage.callback_failures
 
     def finish(self) -> None:
-        """All is closed, and quickly: nothing keeps the context."""
+        """Closes the other playback, and checks that its session ends within a second."""
         self.headend.release()
         self._other.close()
         self.stage.advance(1000)

@@ -1,4 +1,4 @@
-"""Every fault on every operation: what the host is told, what reaches the head-end, what it holds in the end."""
+"""Every fault in every operation: the host's events, the requests at the head-end, the sessions that it still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""docs/faults.md says what came of the faults. `--write-page` writes it, and wants every cell to have been played."""
+"""Tests that docs/faults.md shows the outcomes of this run.
+
+`--write-page` writes the page; every cell must have been played before.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ def test_page_saysWhatCame(results: Results, request: pytest.FixtureRequest) -> 
     page = render(table, TITLES, table["at once"])
     if request.config.getoption("--write-page"):
         assert not results.missing(expected)
-        assert not request.session.testsfailed, "not written: a cell is not as it is expected to be"
+        assert not request.session.testsfailed, "page not written: a cell differs from the expected outcome"
         PAGE.write_text(page, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page, (
-        "docs/faults.md is not what came of the faults; `make faults` writes it"
+        "docs/faults.md differs from the outcomes of this run; `make faults` writes it"
     )

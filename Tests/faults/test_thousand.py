@@ -1,4 +1,4 @@
-"""A thousand at once: each comes out as it does alone, and the beats of those beside them are on time."""
+"""A thousand playbacks with faults at once: each has the same outcome as alone, and other heartbeats are on time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.whole
 
 @pytest.fixture(autouse=True)
 def files() -> Iterator[None]:
-    """Both ends of every connection are in this process."""
+    """Raises the limit of open files, since both ends of every connection are in this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES:
         pytest.fail(
@@ -54,7 +54,10 @@ def at_once(authority: Authority, column: Column, kinds: tuple[Fault, ...]) -> s
 def test_thousandAtOnce_areAsEachAlone_andLateNobodyElse(
     lib: Any, authority: Authority, results: Results, name: str
 ) -> None:
-    """Silence is the worst for those beside: every place at their origin is taken by a request that is not answered."""
+    """A thousand playbacks with faults have the outcomes of single ones, and heartbeats of others are on time.
+
+    Silence is the hardest fault for the others: unanswered requests use every permit of their origin.
+    """
     column, _, only = name.partition(", ")
     kinds = tuple(fault for fault in KINDS if only in ("", fault.key))
     outcome = at_once(authority, BY_NAME[column], kinds)

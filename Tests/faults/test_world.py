@@ -28,7 +28,7 @@ Cells = dict[tuple[str, str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
-    """The outcomes of all faults, from one process."""
+    """Plays all cells in one separate process; the outcomes, by fault and column."""
     folder = tmp_path_factory.mktemp("world")
     trial = subprocess.run([*enter(), "true"], capture_output=True, text=True, timeout=30, check=False)
     if trial.returncode:
@@ -67,7 +67,7 @@ def test_fault(cells: Cells, results: Results, fault: Fault, column: Column) -> 
 
 @pytest.mark.timeout(300)
 def test_beats_whileTheWallClockJumps_areOnTime(cells: Cells) -> None:
-    """On the real clock, so a busy machine is given a second; a clock that mattered would be a day out."""
+    """Heartbeats are on time while the wall clock jumps by a day. The test runs in real time, so it allows 1 s."""
     story = cells["jumps", ""]
     assert story["types"] == ["SESSION_STARTED", *["KEPT_ALIVE"] * BEATS]
     assert story["lateness_ms"] < 1000 and story["held"] == 0

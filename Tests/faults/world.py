@@ -1,4 +1,4 @@
-"""A separate world for one process: a network with a far side, a name server that can be mute, a wall clock that jumps.
+"""A world for one process: a network with a far side, a name server that can be silent, a wall clock that can jump.
 
 ``enter()`` is the command that starts a program in new network and mount namespaces, where ``World()`` sets up the
 network. The kernel removes everything when the process ends.
@@ -28,7 +28,7 @@ CLONE_NEWNET = 0x4000_0000
 
 
 def enter() -> list[str]:
-    """What a command has to be preceded by; root needs no user namespace."""
+    """The command line to put before a program's; for root without a user namespace."""
     return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--"]
 
 
@@ -39,7 +39,7 @@ def run(*command: str) -> None:
 
 
 class FarSide:
-    """A thread in a network namespace of its own; what it is given runs there."""
+    """A thread in a second network namespace, which runs the functions that `run` passes to it."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
@@ -61,14 +61,14 @@ class FarSide:
                 told.set_exception(error)
 
     def run(self, work: Callable[[], T]) -> T:
-        """On the far side, and waits for it; programs it starts are there too."""
+        """Runs `work` on the far side and waits for it. Programs that `work` starts run on the far side, too."""
         told: Future[T] = Future()
         self._work.put((work, told))
         return told.result(30)
 
 
 class NameServer:
-    """Answers every name with 127.0.0.1, or is mute."""
+    """Answers every question with 127.0.0.1, or not at all while `is_mute`."""
 
     def __init__(self) -> None:
         self.is_mute = False
@@ -86,7 +86,7 @@ class NameServer:
 
 
 def answer(question: bytes) -> bytes:
-    """An answer to a question for addresses: one for IPv4, none for IPv6."""
+    """The answer to a DNS question: one address for IPv4, no address for IPv6."""
     end = question.index(b"\0", 12) + 5
     is_ipv4 = question[end - 4 : end - 2] == b"\0\1"
     record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton("127.0.0.1") if is_ipv4 else b""
@@ -94,7 +94,7 @@ def answer(question: bytes) -> bytes:
 
 
 class World:
-    """The furniture. Make one, in a process that ``enter()`` began."""
+    """The two network namespaces, the name server and the wall clock of a process that ``enter()`` started."""
 
     def __init__(self) -> None:
         run("ip", "link", "set", "lo", "up")
@@ -120,7 +120,7 @@ class World:
 
     def _near_up(self) -> None:
         run("ip", "link", "set", "near", "up")
-        # Known for good, so that a dead link is silent and not "no route to host" after some seconds.
+        # A permanent neighbour entry: without it a dead link gives "no route to host" after some seconds, not silence.
         run("ip", "neighbour", "replace", FAR, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
 
     def _far_up(self) -> None:
@@ -132,23 +132,23 @@ class World:
         )
 
     def listen(self) -> socket.socket:
-        """A socket on the far side."""
+        """A listening socket on the far side."""
         return self.far.run(lambda: socket.create_server((FAR, 0)))
 
     def link(self, *, up: bool) -> None:
-        """Our own end of the link."""
+        """Brings the near end of the link up or down."""
         if up:
             self._near_up()
         else:
             run("ip", "link", "set", "near", "down")
 
     def cable(self, *, plugged: bool) -> None:
-        """The other end of the link: without it everything sent is lost."""
+        """Brings the far end of the link up or down. While it is down, everything that is sent is lost."""
         if plugged:
             self._far_up()
         else:
             self.far.run(lambda: run("ip", "link", "set", "far", "down"))
 
     def wall_clock(self, ahead_s: int) -> None:
-        """Sets the wall clock ahead of the true one, or behind."""
+        """Sets the wall clock `ahead_s` seconds ahead of the true time; behind it if negative."""
         self._offset.value = ahead_s

@@ -1,6 +1,6 @@
-"""A program: plays the cells that need a world of their own, and says each outcome as a line of JSON.
+"""A program that plays the cells that need a world (world.py), and writes each outcome to OUT as a line of JSON.
 
-``python worldly.py OUT`` in a process begun as ``world.enter()`` says, with the wall clock of wallclock.c preloaded.
+Run ``python worldly.py OUT`` after the command line of ``world.enter()``, with the library of wallclock.c preloaded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEATS = 8
 
 
 def beats_through_jumps(world: World) -> dict[str, Any]:
-    """A session on the real clock, whose wall clock jumps a day at every beat, ahead and back."""
+    """Plays a session in real time; at every event the wall clock jumps by a day, ahead or back."""
     told: list[usher.Event] = []
     done = threading.Event()
 
