@@ -12,7 +12,7 @@ pytest_plugins = ["usher.testing.pytest_plugin"]
 
 @pytest.fixture(scope="session")
 def lib() -> Any:
-    """The library under test. Without ``USHER_LIBRARY``, tests are skipped where the package bundles no library."""
+    """Loads the library under test. The tests are skipped without ``USHER_LIBRARY`` and without a bundled library."""
     try:
         from usher._c import ffi
     except ImportError as error:

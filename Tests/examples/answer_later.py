@@ -15,7 +15,8 @@ FRAMES = 25 * SECONDS
 
 
 def tell(examples: Examples) -> None:
-    """All three decode the clear clip's pictures. Renewals keep each one's session alive; a killed session stops it."""
+    """All three hosts decode the pictures of the clear clip. Renewals keep each session alive; a host stops if its
+    session is killed."""
     folder = examples.folder / "renewed"
     media = demo.make_media(folder, "--seconds", str(SECONDS))
     headend = demo.HeadEnd(
@@ -35,7 +36,7 @@ def tell(examples: Examples) -> None:
         f"C, C++ and Python decoded the {FRAMES} pictures of the clear clip",
         f"{pictures}\nclear: {output}",
     )
-    for who in ("answer_later.c", "answer_later.cpp"):  # Python's: tests/test_examples.py
+    for who in ("answer_later.c", "answer_later.cpp"):  # tests/test_examples.py kills the session of the Python example
         killed(examples, headend, who, command(examples, headend, who, clip))
     violations = headend.ask("violations")["violations"]
     examples.claim(not violations, "answer_later: the head-end found no protocol violation", violations)
@@ -70,7 +71,7 @@ def pictures_of(output: str) -> str:
 
 
 def answered_later(examples: Examples, who: str, output: str) -> None:
-    """Checks the output: "TokenRequest: answered later" in Python, "token: answered later, ..." in C and C++."""
+    """Checks the output: "TokenRequest: answered later" from Python, "token: answered later, ..." from C and C++."""
     good = [
         line.lower()
         for line in output.splitlines()
@@ -83,7 +84,8 @@ def answered_later(examples: Examples, who: str, output: str) -> None:
 
 
 def renewed(examples: Examples, who: str, table: list[dict[str, Any]], journal: list[dict[str, Any]]) -> None:
-    """Checks the journal: one session, set up, licensed, renewed to the end, torn down, and no request refused."""
+    """Checks the journal: one session that was set up, licensed, renewed to the end and torn down; no request was
+    refused."""
     routes = [entry["route"] for entry in journal]
     renewals = routes.count("license-renewal")
     order = ["setup", "license", *["license-renewal"] * renewals, "teardown"]
@@ -102,7 +104,7 @@ def renewed(examples: Examples, who: str, table: list[dict[str, Any]], journal: 
 
 
 def killed(examples: Examples, headend: demo.HeadEnd, who: str, host: list[str]) -> None:
-    """The operator kills the session in the middle of the clip."""
+    """Plays the clip; the operator kills the session in the middle, and the host must stop."""
     process = examples.start(f"killed-{who}", host)
     demo.wait_until(
         lambda: [session for session in headend.sessions() if session["state"] == "active" and session["beats"]],

@@ -70,7 +70,7 @@ class Backend:
             return [name for name, state in self.sessions.items() if state == "held"]
 
     def whats(self, session: str = "") -> list[str]:
-        """The operations requested, in order: those of one session, or all."""
+        """Returns the operations that were requested, in order: those of one session, or of all."""
         with self.lock:
             return [what for what, of, _ in self.journal if not session or of == session]
 

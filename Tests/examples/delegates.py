@@ -19,7 +19,7 @@ ACCOUNT = "jones-family"
 
 
 class Stage:
-    """A head-end with two streams and the keys of clip and preview, and what the examples are run with."""
+    """A head-end with two streams, the keys of clip and preview, and the paths and addresses that the examples need."""
 
     def __init__(self, examples: Examples) -> None:
         self.examples = examples
@@ -42,7 +42,7 @@ class Stage:
         self.clip_hash, self.preview_hash = (self.clear_hash(folder / item["clear"]) for item in (self.media, preview))
 
     def clear_hash(self, file: Path) -> str:
-        """The hash of a clear file's pictures, as usher-player computes it."""
+        """The hash of the pictures of a clear file, as usher-player computes it."""
         output = self.examples.run(f"clear-{file.stem}", [self.examples.stage.player, "--clear", str(file)])[1]
         return next(
             (line.split()[1] for line in output.splitlines() if line.split()[:1] == ["sha256"]),
@@ -62,7 +62,7 @@ class Stage:
     def play(
         self, who: str, *arguments: str, code_wanted: int = 0
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
-        """Plays to the end. Returns the journal's new entries, the new sessions and the program's output."""
+        """Plays the clip to its end. Returns new journal entries, new sessions and the output of the program."""
         seen = (
             {entry["number"] for entry in self.headend.journal()},
             {session["id"] for session in self.headend.sessions()},
@@ -89,7 +89,7 @@ def program(examples: Examples, who: str) -> list[str]:
 
 
 def steps(journal: list[dict[str, Any]]) -> list[str]:
-    """The routes of the requests; consecutive keep-alives count as one."""
+    """Returns the routes of the requests; consecutive keep-alives count as one."""
     routes = [entry["route"] for entry in journal]
     return [route for index, route in enumerate(routes) if index == 0 or route != routes[index - 1]]
 
@@ -175,7 +175,7 @@ def kept_alive(
 
 
 def multi_instance(stage: Stage, who: str) -> None:
-    """Plays the account's limit of two streams at once, each with its own token, key and session."""
+    """Plays two streams at once, which is the account's limit. Each stream has a separate token, key and session."""
     streams = []
     for file, item in ((stage.clip, stage.media), (stage.preview, stage.media["preview"])):
         streams += [file, item["content_id"], stage.token(item["content_id"]), stage.kid(who, item)]
@@ -196,7 +196,8 @@ def multi_instance(stage: Stage, who: str) -> None:
 
 
 def customer(stage: Stage, who: str) -> None:
-    """With the operator's own back end: heartbeats, renewals, a refusal, a kill. The C example is a plug-in."""
+    """Plays against the operator's back end: heartbeats, renewals, a refusal, a killed session. The C example is a
+    plug-in."""
     claim, keys = stage.examples.claim, {bytes.fromhex(stage.media["kid"]): bytes.fromhex(stage.media["key"])}
     clip = [str(stage.examples.build / "usher-portal.so")] * (not who.endswith(".py")) + [stage.clip]
     for renewals in (False, True):

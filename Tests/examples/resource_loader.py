@@ -14,7 +14,8 @@ MEDIA = demo.ROOT / "Tests" / "media" / "hls"
 
 
 def tell(examples: Examples) -> None:
-    """Both decode the recorded pictures, request each key once when the playlist needs it, and stop if refused."""
+    """Both hosts decode the recorded pictures and request each key once, when the playlist needs it. They stop if the
+    server refuses."""
     folder = examples.folder / "loader"
     folder.mkdir()
     contents = json.loads((MEDIA / "media.json").read_text())["contents"]

@@ -31,7 +31,8 @@ AT_MOST_S = 30.0
 
 
 class Examples:
-    """One head-end for all examples: an account with one stream, a period of one second, old tokens refused."""
+    """One head-end for all examples. The account has one stream, the period is one second, and old session tokens are
+    refused."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.failed = 0
@@ -50,7 +51,7 @@ class Examples:
         self.stage.processes.append(self.headend.process)
         self.seen = 0
 
-    # ---- telling and asking ------------------------------------------------------------------------------------------
+    # ---- claims, processes, requests ---------------------------------------------------------------------------------
 
     def claim(self, good: object, what: str, evidence: object = "") -> None:
         print(f"{'ok' if good else 'not ok'} - {what}")
@@ -70,7 +71,7 @@ class Examples:
         return code, process.output
 
     def new_routes(self) -> list[str]:
-        """The routes of the requests since the last call; consecutive heartbeats count as one."""
+        """Returns the routes of the requests since the last call; consecutive heartbeats count as one."""
         routes = [entry["route"] for entry in self.headend.journal()][self.seen :]
         self.seen += len(routes)
         return [
@@ -161,7 +162,8 @@ class Examples:
         self.nothing_held("minimal.py")
 
     def refusals(self) -> None:
-        """The only stream is in use: both minimal examples report the refusal and do not disturb the stream."""
+        """Another screen uses the account's only stream: both minimal examples report the refusal and do not disturb
+        that screen."""
         holder = self.start("holder", self.python_minimal())
         demo.wait_until(self.active, AT_MOST_S, "the session of the example that holds the stream")
         code, output = self.run("refused-c", self.c_minimal())
@@ -198,7 +200,7 @@ class Examples:
         self.claim(code == 0 and "Exit code:" in output, "usher-player --help", f"exit code {code}\n{output}")
 
     def nobody_answers(self) -> None:
-        """A port where no server listens: an error at once, and no crash."""
+        """No server listens on the port: the example reports an error at once and does not crash."""
         nowhere = ["http://127.0.0.1:9/licenses", "http://127.0.0.1:9/ssm"]
         command = self.c_minimal()
         code, output = self.run("nowhere-c", [command[0], *nowhere, *command[3:]])
@@ -238,7 +240,7 @@ class Examples:
             "interrupted", self.player("interrupted.json", "--realtime"), {"USHER_TOKEN": self.headend.token()}
         )
         demo.wait_until(self.active, AT_MOST_S, "the session of the player that will be interrupted")
-        time.sleep(0.3)  # so that it shows some frames
+        time.sleep(0.3)  # the player shows some frames before Ctrl-C
         process.interrupt()
         code = process.wait(AT_MOST_S)
         self.claim(code == 1, "usher-player ends after Ctrl-C", f"exit code {code}\n{process.output}")

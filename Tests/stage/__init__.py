@@ -21,12 +21,12 @@ CHALLENGE = usher.clear_key_request([KID])
 HEADER = "nv-authorizations"
 PERIOD_MS = 60_000
 REAL_TIMEOUT_S = 10.0 * int(os.environ.get("USHER_TEST_PATIENCE", "1"))
-"""At most; sanitizers and valgrind take patience."""
+"""The longest wait in real time. USHER_TEST_PATIENCE multiplies it for sanitizers and valgrind, which are slow."""
 ANY = 2**32 - 1
 
 
 class EventLog:
-    """Every event of a context, in the order told. Any thread may call any method."""
+    """Records every event of a context in the order of the observer calls. Any thread may call any method."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -42,12 +42,12 @@ class EventLog:
             return [e for e in self._events if (not types or e.type in types) and (tag is None or e.tag == tag)]
 
     def clear(self) -> None:
-        """Forgets them; a kept event keeps its playback and player alive."""
+        """Deletes all recorded events. (A recorded event keeps its playback and player alive.)"""
         with self._changed:
             self._events.clear()
 
     def types(self, tag: object = None) -> list[str]:
-        """The names, e.g. ["SESSION_STARTED", "KEPT_ALIVE"]."""
+        """Returns the names of the event types, e.g. ["SESSION_STARTED", "KEPT_ALIVE"]."""
         return [event.type.name for event in self.all(tag=tag)]
 
     def only(self, kind: usher.EventType, tag: object = None) -> usher.Event:
@@ -61,7 +61,7 @@ class EventLog:
         return error
 
     def wait(self, kind: usher.EventType, tag: object = None) -> usher.Event:
-        """Waits in real time for the first such event."""
+        """Waits in real time for the first event of this type."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.all(kind, tag=tag), REAL_TIMEOUT_S):
                 raise TimeoutError(f"no {kind.name} in {self.types()}")
@@ -69,7 +69,7 @@ class EventLog:
 
 
 class Stage:
-    """A context on the manual clock, a head-end on its own manual clock, moved by the same steps."""
+    """A context and a head-end, each on a manual clock; the stage moves both clocks by the same steps."""
 
     def __init__(self, headend: HeadEnd, **options: Any) -> None:
         options.setdefault("clock", "manual")
@@ -87,9 +87,10 @@ class Stage:
         self.context.add_observer(self.events)
         self.held_callbacks = 0
         self.also_held: list[Callable[[], int]] = []
-        """Who else holds requests on purpose: how many."""
+        """Functions that return how many further requests the story holds unanswered on purpose, e.g. at a second
+        server."""
         self.step_ms = 100
-        """How far time moves at once while replies wait for the head-end's clock."""
+        """The step in virtual ms while replies wait for the head-end's clock."""
         self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
         self._playbacks: list[usher.Playback] = []
@@ -106,19 +107,20 @@ class Stage:
     def delegate(
         self, key_system: str = "clearkey", *, kind: type[usher.SSPDelegate] = usher.SSPDelegate, **options: Any
     ) -> usher.SSPDelegate:
-        """A delegate of this head-end, of class `kind`, by default without jitter: heartbeats come each period."""
+        """Makes a delegate of class `kind` for this head-end, by default without jitter: one heartbeat at the end of
+        each period."""
         options.setdefault("license_url", self.headend.license_url(key_system))  # type: ignore[arg-type]
         options.setdefault("ssm_url", self.headend.ssm_url)
         options.setdefault("jitter_permille", usher.OFF)
         return kind(self.context, **options)
 
     def play(self, token: str | None = None, *, player: usher.Player | None = None, **options: Any) -> usher.Playback:
-        """Plays with a fresh content token and a fresh delegate unless told otherwise; returns without settling."""
+        """Starts a playback, by default with a new content token and a new delegate; returns without settling."""
         if "delegate" not in options:
             names = ("key_system", "sync_setup_teardown", "token_callback", "setup_timeout_ms", "teardown_timeout_ms")
             options["delegate"] = self.delegate(**{name: options.pop(name) for name in names if name in options})
         playback = (player or self.player).play(token if token is not None else self.headend.content_token(), **options)
-        self._playbacks.append(playback)  # the garbage collector closes one that nobody keeps
+        self._playbacks.append(playback)  # without a reference, the garbage collector would close the playback
         return playback
 
     def clear_keys(self, playback: usher.Playback, **options: Any) -> dict[bytes, bytes]:
@@ -131,12 +133,12 @@ class Stage:
         return self.headend.journal.entries(route=route)
 
     def seqs(self) -> list[tuple[str, int | None]]:
-        """(route, number of the session token sent), in order."""
+        """Returns route and sequence number of the session token of each request, in order."""
         return [(e.route, e.session_token.seq if e.session_token else None) for e in self.headend.journal]
 
     @property
     def held(self) -> int:
-        """How many requests the story holds on purpose."""
+        """The number of requests that the story holds unanswered on purpose."""
         return self.headend.held + getattr(self.headend.clock, "waiting", 0) + sum(count() for count in self.also_held)
 
     # ---- time --------------------------------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ class Stage:
             held = self.held
             allowed = held + (
                 self.context.pending().queued if held else 0
-            )  # what is held may take every place at its origin
+            )  # held requests may take every permit of their origin, so that other requests stay queued
             try:
                 if self.pumps:
                     self.context.settle(allowed, ANY, 20)
@@ -156,7 +158,8 @@ class Stage:
                     self.context.settle(allowed, self.held_callbacks, 0)
                 else:
                     self.context.settle(allowed, self.held_callbacks, 20)
-                # Exactly as many: one the library gave up is held until the head-end notices that its client is gone.
+                # If the library gave up a request, the head-end holds it until it sees the closed connection; until
+                # then the two numbers differ.
                 if self.context.pending().transfers == self.held:
                     return
                 threading.Event().wait(0.001)
@@ -170,7 +173,7 @@ class Stage:
                     ) from None
 
     def advance(self, ms: int) -> None:
-        """Moves both clocks on by `ms`, stopping wherever the library has a timer."""
+        """Moves both clocks forward by `ms`, and stops at each timer of the library."""
         remaining, stops = ms, 0
         while True:
             self.settle()
@@ -187,18 +190,18 @@ class Stage:
             remaining -= step
 
     def sleep(self, ms: int) -> None:
-        """The machine sleeps: both clocks jump, no timer runs on the way."""
+        """The machine sleeps: both clocks jump forward, and no timer fires during the jump."""
         self.settle()
         self.headend.advance(ms)
         self.context.jump(ms)
         self.settle()
 
     def wait_timer(self, at_most_ms: int) -> None:
-        """Waits for a timer due within this many virtual ms: a blocking call in another thread has then begun."""
+        """Waits for a timer due within this many virtual ms: it shows that another thread has begun a blocking call."""
         self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Waits for what another thread brings about."""
+        """Waits until `holds()` is true, which another thread causes."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not holds():
             assert time.monotonic() < deadline, (
@@ -209,7 +212,7 @@ class Stage:
     # ---- threads -----------------------------------------------------------------------------------------------------
 
     def call(self, function: Callable[..., T], *arguments: Any, **options: Any) -> Future[T]:
-        """Runs a blocking call on a thread of its own."""
+        """Runs a blocking call on a new thread."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -222,11 +225,12 @@ class Stage:
         return future
 
     def still_waiting(self, future: Future[Any]) -> bool:
-        """The call has not returned, also not within a moment of real time."""
+        """Whether the call has not returned after 50 ms of real time."""
         return not wait([future], 0.05).done
 
     def close(self) -> None:
-        """Closes the context; only the library's clock moves meanwhile, so no session can expire and hide a leak."""
+        """Closes the context. Only the library's clock moves during the close, so that no session can expire and hide a
+        leak."""
         self.headend.faults.clear()
         self.headend.release()
         if self.context.closed:

@@ -19,7 +19,7 @@ REAL_TIMEOUT_S = 2 * SHORT_TIMEOUT_S
 
 
 class AioStage:
-    """An asyncio context on the manual clock, and a head-end moved by the same steps."""
+    """An asyncio context on the manual clock, and a head-end whose clock moves by the same steps."""
 
     def __init__(self, headend: HeadEnd, **options: Any) -> None:
         self.headend = headend
@@ -49,7 +49,7 @@ class AioStage:
         return self.headend.journal.routes()
 
     async def settle(self) -> None:
-        """Waits until the loop, the library and the head-end have nothing to do but what is held."""
+        """Waits until event loop and library are idle, except for the requests that the head-end holds."""
         deadline, quiet = time.monotonic() + REAL_TIMEOUT_S, 0
         while quiet < 4:
             await asyncio.sleep(0)
@@ -76,7 +76,7 @@ class AioStage:
             remaining -= step
 
     async def held(self) -> None:
-        """Waits until the head-end holds a request, the loop running."""
+        """Waits until the head-end holds a request; the event loop continues to run."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not self.headend.held:
             assert time.monotonic() < deadline, self.headend.journal.dump()
@@ -95,7 +95,8 @@ def story(
     breaks_rules: tuple[str, ...] = (),
     uses_threads: bool = False,
 ) -> Any:
-    """Runs an async test on a loop of its own; afterwards no session, no entry of C's and no thread is left."""
+    """Runs an async test on a new event loop. Afterwards no session, no user_data that C still references and no thread
+    may remain."""
     if function is None:
         return functools.partial(
             story,

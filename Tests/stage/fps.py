@@ -1,4 +1,4 @@
-"""What the stories of the resource loader share: a CDM of fixtures, and a loader of the head-end's servers."""
+"""Shared by the stories of the resource loader: a CDM of fixtures, and a loader that uses the head-end's servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEDIA = Path(__file__).resolve().parents[1] / "media" / "hls" / "media.json"
 IV = bytes(range(16))
 CONTENT = "movie-1"
 SKD = fairplay.skd_url(CONTENT, KID, IV)
-"""A URL whose asset id is the head-end's own kind: base64 of JSON."""
+"""A URL whose asset id is base64 of JSON, the format of the head-end."""
 
 
 class CDM:
@@ -41,14 +41,14 @@ class CDM:
         return spc
 
     def opened(self, ckc: bytes) -> tuple[bytes, bytes]:
-        """Key id and key; ValueError for a CKC that is damaged, or answers no SPC of this CDM."""
+        """Returns key id and key. Raises ValueError if the CKC is damaged or is not the reply to an SPC of this CDM."""
         with self._lock:
             spc = self._spcs.get(ckc[4:36], b"")
         return fairplay.open_ckc(ckc, spc)
 
 
 def loader(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoader:
-    """A loader for this head-end, by default with its key server; allows its host and plain http."""
+    """Makes a loader for this head-end, by default with its key server; the loader allows this host and plain http."""
     if not {"license_url", "entitlement_url", "route", "allowed_hosts"} & options.keys():
         options["license_url"] = stage.headend.fps_url
     if {"route", "entitlement_url"} & options.keys():
@@ -58,27 +58,27 @@ def loader(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoade
 
 
 def host(stage: Stage) -> str:
-    """The head-end's host and port, as an allow-list takes them."""
+    """Host and port of the head-end, in the form of an entry of `allowed_hosts`."""
     return f"127.0.0.1:{stage.headend.port}"
 
 
 def skd(url: str) -> str:
-    """A URL with `skd:` in place of its scheme."""
+    """Returns the URL with the scheme `skd:`."""
     return "skd" + url[url.index(":") :]
 
 
 def play(stage: Stage, **options: Any) -> usher.Playback:
-    """An item that has no licence delegate, only the loader."""
+    """Starts a playback that has no licence delegate, only the loader."""
     return stage.play(delegate=None, **options)
 
 
 def ready(stage: Stage) -> None:
-    """The content and its key."""
+    """Adds the content and its key to the head-end."""
     stage.headend.add_key(KID, KEY, CONTENT)
 
 
 def failed(playback: usher.Playback, url: str | bytes = SKD) -> usher.UsherError:
-    """Why a URL cannot be loaded."""
+    """Returns the error of loading this URL."""
     with pytest.raises(usher.UsherError) as caught:
         playback.get_resource(url)
     return caught.value

@@ -9,10 +9,10 @@ from stage import HEADER, Stage
 
 
 class Tokens:
-    """A token callback that gives its answers, then a fresh token each time, and notes when it was asked.
+    """A token callback that first returns `answers`, then a new token at each call, and records its calls.
 
-    hold: keeps all its questions.
-    single_use: each token is good for one licence.
+    hold: keeps every request without an answer.
+    single_use: each token is valid for one licence.
     """
 
     def __init__(self, stage: Stage, *answers: Any, hold: bool = False, single_use: bool = False) -> None:
@@ -35,7 +35,8 @@ FRESH = "a fresh one"
 
 
 def played(stage: Stage, tokens: Any, token: str | None = FRESH, **options: Any) -> usher.Playback:
-    """A playback with this callback, set up. `token`: None: the callback is asked for it."""
+    """Starts a playback with this token callback and waits for its set-up. Without `token` the library asks the
+    callback."""
     if token is FRESH:
         token = stage.headend.content_token()
     playback = stage.player.play(token, delegate=stage.delegate(token_callback=tokens, **options))
@@ -45,5 +46,5 @@ def played(stage: Stage, tokens: Any, token: str | None = FRESH, **options: Any)
 
 
 def sent_tokens(stage: Stage, route: str) -> list[str]:
-    """The content token of each request."""
+    """Returns the content token of each request."""
     return [(entry.header(HEADER) or "").split(",")[0] for entry in stage.sent(route)]

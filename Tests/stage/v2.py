@@ -23,7 +23,7 @@ PAYLOAD: dict[KeySystem, bytes] = {
 
 
 def delegate(stage: Stage, key_system: KeySystem = "clearkey", **options: Any) -> usher.SSPV2Delegate:
-    """A V2 delegate of this head-end, without jitter."""
+    """Makes a V2 delegate of this head-end, without jitter."""
     options.setdefault("license_url", stage.headend.license_url(key_system, api="v2"))
     options.setdefault("ssm_url", stage.headend.ssm_url)
     options.setdefault("jitter_permille", usher.OFF)
@@ -34,16 +34,16 @@ PLAYBACK_OPTIONS = {"payload", "renewed", "tag", "player", "token"}
 
 
 def play(stage: Stage, key_system: KeySystem = "clearkey", **options: Any) -> usher.Playback:
-    """A playback with a delegate of its own; options of the delegate, and of play()."""
+    """Starts a playback with a new delegate. The options are those of the delegate and of play()."""
     given = {name: options.pop(name) for name in PLAYBACK_OPTIONS & options.keys()}
     return stage.play(delegate=options.pop("delegate", None) or delegate(stage, key_system, **options), **given)
 
 
 def licence(playback: usher.Playback, key_system: KeySystem = "clearkey", **options: Any) -> usher.License:
-    """Asks for a licence and waits for it."""
+    """Requests a licence and waits for it."""
     return playback.get_license(SYSTEMS[key_system], PAYLOAD[key_system], **options)
 
 
 def ask(playback: usher.Playback, key_system: KeySystem = "clearkey", **options: Any) -> Any:
-    """Asks for a licence: a future."""
+    """Requests a licence and returns the future."""
     return playback.request_license(SYSTEMS[key_system], PAYLOAD[key_system], **options)

@@ -14,7 +14,8 @@ LAST = "test_every_function.py"
 
 
 class Calls:
-    """Which test called which function of the library with success. ctypes reports each call through ``errcheck``."""
+    """Records which tests called each function of the library with success. ctypes reports every call through
+    ``errcheck``."""
 
     def __init__(self) -> None:
         self.tests_of: dict[str, set[str]] = {}
@@ -57,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Puts the test that reads the list behind the tests that fill it."""
+    """Moves the test that reads the record behind the tests that fill it."""
     items.sort(key=lambda item: item.path.name == LAST)
     wanted = set(HERE.glob("test_*.py"))
     named = any("::" in argument for argument in config.args)
@@ -82,5 +83,5 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.fixture
 def calls(request: pytest.FixtureRequest) -> Calls:
-    """The calls of the tests that ran before this one."""
+    """The record of the tests that ran before this one."""
     return request.config.stash[CALLS]

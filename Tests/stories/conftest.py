@@ -1,4 +1,4 @@
-"""Stages for the stories, and what every story is held to at its end."""
+"""Stages for the stories, and the checks at the end of every story."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def stage_factory(
     lib: Any, headend_factory: Callable[..., HeadEnd], request: pytest.FixtureRequest
 ) -> Iterator[StageFactory]:
-    """Makes stages: ``stage_factory(headend={…settings}, **context_options)``.
+    """Returns a function that makes stages: ``stage_factory(headend={…settings}, **context_options)``.
 
-    Afterwards the session tables must be empty and the journals without violations.
+    After the story the session tables must be empty and the journals without violations.
     """
     stages: list[Stage] = []
 
@@ -68,7 +68,7 @@ def stage_factory(
 
     deadline = time.monotonic() + REAL_TIMEOUT_S
     while registry.count() and time.monotonic() < deadline:
-        threading.Event().wait(0.002)  # a context freed in a callback ends in the background
+        threading.Event().wait(0.002)  # a background thread ends a context that was freed in a callback
     assert registry.count() == 0, "C's destroy has not run for every user_data"
 
 

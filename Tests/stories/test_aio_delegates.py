@@ -1,4 +1,4 @@
-"""The delegates in asyncio: steps and callbacks as coroutines on the loop's thread."""
+"""Delegates in asyncio: hooks and callbacks are coroutines on the thread of the event loop."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ async def play(
     return await stage.player.play(token, delegate=delegate, **options)
 
 
-# ---- steps -----------------------------------------------------------------------------------------------------------
+# ---- hooks -----------------------------------------------------------------------------------------------------------
 
 
 @story(headend=NO_SESSIONS, uses_threads=True)
 async def test_steps_asCoroutines_areAwaitedOnTheLoop(stage: AioStage) -> None:
-    """Every step may be a coroutine, and awaits what is built in (delegates.md: Hooks)."""
+    """Every hook may be a coroutine, and may await the built-in answer (delegates.md: Hooks)."""
     me, asked = threading.get_ident(), []
 
     class Own(usher.aio.CommonDelegate):
@@ -63,7 +63,7 @@ async def test_steps_asCoroutines_areAwaitedOnTheLoop(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_steps_plainOrOfTheSuperclass_work(stage: AioStage) -> None:
-    """A step may be a plain function, and what the superclass makes can be awaited (delegates.md: Hooks)."""
+    """A hook may be a plain function, and the answer of the superclass can be awaited (delegates.md: Hooks)."""
 
     class Own(usher.aio.DefaultDelegate):
         def scheme(self) -> str:
@@ -90,7 +90,7 @@ async def test_steps_plainOrOfTheSuperclass_work(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_headersStep_thatAwaitsNone_doesNotSendTheRequest(stage: AioStage) -> None:
-    """No headers: no request (delegates.md: Hooks)."""
+    """If the headers hook answers None, the library does not send the request (delegates.md: Hooks)."""
 
     class Own(usher.aio.CommonDelegate):
         async def http_headers(self, call: usher.aio.HookCall[dict[str, str]]) -> None:
@@ -104,7 +104,7 @@ async def test_headersStep_thatAwaitsNone_doesNotSendTheRequest(stage: AioStage)
 
 @story(headend=NO_SESSIONS, failures=True)
 async def test_step_thatRaises_isTheCauseOfTheFailure(stage: AioStage) -> None:
-    """An exception in a coroutine is the cause of what fails for it."""
+    """If a hook coroutine raises, the request fails, and the exception is the `__cause__` of the error."""
 
     class Own(usher.aio.CommonDelegate):
         async def license_body(self, call: usher.aio.HookCall[bytes]) -> bytes:
@@ -120,7 +120,7 @@ async def test_step_thatRaises_isTheCauseOfTheFailure(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> None:
-    """The answer() of a kept call may come from any thread."""
+    """A hook keeps its call, and any thread may call its answer() later."""
     kept: list[usher.aio.HookCall[Any]] = []
 
     class Own(usher.aio.CommonDelegate):
@@ -142,8 +142,8 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
 
 @story(headend=NO_SESSIONS)
 async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -> None:
-    """Close ends the open questions of its playback; a later answer of the coroutine does nothing
-    (protocol.md: Who wins)."""
+    """If a playback closes while a hook coroutine runs, its request fails with ClosedError; a later answer has no
+    effect (protocol.md: Who wins)."""
     go = asyncio.Event()
 
     class Own(usher.aio.CommonDelegate):
@@ -164,7 +164,8 @@ async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -
 
 @story
 async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: AioStage) -> None:
-    """The delegate lives as long as a playback uses it, and no longer (protocol.md: When it fails)."""
+    """A delegate without other references lives as long as a playback uses it, and no longer
+    (protocol.md: When it fails)."""
 
     class Own(usher.aio.SSPDelegate):
         async def http_headers(self, call: usher.aio.HookCall[dict[str, str]]) -> dict[str, str]:
@@ -194,7 +195,7 @@ async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: Ai
 
 @story(headend={"limit": 3})
 async def test_multiInstance_inAsyncio_findsTheTokenOfEachStream(stage: AioStage) -> None:
-    """Each stream has the token of its content identifier, each playback its own session
+    """Each stream uses the token of its content identifier, and each playback has a separate session
     (multi-instance page)."""
     delegate = usher.aio.MultiInstanceDelegate(
         stage.context, license_url=stage.headend.license_url("clearkey"), ssm_url=stage.headend.ssm_url
@@ -234,7 +235,8 @@ async def test_sspV2_inAsyncio_isSetUpByTheFirstLicence(stage: AioStage) -> None
 
 @story(headend=NO_SESSIONS)
 async def test_sspV2_withoutASession_isSetUpAllTheSame(stage: AioStage) -> None:
-    """A reply without a session token: content that needs none (protocol.md: SSP V2)."""
+    """If the licence reply has no session token, the content needs no session, and the licence is valid
+    (protocol.md: SSP V2)."""
     url = stage.headend.license_url("clearkey", api="v2")
     delegate = usher.aio.SSPV2Delegate(stage.context, license_url=url, ssm_url=stage.headend.ssm_url)
     playback = await play(stage, delegate, stage.headend.content_token())
@@ -256,7 +258,7 @@ async def test_clearItem_inAsyncio_needsNothing(stage: AioStage) -> None:
 
 @story
 async def test_lateContentToken_inAsyncio_isTaken(stage: AioStage) -> None:
-    """A playback that started without a token can get one later
+    """The host gives a playback that started without a token its token later
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = await stage.player.play(delegate=stage.delegate())
     waiting = asyncio.ensure_future(playback.wait_session())
@@ -301,7 +303,8 @@ async def test_customer_asCoroutines_isAwaited(stage: AioStage) -> None:
 
 @story(failures=True)
 async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
-    """An exception counts as failed, and is the cause of what comes of it (customer SSM page)."""
+    """If the callback raises, the request fails, and the exception is the `__cause__` of the error
+    (customer SSM page)."""
     answers = [True, False]
 
     async def license(request: usher.aio.CustomerRequest) -> usher.LicenseResponse:
@@ -326,12 +329,13 @@ async def test_customer_coroutineThatRaises_failed(stage: AioStage) -> None:
     assert (error.status, type(error.__cause__)) == (usher.Status.SESSION, usher.SessionError)
 
 
-# ---- the rest --------------------------------------------------------------------------------------------------------
+# ---- suspend, and what is refused ------------------------------------------------------------------------------------
 
 
 @story(breaks_rules=("late-beat",))
 async def test_suspendedAndResumed_inAsyncio_beatsAtOnce(stage: AioStage) -> None:
-    """Suspending and resuming a context or a playback (protocol.md: When it fails)."""
+    """A context or a playback that is suspended and resumed sends an overdue heartbeat at once
+    (protocol.md: When it fails)."""
     playback = await stage.play(delegate=stage.delegate(suspend=usher.Suspend.PAUSE))
     await playback.wait_session()
     stage.context.suspend()
@@ -352,7 +356,7 @@ async def test_suspendedAndResumed_inAsyncio_beatsAtOnce(stage: AioStage) -> Non
 
 @story
 async def test_delegateThatWouldBlock_isRefused(stage: AioStage) -> None:
-    """Nothing may block the loop: set-up is awaited instead."""
+    """A delegate option that would block the event loop (sync set-up) is refused: set-up is awaited instead."""
     for kind in (usher.aio.SSPDelegate, usher.aio.SSPV2Delegate, usher.aio.MultiInstanceDelegate):
         with pytest.raises(usher.InvalidArgumentError):
             kind(stage.context, license_url=stage.headend.license_url("clearkey"), sync_setup_teardown=True)

@@ -1,4 +1,4 @@
-"""Questions answered later: from other threads, twice, too late, after the end, with unknown ids or the wrong kind."""
+"""Questions answered later: from other threads, twice, too late, after the playback ended, with wrong ids or kinds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = ["token", "payload"]
 
 
 class Asked:
-    """A stage on which a question of one kind is open; `request` is it."""
+    """A stage on which one question of this kind is open; `request` is the question."""
 
     def __init__(self, stage: Stage, kind: str) -> None:
         self.stage, self.kind = stage, kind
@@ -52,7 +52,7 @@ class Asked:
         return ["", "a\nb", "a\rb", "x" * 65_537] if self.kind == "token" else [b"", bytes(1024 * 1024 + 1)]
 
     def was_used(self) -> bool:
-        """The answer reached the head-end."""
+        """Whether the answer reached the head-end."""
         return self.stage.routes() == (["setup"] if self.kind == "token" else ["setup", "license", "license-renewal"])
 
     def was_not_used(self) -> bool:
@@ -101,7 +101,7 @@ def complete_payload(number: int, payload: bytes | None = b"payload") -> usher.S
 
 
 def outcomes(calls: list[Callable[[], Any]]) -> Counter[str]:
-    """What each call did, all let loose at once on threads of their own."""
+    """Runs all calls at the same moment, each on a new thread, and returns the outcome of each."""
     gate = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> str:
@@ -128,7 +128,7 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
 def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What follows from an answer may come before answer() returns."""
+    """A thread that the answer wakes may read `answered` before answer() returns; it must already read True."""
     asked, seen = asking(), []
     name = f"usher_complete_{asked.kind}"
     tell = getattr(ffi.lib, name)
@@ -137,7 +137,7 @@ def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     def complete(*arguments: Any) -> None:
         tell(*arguments)
         reader.start()
-        reader.join(0.05)  # at most: it may wait for the call that answers
+        reader.join(0.05)  # at most 50 ms: the reader may wait for the thread that answers
 
     monkeypatch.setattr(ffi.lib, name, complete)
     getattr(asked.request, how)(*[asked.good] * (how == "answer"))

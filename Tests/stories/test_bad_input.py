@@ -1,4 +1,4 @@
-"""What a host can do wrong: handles, sizes, tokens, callbacks that raise, ends in any order."""
+"""Mistakes of a host: wrong handles, sizes and tokens, callbacks that raise, objects freed in any order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ E = usher.EventType
 
 
 def status(function: Any, *arguments: Any) -> usher.Status:
-    """The status a function answers."""
+    """Returns the status of the function."""
     try:
         return usher.Status(function(*arguments))
     except usher.UsherError as error:
@@ -278,7 +278,7 @@ def test_names_ofEveryNumber_areTheHeaders(lib: Any) -> None:
     assert lib.usher_event_name(12345) == b"UNKNOWN"
 
 
-# ---- ends ------------------------------------------------------------------------------------------------------------
+# ---- closing and freeing ---------------------------------------------------------------------------------------------
 
 
 def test_playback_freedWithoutClose_isTornDown(stage: Stage) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.callback_errors
 
 
 class PortalError(Exception):
-    """What a host's own code raises."""
+    """Raised by the host's code."""
 
 
 def portal(request: Any) -> Any:
@@ -38,7 +38,7 @@ def enforced(stage_factory: StageFactory) -> Callable[..., Stage]:
 
 
 def play_asking(stage: Stage, callback: Callable[[usher.TokenRequest], Any]) -> usher.Playback:
-    """A playback whose token the callback must give; set-up has ended."""
+    """Starts a playback whose token the callback must give, and waits until set-up has ended."""
     playback = stage.player.play(delegate=stage.delegate(token_callback=callback))
     stage.settle()
     return playback
@@ -165,7 +165,7 @@ def test_payloadCallback_thatRaisedBeforeItAnswered_isNoCauseOfALaterError(enfor
     assert error.__cause__ is None
 
 
-# ---- what is no cause ------------------------------------------------------------------------------------------------
+# ---- outcomes that leave `__cause__` None ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("callback", [lambda request: None, lambda request: request.fail()])
@@ -208,7 +208,7 @@ def test_observer_thatRaises_isReportedAndNoCause(stage: Stage) -> None:
     assert [name for name, _ in stage.callback_failures] == ["observer", "observer"]
 
 
-# ---- what is kept alive ----------------------------------------------------------------------------------------------
+# ---- which Python objects an exception keeps alive -------------------------------------------------------------------
 
 
 @pytest.mark.breaks_rules("late-beat")
@@ -219,7 +219,7 @@ def test_playback_whoseCallbackRaised_isFreedWithItsLastReference(enforced: Call
     stage.clear_keys(playback)
     stage.advance(95_000)
     assert type(stage.context.last_callback_error) is PortalError, "kept, and its traceback has the request in a frame"
-    stage.play()  # a zap: the player lets go of the first one
+    stage.play()  # a zap: the player releases the first playback
     stage.settle()
     stage.events.clear()
     gone = weakref.ref(playback)

@@ -28,7 +28,8 @@ def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage
 
 
 def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage) -> None:
-    """Also after PLAYBACK_CLOSED: free waits up to its six seconds for a reply that may bring the token of a slot."""
+    """Closing the context waits up to six seconds, also after PLAYBACK_CLOSED, for a set-up reply that may bring a
+    session token."""
     told = threading.Event()
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(
@@ -52,7 +53,8 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
-    """At the cap, V1 tears down with the token it has; V2 leaves the session, whatever the licence's reply brings."""
+    """When the teardown time-out ends the wait, V1 tears down with the token it has; V2 leaves the session and ignores
+    the late reply."""
     if kind == "v1":
         playback = stage.play()
     else:
@@ -74,7 +76,7 @@ def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage
 
 
 class Slow(usher.CommonDelegate):
-    """Its steps answer later, or never."""
+    """A delegate whose hooks answer later, or never."""
 
     def certificate(self, call: Any) -> Any:
         return usher.LATER
@@ -85,7 +87,7 @@ class Slow(usher.CommonDelegate):
 
 @pytest.mark.parametrize("what", ["certificate", "certificate step", "content identifier step"])
 def test_close_beforeWhatWasAskedForCame_endsTheRequestBeforeItTellsTheEnd(stage: Stage, what: str) -> None:
-    """After PLAYBACK_CLOSED nothing is told of it (docs/threading.md: Callbacks)."""
+    """After PLAYBACK_CLOSED no callback reports anything about this playback (docs/threading.md: Callbacks)."""
     order: list[str] = []
     stage.context.add_observer(lambda event: order.append(event.type.name))
     urls = {
@@ -111,7 +113,7 @@ def test_close_beforeWhatWasAskedForCame_endsTheRequestBeforeItTellsTheEnd(stage
 
 
 def test_waitClosed_whileTheOnlyCallbackThreadIsBusyWithAnother_returns(stage: Stage) -> None:
-    """Nothing is left to tell of this playback, so nothing is waited for."""
+    """No event of this playback is left to deliver, so wait_closed() does not wait for the busy callback thread."""
     asked, gate = threading.Event(), threading.Event()
 
     def token(request: usher.TokenRequest) -> None:

@@ -1,4 +1,4 @@
-"""Requests that wait for a place among those under way to one origin."""
+"""Requests that wait in the queue because one origin may have only a limited number of requests in flight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ E = usher.EventType
 
 
 def playing(stage: Stage, *tags: str) -> None:
-    """Starts one playback after another, each on its own screen, so that their heartbeats are due at the same time."""
+    """Starts playbacks one after another, each on a separate player, so that their heartbeats are due at one time."""
     delegate = stage.delegate()
     for tag in tags:
         stage.play(player=usher.Player(stage.context), delegate=delegate, tag=tag)
@@ -92,7 +92,7 @@ def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: Sta
 
 
 def test_close_whileItsLicenceWaitsForAConnection_sendsNothingMore(stage_factory: StageFactory) -> None:
-    """When a key request ends, its slot goes to another playback, not to a queued request of the closed one."""
+    """When a key request ends, its permit goes to another playback, not to a queued request of the closed one."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     ready(stage)
     loader(stage)

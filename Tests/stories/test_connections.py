@@ -48,7 +48,8 @@ def test_heartbeat_overAKeptConnectionThatDies_isTriedAgainByTheSessionOnly(stag
 
 
 def test_setup_thatTheLastConnectionTookAlong_mayHaveLeftAnOrphan(lib: Any) -> None:
-    """The kept connection ends instead of answering, and no other is to be had: what was sent was sent."""
+    """The kept connection ends without a reply and no new one can be made: the error says that the server may hold a
+    session."""
     failed: list[usher.Event] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"

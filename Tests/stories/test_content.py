@@ -1,4 +1,4 @@
-"""What a player reads out of its content: pssh and tenc boxes, HLS keys, DASH protection, content identifiers."""
+"""What a player reads from its content: pssh and tenc boxes, HLS keys, DASH protection, content identifiers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pssh(system: bytes, data: bytes = b"", kids: tuple[bytes, ...] = ()) -> byte
 
 
 def widevine_data(content: bytes, *kids: bytes) -> bytes:
-    """Widevine's pssh data: field 2 a key id, field 4 the content id."""
+    """Makes Widevine's pssh data: field 2 is a key id, field 4 the content id."""
     return b"".join(b"\x12\x10" + kid for kid in kids) + b"\x22" + bytes([len(content)]) + content
 
 
@@ -260,7 +260,7 @@ def test_contentId_ofTheLargestUrl_isWhole() -> None:
         usher.content_id("skd://" + "a" * 65_531)
 
 
-# ---- whatever comes --------------------------------------------------------------------------------------------------
+# ---- damaged and oversized input -------------------------------------------------------------------------------------
 
 READERS = [usher.read_pssh, usher.read_tenc, usher.read_hls_keys, usher.read_dash_protection]
 

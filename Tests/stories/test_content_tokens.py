@@ -22,7 +22,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 
 
 def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
-    """The first licence uses the token given with the stream (protocol.md: Licences)."""
+    """The first licence request uses the token given with the stream (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     initial = stage.headend.content_token()
     assert stage.clear_keys(played(stage, tokens, initial)) == {KID: KEY}
@@ -31,8 +31,8 @@ def test_firstLicence_withATokenFromTheStart_doesNotAsk(stage: Stage) -> None:
 
 
 def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> None:
-    """Without an initial token even the first licence runs the callback; set-up and licence share the answer
-    (protocol.md: Licences)."""
+    """Without an initial token, the library asks the token callback once, and uses the token for set-up and first
+    licence (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     assert stage.clear_keys(played(stage, tokens, None)) == {KID: KEY}
     assert len(tokens.requests) == 1
@@ -41,8 +41,8 @@ def test_firstLicence_withoutAToken_asksOnceForSetupAndLicence(stage: Stage) -> 
 
 @pytest.mark.parametrize("policy", [R.CALLBACK_ONLY, R.ALWAYS])
 def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.Resetup) -> None:
-    """From device to AirPlay: a new token, the old session torn down, a new set-up and licence with the new token
-    (SSM v1 page; protocol.md: Licences)."""
+    """A further licence (e.g. playback moves to AirPlay) asks for a new token, ends the old session and sets up a new
+    one (SSM v1 page; protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=policy)
     stage.clear_keys(playback)
@@ -59,7 +59,8 @@ def test_furtherLicence_asksForATokenAndSetsUpAgain(stage: Stage, policy: usher.
 
 
 def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stage) -> None:
-    """Key rotation under one session: the callback is asked, the session is used again (protocol.md: Licences)."""
+    """With `resetup_on_extra_license` NEVER, a further licence (key rotation) asks the callback for a token and uses
+    the same session (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     playback = played(stage, tokens, stage.headend.content_token(), resetup_on_extra_license=R.NEVER)
     stage.clear_keys(playback)
@@ -69,7 +70,7 @@ def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stag
 
 
 def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactory) -> None:
-    """Without a callback the original token is used again; a policy decides on a new set-up
+    """Without a callback a further licence uses the original token again; a policy decides whether set-up is repeated
     (protocol.md: Licences)."""
     for policy, routes in [
         (R.CALLBACK_ONLY, ["setup", "license", "license"]),
@@ -87,7 +88,7 @@ def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactor
 
 @pytest.mark.parametrize("policy", list(R))
 def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher.Resetup) -> None:
-    """Two licence requests before the first reply count as one start: one session, and no callback
+    """Two licence requests before the first reply belong to one start: one session, and no call of the token callback
     (protocol.md: Licences)."""
     tokens = Tokens(stage, single_use=True)
     stage.headend.faults.add("license", Fault.stall("before"), times=2)
@@ -103,7 +104,8 @@ def test_audioAndVideo_ofOneStart_areUnderOneSession(stage: Stage, policy: usher
 
 
 def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
-    """Only non-renewal licence requests call back; renewals carry the session token alone (protocol.md: Licences)."""
+    """Only licence requests ask the token callback; a renewal carries only the session token
+    (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage, single_use=True)
     playback = stage.player.play(
@@ -119,7 +121,7 @@ def test_renewal_doesNotAskForAToken(stage_factory: StageFactory) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) -> None:
-    """The renewal flag is reset in all cases: after a failed renewal, the next request is a licence request again
+    """After a failed renewal, the next request is a licence request again: the renewal flag is always reset
     (protocol.md: Licences)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.player.play(
@@ -137,7 +139,7 @@ def test_renewalFlag_afterAFailedRenewal_isReset(stage_factory: StageFactory) ->
 
 
 def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> None:
-    """While a callback is pending, further requests wait for it instead of failing; it runs once for all of them
+    """While the token callback has not answered, further requests wait for its answer; it runs once for all of them
     (protocol.md: Licences)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, stage.headend.content_token())
@@ -154,7 +156,7 @@ def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> No
 
 @pytest.mark.parametrize("late", [False, True])
 def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, late: bool) -> None:
-    """null, or no answer in 5 s: the licence fails with "content token unavailable" (5022); what plays goes on
+    """If the callback has no token or takes longer than 5 s, the licence fails (5022), and the session continues
     (protocol.md: Licences; protocol.md: Who wins)."""
     tokens = Tokens(stage, usher.LATER if late else None)
     playback = played(stage, tokens, stage.headend.content_token())
@@ -174,7 +176,8 @@ def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, 
 
 
 def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage) -> None:
-    """The new set-up may be refused: the request fails with that, and playback must stop (protocol.md: Licences)."""
+    """If the server refuses the new set-up, the licence request fails with the server's error, and playback must stop
+    (protocol.md: Licences)."""
     playback = played(stage, Tokens(stage, single_use=True), stage.headend.content_token())
     stage.clear_keys(playback)
     stage.headend.faults.add("setup", Fault.error(1007))
@@ -186,7 +189,7 @@ def test_furtherLicence_whoseNewSessionIsRefused_failsWithTheReason(stage: Stage
 
 
 def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory) -> None:
-    """Without SSM a further licence request has a fresh token, because of anti-replay
+    """Without SSM a further licence request still asks for a fresh token, because a token may be valid only once
     (protocol.md: Licences; headend.md: Tokens)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     tokens = Tokens(stage, single_use=True)
@@ -209,7 +212,7 @@ def wait_for_token(stage: Stage, **options: Any) -> usher.Playback:
 
 @pytest.mark.parametrize("after_ms", [0, 1, 4_999])
 def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
-    """The current source can get a token once; the library waits 5 s for it
+    """The host can set the token of the current source once; the library waits 5 s for it
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)
@@ -221,7 +224,7 @@ def test_lateToken_givenInTime_isUsed(stage: Stage, after_ms: int) -> None:
 
 
 def test_lateToken_neverGiven_failsAfter5s(stage: Stage) -> None:
-    """Then "content token not available", 5022, as set-up error and for the licences that wait
+    """Without a token after 5 s, set-up and the waiting licences fail with "content token not available" (5022)
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     future = playback.request_license(CLEARKEY, CHALLENGE)
@@ -238,7 +241,8 @@ def test_lateToken_neverGiven_failsAfter5s(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("wait_ms", "wanted_ms"), [(200, 200), (usher.OFF, 0), (60_000, 60_000)])
 def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms: int) -> None:
-    """`token_wait_ms` says how long; OFF: not at all (delegates.md: Content tokens that come late, or go stale)."""
+    """`token_wait_ms` is the time that the library waits for a token; OFF means no wait
+    (delegates.md: Content tokens that come late, or go stale)."""
     wait_for_token(stage, token_wait_ms=wait_ms)
     if wanted_ms:
         stage.advance(wanted_ms - 1)
@@ -248,7 +252,7 @@ def test_lateToken_waitedForAsLongAsToldTo(stage: Stage, wait_ms: int, wanted_ms
 
 
 def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
-    """Later changes for the same source are refused: a token that is known is not replaced
+    """A known token cannot be replaced: the library refuses a second token for the same source
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = wait_for_token(stage)
     first = stage.headend.content_token("first")
@@ -265,7 +269,8 @@ def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
-    """An empty token is refused: the web SDK's empty string is not followed (protocol.md: Who wins)."""
+    """An empty token is refused, unlike in the web SDK, and the library still waits for a token
+    (protocol.md: Who wins)."""
     playback = wait_for_token(stage)
     with pytest.raises(usher.InvalidArgumentError):
         playback.set_content_token(token)
@@ -275,7 +280,7 @@ def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: st
 
 
 def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
-    """Closed, replaced or freed: no playback takes the token
+    """A playback that is closed, replaced or freed takes no token
     (delegates.md: Content tokens that come late, or go stale)."""
     token = stage.headend.content_token()
     closed = wait_for_token(stage)
@@ -295,7 +300,7 @@ def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
 
 
 def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
-    """Whoever has the token first: a token given by the host ends the question
+    """If the host sets a token while the callback is asked, the library uses that token and ends the question
     (protocol.md: Licences; delegates.md: Content tokens that come late, or go stale)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, None)
@@ -312,7 +317,7 @@ def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
 
 
 def test_lateToken_withSync_isGivenByAnotherThread(stage: Stage) -> None:
-    """A sync play() waits for token and set-up, at most its cap; another thread gives the token
+    """A sync play() waits for token and set-up, at most its time-out; another thread sets the token
     (protocol.md: When it fails; protocol.md: Who wins)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     told: list[usher.Playback] = []

@@ -1,4 +1,5 @@
-"""Customer SSM: the host sends its own requests when the library asks. Here the host records the calls in a list."""
+"""Customer SSM: the library asks the host, which sends the requests. In these tests the host records the calls in a
+list."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ Response = usher.LicenseResponse
 
 
 class Portal(usher.CustomerDelegate):
-    """An operator's own session management: notes what it is asked, and answers as the story says."""
+    """An operator's session management: records its calls, and answers as the story configures."""
 
     def __init__(self, stage: Stage, *answers: Any, **options: Any) -> None:
         self.headend, self.start_ms = stage.headend, stage.headend.now_ms
@@ -70,7 +71,7 @@ def play(stage: Stage, delegate: usher.Delegate, player: usher.Player | None = N
 
 
 def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
-    """The library calls license() for the first licence; it sets the session up and answers with CKC and period
+    """The library calls license() for the first licence; the host sets up the session and answers with CKC and period
     (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal, tag="mine")
@@ -94,7 +95,8 @@ def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
 
 @pytest.mark.parametrize("key_system", list(usher.KeySystem))
 def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, key_system: usher.KeySystem) -> None:
-    """keySystem is the DASH ContentProtection scheme identifier (customer SSM page; delegates.md: Customer SSM)."""
+    """keySystem is the DASH ContentProtection scheme identifier of the key system
+    (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     playback.get_license(f"urn:uuid:{key_system.value.upper()}", b"message")
@@ -104,7 +106,7 @@ def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, ke
 
 
 def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
-    """renewType enforced, the default: the library asks for a renewal each period, with a fresh payload
+    """With renewType enforced, the default, the library asks for a renewal each period, with a fresh payload
     (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, RENEWALS)
     renewed: list[usher.License] = []
@@ -121,7 +123,7 @@ def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
 
 
 def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
-    """renewType heartbeat: the library calls heartbeat() each period, and never for a renewal
+    """With renewType heartbeat, the library calls heartbeat() each period, and never asks for a renewal
     (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
@@ -135,7 +137,7 @@ def test_customer_heartbeatType_callsHeartbeatEachPeriod(stage: Stage) -> None:
     ("heartbeat_s", "period_ms"), [(1e-9, 50), (0.04, 50), (0.05, 50), (86_401, 86_401_000), (1e9, 10**12)]
 )
 def test_customer_periodTinyOrHuge_isBoundedBelow(stage: Stage, heartbeat_s: float, period_ms: int) -> None:
-    """A period so short that it would overload the host's servers becomes 50 ms; a long one is used as it is
+    """A period that would overload the host's servers becomes 50 ms; a long period is used as it is
     (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s, renew_type=usher.RenewType.HEARTBEAT))
     playback = play(stage, portal)
@@ -146,7 +148,8 @@ def test_customer_periodTinyOrHuge_isBoundedBelow(stage: Stage, heartbeat_s: flo
 
 @pytest.mark.parametrize("heartbeat_s", [0, 0.0])
 def test_customer_withoutAPeriod_callsNothing(stage: Stage, heartbeat_s: float) -> None:
-    """heartbeat 0 means none (customer SSM page; delegates.md: Customer SSM)."""
+    """With heartbeat 0 the library does not call heartbeat() and asks for no renewal
+    (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(b"licence", heartbeat_s=heartbeat_s))
     playback = play(stage, portal)
     assert playback.get_license(FAIRPLAY, b"spc").period_ms == 0
@@ -165,7 +168,7 @@ def test_customer_fractionalPeriod_isKept(stage: Stage) -> None:
 
 
 def test_customer_renewalWithAnotherPeriod_changesIt(stage: Stage) -> None:
-    """Each licence response carries a heartbeat period; a later one changes it (customer SSM page)."""
+    """Each licence response may have a period; a later response changes it (customer SSM page)."""
     portal = Portal(stage, RENEWALS, Response(b"licence", heartbeat_s=30))
     playback = play(stage, portal, payload=lambda request: b"fresh")
     playback.get_license(FAIRPLAY, b"spc")
@@ -183,7 +186,8 @@ def test_customer_renewalWithoutPeriod_endsThem(stage: Stage) -> None:
 
 
 def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
-    """Without a heartbeat callback the periods pass; the session is the host's affair (delegates.md: Customer SSM)."""
+    """Without a heartbeat callback no call happens at the end of a period; only the host keeps the session alive
+    (delegates.md: Customer SSM)."""
     asked: list[str] = []
     delegate = usher.CustomerDelegate(stage.context, license=lambda request: asked.append("license") or BEATS)  # type: ignore[func-returns-value]
     playback = play(stage, delegate)
@@ -196,7 +200,8 @@ def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
 
 
 def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> None:
-    """licenseType renewal is for periodic renewals, also those the player makes itself (customer SSM page)."""
+    """Without a payload callback the player requests the renewal, and the library asks the host for it with licenseType
+    renewal (customer SSM page)."""
     portal = Portal(stage, RENEWALS)
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
@@ -209,7 +214,7 @@ def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> Non
 
 
 def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
-    """One session per playback: a further licence (another track) opens no second session; one teardown
+    """A playback has one session: a further licence (another track) opens no second session, and one teardown ends it
     (delegates.md: Token map)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
@@ -222,7 +227,7 @@ def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
 
 
 def test_customer_renewalBeforeALicence_isRefused(stage: Stage) -> None:
-    """There is nothing to renew before the first licence."""
+    """A renewal before the first licence is refused, because there is no session to renew."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
     with pytest.raises(usher.StateError):
@@ -231,7 +236,8 @@ def test_customer_renewalBeforeALicence_isRefused(stage: Stage) -> None:
 
 
 def test_customer_certificate_isTheOneGiven(stage: Stage) -> None:
-    """OTVCustomerSSMDelegate(certificate:): the host gives the certificate as data (customer SSM page)."""
+    """OTVCustomerSSMDelegate(certificate:): the library returns the certificate that the host gave as data
+    (customer SSM page)."""
     playback = play(stage, Portal(stage, BEATS, certificate=b"\x30\x82 of the host"))
     assert playback.get_certificate() == b"\x30\x82 of the host"
     without = play(stage, Portal(stage, BEATS))
@@ -240,7 +246,7 @@ def test_customer_certificate_isTheOneGiven(stage: Stage) -> None:
 
 
 def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
-    """Payload and licence go through as they are, up to 1 MiB."""
+    """The library passes payloads and licences of up to 1 MiB unchanged."""
     payload, ckc = bytes(range(256)) * 4096, bytes(reversed(range(256))) * 4096
     portal = Portal(stage, Response(ckc))
     playback = play(stage, portal)
@@ -248,7 +254,7 @@ def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
     assert portal.license_requests[0].payload == payload
 
 
-# ---- no licence ------------------------------------------------------------------------------------------------------
+# ---- licence callbacks that fail -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -263,7 +269,7 @@ def test_customer_payloadsAndLicences_areBytesOfAnySize(stage: Stage) -> None:
 def test_customer_withoutALicence_saysWhy(
     stage: Stage, answer: Any, kind: type[usher.UsherError], http_status: int, code: int, message: str
 ) -> None:
-    """OTVSSMLicenseResponse without a licence fails the request; status, code and message of the host's server are told
+    """A response without a licence fails the request; the error has status, code and message of the host's server
     (customer SSM page; seed-to-api.md: Notifications)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(kind) as caught:
@@ -277,7 +283,7 @@ def test_customer_withoutALicence_saysWhy(
 
 
 def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
-    """The host's set-up is part of its licence callback: its 1007 becomes a set-up error with LIMIT
+    """The host sets up the session in its licence callback: its code 1007 becomes a set-up error with LIMIT
     (customer SSM page; errors.md: Words)."""
     playback = play(stage, Portal(stage, Response(http_status=400, service_code=1007, message="two screens already")))
     with pytest.raises(usher.LimitError) as caught:
@@ -290,7 +296,7 @@ def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
 
 
 def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
-    """If a licence fails for another reason, the session stays unopened; the next request opens it
+    """If a licence fails for another reason, no session is open yet; the next licence request opens it
     (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(http_status=503), BEATS)
     playback = play(stage, portal)
@@ -302,7 +308,7 @@ def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
 
 
 def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
-    """Without a licence there is no session of the host's to end (protocol.md: The session)."""
+    """Without a licence the host has no session, so the library calls no teardown (protocol.md: The session)."""
     portal = Portal(stage, Response(http_status=503))
     playback = play(stage, portal)
     with pytest.raises(usher.HTTPStatusError):
@@ -331,7 +337,8 @@ def test_customer_neverLicensed_isNotTornDown(stage: Stage) -> None:
     ids=lambda answer: repr(answer)[:60],
 )
 def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer: Any) -> None:
-    """An answer out of range is refused, and the request fails with the reason as its cause (customer SSM page)."""
+    """The library refuses an answer out of range, and the request fails with that error as its `__cause__`
+    (customer SSM page)."""
     playback = play(stage, Portal(stage, answer))
     with pytest.raises(usher.CallbackError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -341,7 +348,8 @@ def test_customer_answerThatMakesNoSense_failsWithItsReason(stage: Stage, answer
 
 @pytest.mark.callback_errors
 def test_customer_callbackThatRaises_isTheCauseOfTheFailure(stage: Stage) -> None:
-    """If the callback fails, the application must know why (customer SSM page)."""
+    """If the callback raises, the request fails, and the exception is the `__cause__` of the error
+    (customer SSM page)."""
 
     def broken(request: Any) -> Any:
         raise ConnectionError("the portal is down")
@@ -353,11 +361,11 @@ def test_customer_callbackThatRaises_isTheCauseOfTheFailure(stage: Stage) -> Non
     assert playback.get_license(FAIRPLAY, b"spc").data == b"licence"
 
 
-# ---- later -----------------------------------------------------------------------------------------------------------
+# ---- answers that come later -----------------------------------------------------------------------------------------
 
 
 def test_customer_answersLater_fromAnotherThread(stage: Stage) -> None:
-    """The host may answer when its server has, from any thread (delegates.md: Customer SSM)."""
+    """The host may answer later, from any thread, when its server has replied (delegates.md: Customer SSM)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -370,7 +378,7 @@ def test_customer_answersLater_fromAnotherThread(stage: Stage) -> None:
 
 
 def test_customer_answersWithAFuture_whenItIsDone(stage: Stage) -> None:
-    """A concurrent.futures.Future is waited for."""
+    """The callback may return a concurrent.futures.Future; the library waits for it."""
     answer: Future[usher.LicenseResponse] = Future()
     playback = play(stage, Portal(stage, lambda request: answer))
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -381,7 +389,7 @@ def test_customer_answersWithAFuture_whenItIsDone(stage: Stage) -> None:
 
 
 def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
-    """A licence callback has `license_timeout_ms`, 10 s by default; a later answer does nothing
+    """The licence callback must answer within `license_timeout_ms`, 10 s by default; a later answer has no effect
     (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
@@ -396,8 +404,8 @@ def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
 
 
 def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
-    """A close during the licence callback waits for its answer, since the host may have set a session up; then teardown
-    (protocol.md: Who wins)."""
+    """A close during the licence callback waits for its answer, since the host may have set up a session; then it tears
+    down (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -413,7 +421,8 @@ def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: S
 
 
 def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
-    """The wait for the answer is at most the teardown cap (protocol.md: Who wins)."""
+    """If the licence callback never answers, a close waits for it at most `teardown_timeout_ms`
+    (protocol.md: Who wins)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     playback.request_license(FAIRPLAY, b"spc")
@@ -428,7 +437,8 @@ def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
 
 @pytest.mark.parametrize("what", ["license", "heartbeat", "teardown"])
 def test_customer_neverAnswered_isLetGoOfWithTheContext(stage: Stage, what: str) -> None:
-    """An open question keeps no callback alive: once the context has closed, the library calls none of them again."""
+    """An open question keeps no callback object alive: after the context has closed, the library calls none of them
+    again."""
     portal = Portal(stage, (lambda request: usher.LATER) if what == "license" else BEATS)
     portal.heartbeats = [lambda call: usher.LATER]
     if what == "teardown":
@@ -462,7 +472,8 @@ def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
     [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")],
 )
 def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
-    """The host's server ended the session: heartbeat error at once, no more calls (protocol.md: Who wins)."""
+    """If the host's server ended the session, the library reports a heartbeat error at once and calls heartbeat() no
+    more (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer)]
     playback = play(stage, portal)
@@ -483,7 +494,7 @@ def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None
 @pytest.mark.callback_errors
 @pytest.mark.parametrize("answer", [S.TRANSPORT, S.HTTP, OSError("unreachable")])
 def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: Any) -> None:
-    """A heartbeat that failed otherwise is retried within its period, without an error event
+    """A heartbeat that fails for another reason is retried within its period, without an error event
     (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer), ends(answer), None]
@@ -502,8 +513,8 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
 
 @pytest.mark.callback_errors
 def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
-    """One heartbeat error per outage, with the exception as its cause; a later success is reported as recovery
-    (protocol.md: Who wins)."""
+    """Each outage causes one heartbeat error, with the exception as `__cause__`; the next success is reported as
+    recovery (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     failing = [True]
 
@@ -526,7 +537,7 @@ def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -
 
 @pytest.mark.callback_errors
 def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None:
-    """False is no status: it must not pass for 0, which is OK."""
+    """A heartbeat() that returns False fails: the library does not take False for the status 0, which means success."""
     portal = Portal(stage, BEATS, retry_permille=usher.OFF)
     portal.heartbeats = [ends(False)]
     playback = play(stage, portal)
@@ -538,8 +549,8 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
-    """A heartbeat has three eighths of its period, so that a hanging one can be retried within the period
-    (protocol.md: Who wins)."""
+    """A heartbeat that does not answer times out after three eighths of its period, so that a retry fits into the
+    period (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
@@ -553,7 +564,8 @@ def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> Non
 
 
 def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
-    """heartbeat() may go on after it returned; the next one waits for its period (customer SSM page)."""
+    """heartbeat() may answer after it returned; the next heartbeat starts at the end of its period
+    (customer SSM page)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
@@ -569,7 +581,7 @@ def test_heartbeat_answersLater_isDoneThen(stage: Stage) -> None:
 
 
 def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> None:
-    """Callbacks block all threads but one; a heartbeat that shares that thread still runs when it is due
+    """If callbacks block all threads but one, a heartbeat on the remaining thread still runs when it is due
     (delegates.md: Customer SSM)."""
     stage = stage_factory(callback_threads_max=4)
     go, kept = threading.Event(), queue.Queue[usher.Event]()
@@ -581,7 +593,7 @@ def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> N
     play(stage, quick, tag="quick").get_license(FAIRPLAY, b"spc")
     stage.context.add_observer(lambda event: kept.put(event) if event.type is E.KEPT_ALIVE else None)
     stage.advance(59_999)
-    stage.held_callbacks = 100  # those that block, and what waits behind them
+    stage.held_callbacks = 100  # the callbacks that block, and the callbacks queued behind them
     for step in (1, 60_000, 60_000):
         stage.advance(step)
         assert kept.get(timeout=REAL_TIMEOUT_S).tag == "quick"
@@ -595,7 +607,7 @@ def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> N
 
 @pytest.mark.callback_errors
 def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> None:
-    """In enforced mode a renewal the host could not get counts like a heartbeat that failed (protocol.md: Who wins)."""
+    """In enforced mode a renewal that the host could not get counts as a failed heartbeat (protocol.md: Who wins)."""
 
     def broken(request: Any) -> Any:
         raise OSError("unreachable")
@@ -615,11 +627,12 @@ def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> N
     ]
 
 
-# ---- the end ---------------------------------------------------------------------------------------------------------
+# ---- teardown and lifetime -------------------------------------------------------------------------------------------
 
 
 def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
-    """A zap ends the old session before the new item gets its licence (protocol.md: Who wins)."""
+    """On a zap the host's teardown of the old session is called before the licence callback of the new item
+    (protocol.md: Who wins)."""
     portal = Portal(stage, BEATS)
     play(stage, portal).get_license(FAIRPLAY, b"one")
     play(stage, portal).get_license(FAIRPLAY, b"two")
@@ -628,7 +641,8 @@ def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
 
 
 def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> None:
-    """The wait for the old session's end is bounded (protocol.md: When it fails; protocol.md: Who wins)."""
+    """The next item waits for the teardown of the old session, at most `teardown_timeout_ms`
+    (protocol.md: When it fails; protocol.md: Who wins)."""
     calls: list[usher.SessionCall] = []
     portal = Portal(stage, BEATS)
     portal.ends = lambda call: calls.append(call) or usher.LATER  # type: ignore[func-returns-value]
@@ -651,7 +665,7 @@ def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> 
 
 @pytest.mark.callback_errors
 def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
-    """A session the host could not end is told as teardown error (seed-to-api.md: Notifications)."""
+    """If the teardown callback raises, the library reports a teardown error (seed-to-api.md: Notifications)."""
     portal = Portal(stage, BEATS)
     portal.ends = ends(OSError("unreachable"))
     playback = play(stage, portal)
@@ -664,7 +678,8 @@ def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
 
 
 def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
-    """The delegate lives as long as a playback uses it (protocol.md: When it fails)."""
+    """The delegate lives as long as a playback uses it, also without a reference in the host
+    (protocol.md: When it fails)."""
     asked: list[str] = []
 
     class Own(usher.CustomerDelegate):
@@ -691,6 +706,6 @@ def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
     ],
 )
 def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """Without a licence callback there is nothing to ask (customer SSM page)."""
+    """A customer delegate without a licence callback is refused (customer SSM page)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.CustomerDelegate(stage.context, **options)
