@@ -2,7 +2,7 @@
  * host.c - a session with a session manager.
  *
  *   stdin: license_url, ssm_url, ca_file, a header, content token, payload
- *   arguments: "held" leaves everything open, so that there is something to find
+ *   arguments: "held" frees nothing, so that the search must find secrets
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -15,7 +15,7 @@
 
 static char input[65536];
 
-/* 0: all went well. */
+/* Plays the playback that these lines describe. @return 0: success. */
 static int play(char *at, int is_held);
 
 static char *line(char **at) {

@@ -1,7 +1,7 @@
 /*
- * host_delegates.c - licences by every other way: hooks, a token map, the host's own servers, a resource loader.
+ * host_delegates.c - licences from all other sources: hooks, a token map, the host's own servers, a resource loader.
  *
- *   stdin: a URL that gives a licence whatever it is asked, a header, content token, payload, licence, cookie
+ *   stdin: a URL that replies with a licence to every request, a header, content token, payload, licence, cookie
  *
  * SPDX-License-Identifier: Apache-2.0
  */

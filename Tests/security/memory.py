@@ -1,4 +1,4 @@
-"""The memory of a process, and what is found in it."""
+"""Searches the memory of a process for secrets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ SLICE = 16
 
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
-    """Three parts of each secret, to find fragments, too, but not its beginning, often public (a JWT's header)."""
+    """Three parts of each secret, so that the search also finds fragments.
+
+    None is the beginning, which is often public (the header of a JWT).
+    """
     found = {}
     for name, secret in secrets.items():
-        assert len(secret) >= 2 * SLICE, f"{name} is too short to be looked for"
+        assert len(secret) >= 2 * SLICE, f"{name} is too short for the search"
         found[name] = [secret[at : at + SLICE] for at in (len(secret) // 3, len(secret) // 2, len(secret) - SLICE)]
     return found
 
 
 def search(process: int, secrets: Mapping[str, bytes]) -> Counter[str]:
-    """How many parts of each secret stand in the writable memory of a process."""
+    """Counts the parts of each secret in the writable memory of a process."""
     wanted = needles(secrets)
     found: Counter[str] = Counter()
     regions = Path(f"/proc/{process}/maps").read_text(encoding="utf-8").splitlines()

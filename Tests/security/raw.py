@@ -1,4 +1,4 @@
-"""A server that answers with whatever bytes it is told, also those no HTTP library sends."""
+"""A server that replies with the bytes that a test gives it, also with bytes that no HTTP library sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RawServer:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self.requests: list[bytes] = []
         self.sent = 0
-        """Bytes of answers that were taken."""
+        """Bytes of replies that the client accepted."""
 
     @property
     def url(self) -> str:
@@ -43,13 +43,13 @@ class RawServer:
         while True:
             try:
                 client, _ = self._listener.accept()
-            except OSError:  # shut down
+            except OSError:  # __exit__ has shut the socket down
                 return
             client.settimeout(10)
             with (
                 client,
                 contextlib.suppress(OSError),
-            ):  # the client went away, or does not trust us: what it took is counted
+            ):  # the client closed the connection, or does not trust this server; `sent` counts what it accepted
                 self._answer(client)
 
     def _answer(self, client: socket.socket) -> None:
@@ -66,7 +66,7 @@ class RawServer:
 
 
 def whole_request(client: socket.socket) -> bytes:
-    """Headers and body."""
+    """Reads the headers and the body of one request."""
     read = b""
     while b"\r\n\r\n" not in read:
         if not (more := client.recv(PIECE)):
@@ -80,7 +80,7 @@ def whole_request(client: socket.socket) -> bytes:
 
 
 def reply(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
-    """A whole reply; headers as they are to be sent, without their ends."""
+    """A whole reply. Each header is a line without its line end."""
     lines = [
         b"HTTP/1.1 " + status,
         b"Content-Type: application/json",
@@ -92,7 +92,7 @@ def reply(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
 
 
 def endless(start: bytes, piece: bytes, most: int) -> Iterator[bytes]:
-    """The start, then the piece again and again, `most` bytes of it."""
+    """A reply in pieces: `start`, then `piece` repeated until it makes `most` bytes."""
     yield start
     for _ in range(most // len(piece)):
         yield piece

@@ -1,4 +1,4 @@
-"""Secrets stay secret: no token, licence, key or payload in a log line, an event, an error or the repr of an object."""
+"""No log line, event, error or repr of an object contains a token, licence, key or payload."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "in a URL": lambda token: f"https://tenant.example.invalid/x?token={token}&y=1",
     "late": lambda token: "x " * 300 + token,
 }
-"""How a server may say a token back."""
+"""Ways in which a server may repeat a token in its error message."""
 
 
 def session_tokens(headend: HeadEnd) -> dict[str, str]:
-    """Those that were sent."""
+    """The session tokens that the library sent."""
     sent = {
         part
         for entry in headend.journal

@@ -1,4 +1,4 @@
-"""Secrets stay secret with the other delegates, too: hooks, token maps, SSP V2, customer SSM, the resource loader."""
+"""As test_canaries.py, for hooks, token maps, SSP V2, customer SSM and the resource loader."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ ENDS = pytest.mark.parametrize(
 
 
 def nothing_injected(stage: Stage) -> None:
-    """Of what the head-end read, nothing is a header that was none, or a request that was none."""
+    """Checks that the head-end received no injected header and no injected request."""
     for entry in stage.headend.journal:
         assert entry.header("x-injected") is None and entry.route != "unknown", stage.headend.journal.dump()
 
@@ -102,7 +102,7 @@ def test_option_withALineEnd_isRefused(stage: Stage, door: str, poison: str) -> 
 
 
 def test_extraHeaders_severalLines_areSeveralHeaders(stage: Stage) -> None:
-    """The one door where LF is no poison: it is between the lines."""
+    """``extra_headers`` accepts LF, because there it separates the header lines; each line becomes one header."""
     stage.play(delegate=stage.delegate(extra_headers="X-One: 1\nX-Two: 2")).wait_session()
     (setup,) = stage.sent("setup")
     assert (setup.header("x-one"), setup.header("x-two")) == ("1", "2")
@@ -113,8 +113,11 @@ def test_extraHeaders_severalLines_areSeveralHeaders(stage: Stage) -> None:
 
 @ENDS
 def test_answerOfTheTokenCallback_withALineEnd_isRefused(stage: Stage, lib: Any, poison: str) -> None:
-    """Given to C itself, since the bindings look too: the answer is refused, and the question stays open."""
-    given = poison.replace("\0", "\n").encode()  # to C a NUL is the end of a text
+    """The library refuses the answer, and the question stays open.
+
+    The test calls the C function, because the bindings check the token, too.
+    """
+    given = poison.replace("\0", "\n").encode()  # in C a NUL ends the text
     asked: list[object] = []
 
     def ask(request: usher.TokenRequest) -> str:
@@ -131,7 +134,7 @@ def test_answerOfTheTokenCallback_withALineEnd_isRefused(stage: Stage, lib: Any,
 @ENDS
 @pytest.mark.parametrize("what", ["http_headers", "license_url"])
 def test_answerOfAHook_withALineEnd_isRefused(stage: Stage, lib: Any, what: str, poison: str) -> None:
-    """Lines of headers are apart by LF: what stands behind one must be a header."""
+    """The library refuses a hook's answer with a line end that does not separate two headers."""
     asked: list[object] = []
 
     def answer(self: Any, call: usher.HookCall[Any]) -> Any:
@@ -186,7 +189,7 @@ def test_sessionToken_ofAHeartbeat_withALineEnd_isNotSentBack(stage_factory: Cal
 @ENDS
 @pytest.mark.parametrize("place", ["field", "CustomData"])
 def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place: str, poison: str) -> None:
-    """SSP V2 has the session token in the licence's answer; for PlayReady in its XML."""
+    """SSP V2 reads the session token from the licence reply (PlayReady: from its XML); one with a line end is invalid."""
     key_system: KeySystem = "playready" if place == "CustomData" else "clearkey"
     if place == "field":
         stage.headend.faults.add("license", Fault.fields(sessionToken=poison))
@@ -206,7 +209,10 @@ def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place:
 
 @pytest.mark.parametrize("end", [b"\r", b"\0", b"\n ", b"-"], ids=["CR", "NUL", "folded", "none"])
 def test_sessionToken_ofAReplyHeader_withALineEnd_isNotSentBack(stage: Stage, end: bytes) -> None:
-    """A reply header may have the session token. To libcurl a lone CR is part of the value, a folded line one line."""
+    """The library does not send back a session token that has a line end; here it comes in a reply header.
+
+    For libcurl a single CR is a part of the value, and a folded line is one line.
+    """
     licence = json.dumps(
         {"keys": [{"kty": "oct", "kid": "ABEiM0RVZneImaq7zN3u_w", "k": "_-7dzLuqmYh3ZlVEMyIRAA"}]}
     ).encode()

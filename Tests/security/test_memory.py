@@ -1,4 +1,4 @@
-"""After the end the library's memory has no token, licence, payload or header; the test searches the whole process."""
+"""When all is freed, the host has no token, licence, payload or header in memory; the tests search the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TLS = pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 
 
 class Hosts:
-    """Programs that play in a process of their own and are looked into afterwards."""
+    """Programs that play in separate processes, whose memory the test then searches."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Hosts:
         host: str = "host",
         goes_well: bool = True,
     ) -> Counter[str]:
-        """Has a host play with these words, and says how many parts of the secrets are in its memory then."""
+        """Lets a host play with the input lines ``words``; then counts the parts of the secrets in its memory."""
         environment = {**os.environ, "LD_PRELOAD": str(self.folder / "wiping.so")}
         child = subprocess.Popen(
             [self.folder / host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -74,7 +74,7 @@ class Hosts:
     def left_of_session(
         self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None
     ) -> Counter[str]:
-        """Plays a session with secrets of its own and says which are found in the process then."""
+        """Plays a session with new secrets; then counts the parts of each in the memory of the process."""
         token, payload, key = (
             headend.content_token(marker=secrets.token_hex(32)),
             secrets.token_hex(64),
@@ -112,7 +112,7 @@ def head_end(enforced: bool = False, tls: bool = False) -> HeadEnd:
 
 
 def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
-    """The secrets of that session; the session tokens as they were sent."""
+    """The secrets of that session, with the session tokens that the library sent."""
     sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",")} - {
         token,
         "",
@@ -165,7 +165,10 @@ def test_memory_afterAReplyThatIsNoAnswer_holdsNoSecret(hosts: Hosts, route: str
 
 
 def test_memory_afterHooksMapsOwnServersAndLoaders_holdsNoSecret(hosts: Hosts) -> None:
-    """One answer is good for all of them: JSON with a CKC in it."""
+    """No secret stays in memory after licences from hooks, a token map, the host's servers and a resource loader.
+
+    The server gives all of them the same reply, JSON with a CKC.
+    """
     texts = {
         name: secrets.token_hex(size)
         for name, size in {"header": 32, "token": 300, "payload": 200, "licence": 200, "cookie": 16}.items()

@@ -192,7 +192,7 @@ def test_replyBody_ofTheMost_isTaken_oneByteMoreIsTooLarge(stage_factory: Callab
 
 @pytest.mark.parametrize("kind", ["headers", "one header", "interim replies"])
 def test_replyHeaders_withoutEnd_areTooLarge_longBeforeMemoryIs(stage: Stage, kind: str) -> None:
-    """libcurl ends it (the fix of CVE-2023-38039), and tells."""
+    """libcurl stops reading endless headers (its fix of CVE-2023-38039); the library reports the error."""
     pieces = {
         "headers": (b"HTTP/1.1 200 OK\r\n", b"X-Filler: " + b"x" * 1012 + b"\r\n"),
         "one header": (b"HTTP/1.1 200 OK\r\nX-Filler: ", b"x" * 1024),
@@ -211,7 +211,7 @@ def test_replyHeaders_withoutEnd_areTooLarge_longBeforeMemoryIs(stage: Stage, ki
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
 
 
@@ -219,7 +219,7 @@ def resident() -> int:
 
 
 def nested(depth: int) -> str:
-    """A good answer of the session manager, with something in it that makes it so deep."""
+    """A valid reply of the session manager, with an array in it that makes the JSON ``depth`` levels deep."""
     return '{"sessionToken":"t","heartbeat":60,"more":' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
 
 

@@ -1,4 +1,4 @@
-"""TLS: authority, pinned key, client certificate, versions. The library sends nothing to any other server."""
+"""TLS: authority, pinned key, client certificate, versions. A server that fails a check gets nothing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CA = trustme.CA()
 
 
 def pin(certificate: trustme.LeafCert) -> str:
-    """As libcurl takes it: the digest of the public key."""
+    """The digest of the public key, as libcurl expects it."""
     key = x509.load_pem_x509_certificate(certificate.cert_chain_pems[0].bytes()).public_key()
     digest = hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
     return "sha256//" + base64.b64encode(digest).decode()
 
 
 class Server(RawServer):
-    """A session manager over TLS; `client_of`: whose clients it lets in."""
+    """A session manager over TLS. `client_of`: it accepts only clients with a certificate of this authority."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ Setup = Callable[..., list[str]]
 
 @pytest.fixture
 def told(stage_factory: Callable[..., Stage], ca_file: str) -> Setup:
-    """Sets a session up with a server and says what was told of it."""
+    """Sets a session up with a server and returns the types of the events."""
 
     def set_up(server: RawServer, **options: str) -> list[str]:
         stage = stage_factory(**{"ca_file": ca_file, **options})
@@ -145,7 +145,7 @@ with usher.Context(ca_file=ca_file, proxy="") as context, usher.Player(context) 
 def test_server_withoutTls12_isSentNothing_alsoWhereOpenSSLWouldDo(
     ca_file: str, tmp_path: Path, newest: ssl.TLSVersion, wanted: str
 ) -> None:
-    """In a process of its own, whose OpenSSL is set to take everything."""
+    """The library sends nothing to a server below TLS 1.2, although this host's OpenSSL accepts every version."""
     settings = tmp_path / "openssl.cnf"
     settings.write_text(OLD_OPENSSL, encoding="ascii")
     environment = {**os.environ, "OPENSSL_CONF": str(settings), "PYTHONPATH": str(Path(usher.__file__).parents[1])}

@@ -1,4 +1,4 @@
-"""What a host may have printed, and the search for secrets in it."""
+"""Collects all text that a host may have printed, and searches it for secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLICE = 16
 
 
 class Told:
-    """Everything a host may have printed."""
+    """All text that a host may have printed."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -32,7 +32,7 @@ class Told:
         self.lines += stage.logs
 
     def check(self, secret: Mapping[str, str]) -> None:
-        """None of them holds a part of a secret; the first letters of a JWT are none."""
+        """Checks that no line contains a part of a secret. The first 40 letters of a JWT are not secret."""
         text = "\n".join(self.lines)
         assert len(self.lines) > 20, text
         for name, value in secret.items():
@@ -42,7 +42,7 @@ class Told:
 
 
 def spelled(name: str, secret: bytes) -> dict[str, str]:
-    """Bytes as they may be printed."""
+    """The forms in which a host may print these bytes."""
     plain = base64.b64encode(secret).decode().rstrip("=")
     url = base64.urlsafe_b64encode(secret).decode().rstrip("=")
     return {

@@ -1,6 +1,6 @@
 /*
- * wiping.c - a preloaded library that wipes memory when libcurl and OpenSSL free it, so that a secret in memory was
- * left by libusher. (libusher does not wipe their buffers: it must not change how the process allocates.)
+ * wiping.c - a preloaded library that wipes memory when libcurl or OpenSSL frees it. So a secret that the test finds is
+ * one that libusher did not wipe. (libusher cannot wipe their buffers: it must not change how the process allocates.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* json-c's buffers move whenever they grow, which otherwise is a matter of luck, and leave what they held. */
+/* Moves json-c's buffers each time they grow and does not wipe the old block; the C library moves only some of them. */
 void *realloc(void *memory, size_t size) {
   const int is_wiped = is_theirs(__builtin_return_address(0));
   size_t had;
