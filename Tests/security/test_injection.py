@@ -189,7 +189,7 @@ def test_sessionToken_ofAHeartbeat_withALineEnd_isNotSentBack(stage_factory: Cal
 @ENDS
 @pytest.mark.parametrize("place", ["field", "CustomData"])
 def test_sessionToken_ofALicence_withALineEnd_isNotSentBack(stage: Stage, place: str, poison: str) -> None:
-    """SSP V2 reads the session token from the licence reply (PlayReady: from its XML); one with a line end is invalid."""
+    """The library ignores a session token with a line end in a licence reply of SSP V2 (for PlayReady in its XML)."""
     key_system: KeySystem = "playready" if place == "CustomData" else "clearkey"
     if place == "field":
         stage.headend.faults.add("license", Fault.fields(sessionToken=poison))
