@@ -9,7 +9,7 @@
             keys = playback.get_license(KeySystem.CLEARKEY, clear_key_request([kid])).clear_keys()
             ...                                   # decode; stop when an event says must_stop
 
-``usher.aio`` is the same for asyncio; ``Context(callbacks="pumped")`` for every other event loop.
+``usher.aio`` offers the same objects for asyncio. For every other event loop use ``Context(callbacks="pumped")``.
 
 Times are integers in milliseconds. Functions raise subclasses of ``UsherError``. The library itself (libusher.so) is
 loaded, and its version checked, when the first of the names below is used; ``usher.testing`` works without it.

@@ -30,7 +30,7 @@ class Promise(Future[Result]):
 
 
 class Inquiry(Generic[Result]):
-    """One request of the host that waits for its answer: what C's ``user_data`` stands for."""
+    """One request of the host that waits for its answer. C's ``user_data`` is the number of this object."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Inquiry(Generic[Result]):
         future: Future[Result] | None = None,
         name: str = "license",
     ) -> None:
-        """`name` names the callback in reports of its exceptions."""
+        """`name` is the callback's name in reports of its exceptions."""
         self.context = context
         self.causes = causes
         self.read = read
@@ -50,7 +50,7 @@ class Inquiry(Generic[Result]):
         self.name = name
 
     def answered(self, info: Any) -> None:
-        """Takes the answer of the library, which comes once."""
+        """Handles the answer of the library; the library calls it once."""
         if self.future.set_running_or_notify_cancel():
             try:
                 self.future.set_result(self.read(read(info)))
@@ -67,7 +67,7 @@ class Inquiry(Generic[Result]):
 
 @dataclass(frozen=True)
 class Response:
-    """A copy of a usher_response_info without error."""
+    """Copies a usher_response_info that has no error."""
 
     data: bytes
     period_ms: int
@@ -76,7 +76,7 @@ class Response:
 
 
 def read(info: Any) -> Response:
-    """Copies a usher_response_info; raises its error."""
+    """Copies a usher_response_info, or raises the error in it."""
     error = ffi.from_detail(info.error)
     if error is not None:
         raise error

@@ -1,4 +1,4 @@
-"""What every callback from C needs: the host's function behind ``user_data``, and where its exceptions go."""
+"""Keeps the host's functions that C calls by their ``user_data``, and reports the exceptions that they raise."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CallbackErrorHook = Callable[[str, BaseException], object]
 
 @dataclass(frozen=True)
 class HostFunction:
-    """A function of the host that the library calls: what C's ``user_data`` stands for.
+    """A function of the host that the library calls. C's ``user_data`` is the number of this object.
 
     Attributes:
-        name: how reports of its exceptions name it.
+        name: the function's name in reports of its exceptions.
     """
 
     context: weakref.ref[Context]
@@ -42,15 +42,15 @@ def register(context: Context, name: str, function: Callable[..., Any]) -> int:
 
 
 def subject(handle: abi.PlaybackHandle, tag: int) -> tuple[Playback | None, object]:
-    """The playback that a callback is about, None when the object is gone, and the `tag` given to Player.play()."""
+    """Returns the playback of a callback, or None if Python has freed it; and the `tag` given to Player.play()."""
     item = registry.get(tag)
     return (None, None) if item is None else (item.playback(handle), item.tag)
 
 
 def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> None:
-    """Hands an exception of a callback to the hook.
+    """Passes an exception of a callback to the hook.
 
-    Without a hook, or when the hook raises, to ``threading.excepthook``.
+    Passes it to ``threading.excepthook`` if there is no hook, or if the hook raises.
     """
     if hook is not None:
         try:
@@ -65,7 +65,7 @@ def report(hook: CallbackErrorHook | None, name: str, error: BaseException) -> N
 
 
 def report_to(context: Context | None, name: str, error: BaseException) -> None:
-    """Like report(), with the hook of a context; None when the context object is gone."""
+    """Like report(), with the hook of a context; `context` is None if Python has freed the context."""
     if context is None:
         report(None, name, error)
     else:

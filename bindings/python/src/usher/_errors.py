@@ -13,8 +13,8 @@ class Explanation:
     """What an error means, for viewers and support desks.
 
     ``summary`` is one sentence for viewers, ``advice`` says what to do. ``known`` is True if the server's code is in
-    the library's table; otherwise the words are about its kind only. ``source`` names the table, e.g. "SSM error
-    codes".
+    the library's table; otherwise both texts describe only the kind of the error. ``source`` names the table, e.g.
+    "SSM error codes".
     """
 
     summary: str
@@ -25,7 +25,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class LegacyCodes:
-    """An error in the numbers of other players, for hosts that migrate; see usher_legacy_codes.
+    """An error in the numbers that other players use, for hosts that migrate from them; see usher_legacy_codes.
 
     Attributes:
         react_native: 6001 set-up, 6002 teardown, 6003 heartbeat, 6004 too many sessions, 50xx licences; 0: no number
@@ -34,7 +34,7 @@ class LegacyCodes:
         android_extra: the SSM's ``errorCode``, else 0.
         apple_internal: 3010 set-up, 3020 teardown, 3030 heartbeat, 3040 customer callback, 3050 request; 0: no number
             fits.
-        apple_code: the HTTP status, -1 when there was no HTTP answer.
+        apple_code: the HTTP status, -1 without an HTTP reply.
     """
 
     react_native: int
@@ -45,18 +45,18 @@ class LegacyCodes:
 
 
 class UsherError(Exception):
-    """What went wrong: raised by functions, carried by events (``Event.error``) and by futures.
+    """An error of the library or of a server. Functions raise it; futures and events (``Event.error``) carry it.
 
     Attributes:
-        status: ``Status``: why, as this library says it.
-        origin: ``Origin``: which server answered; ``Origin.LOCAL`` for the library itself.
-        operation: ``Operation``: during what.
-        http_status: HTTP status, -1 when there was no HTTP answer.
-        service_code: the server's own ``errorCode``, 0 when it gave none. Numbers mean different things at different
-            origins.
-        message: the server's own message or one line of the library's; never a token or key.
+        status: ``Status``: the library's code for the reason.
+        origin: ``Origin``: the server that replied; ``Origin.LOCAL`` for the library itself.
+        operation: ``Operation``: the operation that failed.
+        http_status: HTTP status, -1 without an HTTP reply.
+        service_code: the server's own ``errorCode``, 0 if it sent none. The same number means different things at
+            different origins.
+        message: the server's own message, or one line from the library; never a token or key.
         must_stop: playback must stop.
-        orphan_possible: the head-end may hold a session whose token never reached us; it ends by expiry.
+        orphan_possible: the head-end may hold a session whose token the library did not get; it ends when it expires.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class UsherError(Exception):
 
     @property
     def legacy_codes(self) -> LegacyCodes:
-        """The error in the numbers of other players. Threads: any."""
+        """The error in the numbers that other players use. Threads: any."""
         from ._c.ffi import legacy_codes
 
         return legacy_codes(self)
@@ -113,19 +113,19 @@ class InvalidArgumentError(UsherError, ValueError):
 
 
 class InvalidHandleError(UsherError, ValueError):
-    """The object was freed, or belongs to a context that was."""
+    """The object was freed, or its context was freed."""
 
 
 class ClosedError(UsherError, RuntimeError):
-    """The context, player or playback was closed first."""
+    """The context, player or playback was closed before the operation was complete."""
 
 
 class ReplacedError(ClosedError):
-    """A newer item was started on the same player first."""
+    """The host started another item on the same player before the operation was complete."""
 
 
 class NoDelegateError(UsherError, LookupError):
-    """Neither the playback nor the context names a licence delegate."""
+    """Neither the playback nor the context has a licence delegate."""
 
 
 class UsherTimeoutError(UsherError, TimeoutError):
@@ -133,11 +133,11 @@ class UsherTimeoutError(UsherError, TimeoutError):
 
 
 class WouldDeadlockError(UsherError, RuntimeError):
-    """The call would wait for its own thread: a blocking call inside a callback, or on the thread that pumps."""
+    """A call that blocks was made inside a callback or on the thread that pumps, where it could never return."""
 
 
 class ForkedError(UsherError, RuntimeError):
-    """Called in a child of fork()."""
+    """The call was made in a child process made by fork()."""
 
 
 class ResourceError(UsherError, OSError):
@@ -149,27 +149,27 @@ class CallbackError(UsherError, RuntimeError):
 
 
 class InvalidCompletionError(UsherError, ValueError):
-    """The request to the callback has its answer already, or its deadline is over."""
+    """The library's question has its answer already, or its deadline is over."""
 
 
 class StateError(UsherError, RuntimeError):
-    """Not possible in the present state."""
+    """The call is not possible in the present state."""
 
 
 class TransportError(UsherError, ConnectionError):
-    """No HTTP answer: refused, reset, unreachable, name not resolved, proxy failed."""
+    """No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed."""
 
 
 class TLSError(TransportError):
-    """No HTTP answer: the TLS handshake failed or the certificate was not accepted."""
+    """No HTTP reply: the TLS handshake failed or the certificate was not accepted."""
 
 
 class HTTPStatusError(UsherError, OSError):
-    """An HTTP status that is no success, without a service code."""
+    """The server replied with an HTTP error status and no service code."""
 
 
 class RefusedError(UsherError, PermissionError):
-    """The server refused with a code of its own; see ``service_code``."""
+    """The server refused the request and sent an error code; see ``service_code``."""
 
 
 class LimitError(RefusedError):
@@ -177,15 +177,15 @@ class LimitError(RefusedError):
 
 
 class ProtocolError(UsherError, ValueError):
-    """The answer could not be understood: not JSON, a field missing or of the wrong type."""
+    """The library cannot read the reply: it is not JSON, or a field is missing or has the wrong type."""
 
 
 class TooLargeError(UsherError, OverflowError):
-    """The answer is larger than ``max_response_bytes``."""
+    """The reply is larger than ``max_response_bytes``."""
 
 
 class NoTokenError(UsherError, LookupError):
-    """There is no content token: none was given, and the token callback gave none in time."""
+    """There is no content token: the host gave none, and the token callback returned none in time."""
 
 
 class RedirectError(UsherError, ConnectionError):
@@ -209,7 +209,7 @@ class FullError(UsherError):
 
 
 class NotAllowedError(UsherError, PermissionError):
-    """A URL from content or from an entitlement server has a host that is not in `allowed_hosts`."""
+    """A URL in the content or from an entitlement server has a host that is not in `allowed_hosts`."""
 
 
 BY_STATUS: dict[Status, type[UsherError]] = {
@@ -240,7 +240,7 @@ BY_STATUS: dict[Status, type[UsherError]] = {
     Status.FULL: FullError,
     Status.NOT_ALLOWED: NotAllowedError,
 }
-"""Every status but OK -> its class."""
+"""Maps every status except OK to its class."""
 
 
 def error_class(status: int) -> type[UsherError]:

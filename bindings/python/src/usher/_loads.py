@@ -1,4 +1,4 @@
-"""Loading requests of a playback: a key for a URL in its content."""
+"""Loading requests of a playback: each asks for the key of a URL in the content."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 
 
 class LoadingRequest(Future[bytes]):
-    """A loading request (AVAssetResourceLoadingRequest): a future of the key for the CDM, a CKC.
+    """A loading request (AVAssetResourceLoadingRequest): a future for the key that the CDM needs (a CKC).
 
-    It gets the key or the error, exactly once. Threads: any.
+    The future gets the key or the error, exactly once. Threads: any.
 
     Attributes:
         url: the URL to load.
     """
 
     def __init__(self, url: bytes, playback: abi.PlaybackHandle) -> None:
-        """For Playback.load_resource() only."""
+        """Only Playback.load_resource() calls it."""
         super().__init__()
         self.url = url
         self._playback = playback
         self._number = ctypes.c_uint64()
 
     def cancel(self) -> bool:
-        """Cancels it: the library sends nothing more for it, and drops a key that has come.
+        """Cancels the request: the library sends nothing more for it, and drops a key that it has received.
 
-        False: it was finished before.
+        Returns False if the request was finished before.
         """
         if not super().cancel():
             return False
-        with contextlib.suppress(UsherError):  # finished just now, or freed with its playback
+        with contextlib.suppress(UsherError):  # it has just finished, or its playback was freed
             ffi.lib.usher_playback_cancel_load(self._playback, self._number)
         return True
 
 
 class LoadCauses(Causes):
-    """As Causes, for the loading requests of one URL: those of several keys run side by side."""
+    """Like Causes, for the loading requests of one URL, because requests for several keys run at the same time."""
 
     def __init__(self, playback: Causes) -> None:
-        """`playback`: those of its events."""
+        """`playback`: the causes for the events of the playback."""
         super().__init__()
         self._of_playback = playback
 
@@ -84,8 +84,8 @@ class Loads:
         Raises:
             DeclinedError: there is no loader for the scheme.
             NotAllowedError: the URL, or the entitlement server, names a host that is not in `allowed_hosts`.
-            RefusedError: the entitlement server or the key server refused; message and ``service_code`` are the
-            server's. CallbackError: the SPC callback gave no SPC. InvalidArgumentError: the URL is malformed or names
+            RefusedError: the entitlement server or the key server refused; message and ``service_code`` are from the
+            server. CallbackError: the SPC callback gave no SPC. InvalidArgumentError: the URL is malformed or names
             no content. UsherError: another error of the servers. InvalidHandleError, WouldDeadlockError, ClosedError.
         """
         text, timeout, out = (
@@ -106,11 +106,11 @@ class Loads:
     def load_resource(
         self, url: str | bytes, *, timeout_ms: int = 0, callback: Callable[[Future[bytes]], object] | None = None
     ) -> LoadingRequest:
-        """Starts to load the resource of a URL and returns at once. Arguments as get_resource().
+        """Starts to load the resource of a URL and returns at once. `url` and `timeout_ms` as for get_resource().
 
         Args:
-            callback: a function that gets the finished future, also a cancelled one, on a thread of callbacks, in the
-                order of the playback.
+            callback: a function that gets the finished future, also if it was cancelled. It runs on a thread of
+                callbacks, in order with the other callbacks of the playback.
 
         Returns:
             A future that gets the bytes or the error, exactly once. Its cancel() cancels the request.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Part(ffi.Owner):
-    """Frees its handle once: in close(), at the end of a ``with`` block, or with the last reference."""
+    """Has a handle and frees it once: in close(), at the end of a ``with`` block, or with the last reference."""
 
     _free: ClassVar[Any]
     """The library function that frees the handle."""
@@ -25,10 +25,10 @@ class Part(ffi.Owner):
         self._handle = handle
         self._lock = threading.Lock()
         self._has_handle = False
-        """The library has made the object, and its handle was not given back yet."""
+        """True after the library has made the object and before the handle is freed."""
 
     def close(self) -> None:
-        """Frees it. A second call does nothing."""
+        """Frees the object. A second call does nothing."""
         self._give_back()
 
     def _give_back(self) -> None:

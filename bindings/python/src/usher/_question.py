@@ -1,4 +1,4 @@
-"""Requests to a callback that must give a value (token, payload …). It answers now or later."""
+"""Questions of the library: requests to a callback for a value (token, payload …), which it gives now or later."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Later(Enum):
 
 
 LATER = Later.LATER
-"""A callback returns it if it keeps its request. It then calls ``answer()`` or ``fail()`` from any thread, before the
-deadline."""
+"""A callback returns LATER if it keeps its request and gives the value later: the host then calls ``answer()`` or
+``fail()`` of the request from any thread, before the deadline."""
 
 
 class Causes:
-    """The newest exceptions of callbacks of one playback: the ``__cause__`` of the errors that follow. Threads: any."""
+    """The newest exceptions that callbacks of one playback raised, to be the ``__cause__`` of errors. Threads: any."""
 
     def __init__(self) -> None:
         self._newest: dict[Status, BaseException] = {}
 
     def swap(self, status: Status, cause: BaseException | None) -> BaseException | None:
-        """Replaces the exception for errors with this status; None removes it. Returns the earlier one."""
+        """Replaces the exception for errors with this status; None removes it. Returns the earlier exception."""
         before = self._newest.pop(status, None)
         if cause is not None:
             self._newest[status] = cause
@@ -51,14 +51,14 @@ class Causes:
         if cause is None and (
             status is Status.RENEWAL_MISSED or (status is Status.SESSION and error.origin is Origin.LOCAL)
         ):
-            cause = self._newest.get(Status.CALLBACK)  # the renewals failed because there was no payload
+            cause = self._newest.get(Status.CALLBACK)  # The renewals failed because the host gave no payload.
         if cause is not None and error.__cause__ is None:
             error.__cause__ = cause
         return error
 
 
 class Question(Generic[Answer]):
-    """The library needs a value. You may answer it once, from any thread, before the delegate's deadline.
+    """The library needs a value from the host. Answer once, from any thread, before the delegate's deadline.
 
     Attributes:
         tag: the `tag` given to Player.play().
@@ -78,9 +78,9 @@ class Question(Generic[Answer]):
         self._causes = causes or (Causes() if playback is None else playback._causes)
 
     def _copy(self, kind: type[Kind], playback: Any, tag: object) -> Kind:
-        """The same question as an object of class `kind`, with another playback object and tag.
+        """Returns the same question as an object of class `kind`, with another playback object and tag.
 
-        Either may be answered; the first answer counts.
+        The host may answer either object; the first answer counts.
         """
         copy = kind.__new__(kind)
         vars(copy).update(vars(self))
@@ -104,7 +104,7 @@ class Question(Generic[Answer]):
         """Gives the value to the library.
 
         Raises:
-            InvalidCompletionError: there is an answer already, or the deadline is over. The call does nothing.
+            InvalidCompletionError: the question has an answer already, or the deadline is over. The call does nothing.
             InvalidArgumentError: not a valid value. You may answer again.
         """
         self._complete(value)
@@ -121,7 +121,7 @@ class Question(Generic[Answer]):
         with self._lock:
             before = self._causes.swap(
                 self._fails_as, cause
-            )  # first, because a waiting thread may continue before the call returns
+            )  # set before the call, because a waiting thread may continue before the call returns
             try:
                 self._complete(None)
             except BaseException:
@@ -139,7 +139,7 @@ class Question(Generic[Answer]):
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:
-        """Answers with the return value of a callback. If it is too late, the library has reported that already."""
+        """Answers with the return value of a callback. Ignores that it is too late: the library has reported that."""
         with contextlib.suppress(InvalidCompletionError):
             if value is None:
                 self.fail()
@@ -147,17 +147,17 @@ class Question(Generic[Answer]):
                 self.answer(value)
 
     def _give_up(self, cause: BaseException) -> None:
-        """Fails because the callback raised. If it is too late, the library has reported that already."""
+        """Fails because the callback raised. Ignores that it is too late: the library has reported that."""
         with contextlib.suppress(InvalidCompletionError):
             self.fail(cause)
 
 
 Reply = Union[Answer, "Future[Answer]", "Future[Answer | None]", Later, None]
-"""What such a callback may return: the value, None (no value), LATER, or a Future of the value."""
+"""The return value of such a callback: the value, None (no value), LATER, or a Future of the value."""
 
 
 def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callable[[BaseException], None]) -> None:
-    """Runs a callback that must give a value. The library gets an answer even if it raises, unless it answers later."""
+    """Runs a callback that must give a value. If the callback raises, the library gets a failure as the answer."""
 
     def settle(future: Future[Any]) -> None:
         try:

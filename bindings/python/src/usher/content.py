@@ -20,10 +20,10 @@ from ._errors import TooLargeError
 
 @dataclass(frozen=True)
 class Protection:
-    """One way in which content is protected. None means that the content does not say it.
+    """One way in which content is protected. An attribute is None if the content does not give the value.
 
     Attributes:
-        key_system: the key system; None also for an unknown one.
+        key_system: the key system; also None if it is unknown.
         system_id: the id of the key system, 16 bytes.
         key_ids: key ids of 16 bytes each, in the byte order of the UUID's text.
         content_id: the content identifier.
@@ -32,7 +32,7 @@ class Protection:
         iv: initialisation vector, 8 or 16 bytes.
         scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments.
         crypt_blocks, skip_blocks: numbers of encrypted and clear blocks of a pattern (tenc); 0: no pattern.
-        is_session: it holds for the whole presentation (HLS EXT-X-SESSION-KEY).
+        is_session: the protection is for the whole presentation (HLS EXT-X-SESSION-KEY).
     """
 
     key_system: KeySystem | None = None
@@ -86,7 +86,7 @@ def read_dash_protection(manifest: bytes | str) -> tuple[Protection, ...]:
 
 
 def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECODED_JSON) -> bytes:
-    """The content identifier in a `skd:` URL or asset ID.
+    """Returns the content identifier in a `skd:` URL or asset ID.
 
     Args:
         url: 1 byte to 64 kB.
@@ -99,7 +99,7 @@ def content_id(url: str | bytes, rule: ContentIDRule | int = ContentIDRule.DECOD
 
 
 def rewrite_hls_keys(playlist: bytes | str, uri_prefix: str, scheme: str | None = None) -> bytes:
-    """Rewrites a playlist for a demuxer that refuses key URIs of a scheme.
+    """Replaces the key URIs of one scheme in a playlist, for a demuxer that refuses URIs of that scheme.
 
     Each such URI becomes `uri_prefix` plus the number of the URI in the playlist, from 0; equal URIs get the same
     number. Everything else stays the same, byte for byte.
@@ -130,7 +130,7 @@ def _read(function: Any, given: bytes | str) -> tuple[Protection, ...]:
     def told(pointer: Any, _: int | None) -> None:
         try:
             found.append(_protection(pointer.contents))
-        except BaseException as error:  # raised below: none may cross C
+        except BaseException as error:  # raised below, because no exception may pass through C
             failures.append(error)
 
     # Called on this thread and before the function returns, so it needs no registry.
@@ -162,7 +162,7 @@ _KEY_SYSTEMS = {system.value: system for system in KeySystem}
 
 
 def _copied(ask: Callable[[Any, Any], object]) -> bytes:
-    """Calls a function twice: for the size of its result, then for the result."""
+    """Calls a C function twice: the first call returns the size of the result, the second call the result."""
     size = ctypes.c_size_t(0)
     with contextlib.suppress(TooLargeError):
         ask(None, ctypes.byref(size))

@@ -1,4 +1,4 @@
-"""Contexts: one independent instance of the library each, and their observers."""
+"""Contexts, each an independent instance of the library, and their observers."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Context(ffi.Owner):
         return Observer(self, number.value)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
-        """Sets the delegate for playbacks that name none; None clears it.
+        """Sets the delegate for playbacks that are started without one; None clears it.
 
         Playbacks that have started keep their delegate.
 
@@ -177,10 +177,10 @@ class Context(ffi.Owner):
         """
         with (
             self._delegate_lock
-        ):  # what the library has and what is kept alive here are the same, whoever else sets one
+        ):  # so that `_delegate` is the delegate that the library has, even if two threads set one
             ffi.lib.usher_context_set_delegate(self._handle, None if delegate is None else delegate._handle)
             before, self._delegate = self._delegate, delegate
-        del before  # whatever dies with it may call back into this
+        del before  # outside the lock, because freeing the delegate may run host code that calls this method
 
     # ---- the host and its network ------------------------------------------------------------------------------------
 
@@ -237,10 +237,10 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_pump_fd(self._handle, ctypes.byref(out))
         return out.value
 
-    # ---- the end -----------------------------------------------------------------------------------------------------
+    # ---- closing -----------------------------------------------------------------------------------------------------
 
     def shutdown(self, timeout_ms: int = 0) -> int:
-        """Closes every playback in parallel and waits until all are closed. Afterwards nothing new starts.
+        """Closes all playbacks in parallel and waits until they are closed. Afterwards no playback can start.
 
         You may call it again to wait again.
 
@@ -264,10 +264,10 @@ class Context(ffi.Owner):
     def close(self, timeout_ms: int = 0) -> int:
         """Calls shutdown(), then frees the context with its players, playbacks, delegates and loaders.
 
-        These raise InvalidHandleError afterwards. When close() returns, no callback of the context runs or will run. In
-        pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at once,
-        and the library frees the context in the background (in pumped mode: before that pump() returns). A second call
-        does nothing.
+        These objects raise InvalidHandleError afterwards. When close() returns, no callback of the context runs or will
+        run. In pumped mode close() first runs the callbacks that are still queued. Inside a callback close() returns at
+        once, and the library frees the context in the background (in pumped mode: before that pump() returns). A second
+        call does nothing.
 
         Returns:
             The number of playbacks that did not close in time.
@@ -312,7 +312,8 @@ class Context(ffi.Owner):
             settle_ms: longest wait at each timer for requests and callbacks, milliseconds of real time; 0: no wait.
 
         Raises:
-            UsherTimeoutError: requests or callbacks were still running at some timer. The clock has moved anyway.
+            UsherTimeoutError: requests or callbacks still ran when the wait at a timer was over. The clock has moved
+            anyway.
             StateError: the context uses the system clock.
         """
         ffi.lib.usher_context_advance(self._handle, ffi.integer(ms, 64, "ms"), ffi.integer(settle_ms, 32, "settle_ms"))
@@ -342,7 +343,7 @@ class Context(ffi.Owner):
         )
 
     def pending(self) -> Pending:
-        """Counts the requests and callbacks of this moment. Not in callbacks."""
+        """Returns what the context is doing now. Not in callbacks."""
         out = abi.Pending(struct_size=ctypes.sizeof(abi.Pending))
         ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
         timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms
@@ -353,23 +354,23 @@ class Context(ffi.Owner):
     def _callback_failed(self, name: str, error: BaseException) -> None:
         self.last_callback_error = error
         if self._pumped and not isinstance(error, Exception):
-            self._interrupt = error  # meant for the thread, which is the host's: raised again once C has returned
+            self._interrupt = error  # for the host's thread: pump() or close() raises it after C has returned
             return
         report(self.on_callback_error, name, error)
 
     def _raise_interrupt(self) -> None:
-        """Raises what _callback_failed() kept for the host's thread."""
+        """Raises the exception that _callback_failed() kept for the host's thread."""
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             raise interrupt
 
     def _close_at_exit(self) -> None:
-        """Closes the context before the interpreter shuts down, because no callback may come afterwards.
+        """Closes the context before the interpreter shuts down, because afterwards no callback may run.
 
-        On a manual clock the deadlines of closing would never pass, so this moves the clock.
+        Moves a manual clock forward, because the deadlines of closing would never pass otherwise.
         """
         if self._manual:
-            callbacks = 2**32 - 1 if self._pumped else 0  # those of pumped mode run in close()
+            callbacks = 2**32 - 1 if self._pumped else 0  # in pumped mode close() runs them, so do not wait
             with contextlib.suppress(UsherError):
                 for player in list(self._players.values()):
                     player._let_go()
@@ -382,7 +383,10 @@ class Context(ffi.Owner):
 
 
 class Observer(ffi.Owner):
-    """An observer of a context. remove() ends it, also at the end of a ``with`` block; dropping the object does not."""
+    """An observer of a context.
+
+    remove() ends the observer, and so does leaving a ``with`` block. Deleting the Python object does not.
+    """
 
     def __init__(self, context: Context, number: int) -> None:
         self.context = context

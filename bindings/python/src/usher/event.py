@@ -29,9 +29,9 @@ class Event:
         tag: the `tag` given to Player.play().
         period_ms: for SESSION_STARTED: keep-alive period in milliseconds; 0: no keep-alives.
         lateness_ms: for KEPT_ALIVE: how many milliseconds after its due time the keep-alive was sent.
-        error: what went wrong; None for events that are no errors.
-        orphan_possible: the head-end may hold a session whose token never reached us; it ends when it expires. Also set
-            for PLAYBACK_CLOSED, which is no error.
+        error: the error; None for events that report no error.
+        orphan_possible: the head-end may hold a session whose token the library did not get; it ends when it expires.
+            Can also be set for PLAYBACK_CLOSED, which is no error.
     """
 
     type: EventType

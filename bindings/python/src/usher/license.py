@@ -29,16 +29,16 @@ class License:
     type: LicenseType = LicenseType.REQUEST
 
     def clear_keys(self) -> dict[bytes, bytes]:
-        """The keys of a Clear Key licence: key id (16 bytes) -> key (16 bytes), without entries of another ``kty``.
+        """The keys of a Clear Key licence by key id, 16 bytes each, without entries whose ``kty`` is not "oct".
 
         Raises:
-            ProtocolError: `data` is no Clear Key licence (W3C EME, "License Format" of Clear Key).
+            ProtocolError: `data` is not a Clear Key licence (W3C EME, "License Format" of Clear Key).
         """
         try:
             keys = json.loads(self.data)["keys"]
             return {_decode(key["kid"]): _decode(key["k"]) for key in keys if key.get("kty") == "oct"}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            # `from None`: the cause may quote the licence
+            # `from None`, because the text of the cause may contain parts of the licence
             raise ProtocolError(f"not a Clear Key licence: {type(error).__name__}", status=Status.PROTOCOL) from None
 
 
@@ -56,7 +56,7 @@ def _encode(value: bytes) -> str:
 
 
 def _decode(value: str) -> bytes:
-    """base64url without padding; refuses what is not of that alphabet."""
+    """Decodes base64url without padding; refuses other characters."""
     try:
         return base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:

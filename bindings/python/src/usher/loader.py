@@ -29,7 +29,7 @@ class LoaderOptions(TypedDict, total=False):
         `entitlement_url` (ENTITLEMENT), or to the `skd:` URL with `derived_scheme` (TOKEN_URL).
     content_id_rule: the part of the URL that is the content identifier.
     license_url, entitlement_url: default: the URL inside the `skd:` URL, if its host is allowed.
-    allowed_hosts: hosts that URLs from content or from an entitlement server may have: "host", "host:port", "host:*",
+    allowed_hosts: hosts that URLs in the content or from an entitlement server may have: "host", "host:port", "host:*",
         "*.example.com"; without a port: the default port of the scheme. Default: the loader uses no such URL.
     derived_scheme: the scheme that replaces `scheme`: "https", or "http" for loopback.
     certificate, certificate_file, certificate_url: the application certificate, one of the three. The loader reads a
@@ -97,7 +97,7 @@ class SPCRequest(Question[bytes]):
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes]]
-"""``lambda request: make_spc(request.certificate, request.content_id)``. May also return None (no SPC), a
+"""``lambda request: make_spc(request.certificate, request.content_id)``. It may also return None (no SPC), a
 concurrent.futures.Future, or LATER if it keeps the request to answer it later."""
 
 
@@ -107,8 +107,8 @@ class ResourceLoader(Part):
         loader = usher.ResourceLoader(context, spc=make_spc, license_url=KEY_SERVER, certificate_file="fairplay.cer")
         cdm.set_key(playback.get_resource("skd://…"))
 
-    It serves every playback of its context. The context keeps it until close(), or until another loader registers for
-    its scheme. With a loader, a context can play items without a licence delegate.
+    It serves every playback of its context. The context keeps it until close(), or until the host registers another
+    loader for its scheme. With a loader, a context can play items without a licence delegate.
     """
 
     _free = ffi.lib.usher_loader_free

@@ -1,4 +1,4 @@
-"""Playbacks: one play of one item, its session, its licences and how it ends."""
+"""Playbacks: each is one play of one item, with its session and its licences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PayloadRequest(Question[bytes]):
-    """The library must renew a licence and asks for a new challenge of the CDM, 1 byte to 1 MiB.
+    """The library must renew a licence and needs a new challenge from the CDM, 1 byte to 1 MiB.
 
     Attributes:
         key_system: a ``KeySystem`` value.
@@ -54,7 +54,7 @@ class Playback(Loads, Part):
     _free = ffi.lib.usher_playback_free
 
     def __init__(self, context: Context, player: Player, tag: object) -> None:
-        """For Player.play() only."""
+        """Only Player.play() calls it."""
         Loads.__init__(self)
         Part.__init__(self, context, abi.PlaybackHandle())
         #: The player. The playback keeps it, because freeing a player closes its playback.
@@ -110,7 +110,7 @@ class Playback(Loads, Part):
         """Gives the content token to a playback that was started without one and still waits for it.
 
         Raises:
-            StateError: the playback has a token, or its wait for one is over.
+            StateError: the playback has a token already, or its wait for a token is over.
             InvalidHandleError, InvalidArgumentError, ClosedError.
         """
         ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
@@ -152,11 +152,11 @@ class Playback(Loads, Part):
                 MiB.
             asset_id: the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB. Overridden methods of
                 the delegate get it, and a multi-instance delegate uses it to find the content token.
-            timeout_ms: limit for the whole request, with the wait for the session, milliseconds on the context's clock;
-                0 means 20000; OFF: only the single steps have limits.
+            timeout_ms: limit for the whole request, including the wait for the session, milliseconds on the context's
+                clock; 0 means 20000; OFF: only the single steps have limits.
 
         Raises:
-            UsherError: why there is no licence, a subclass with all details.
+            UsherError: the request failed; a subclass gives the reason.
             WouldDeadlockError, InvalidHandleError, InvalidArgumentError.
         """
         request, out = _license_request(key_system, payload, type, asset_id, timeout_ms), abi.ResponseHandle()
@@ -177,10 +177,11 @@ class Playback(Loads, Part):
         timeout_ms: int = 0,
         callback: Callable[[Future[License]], object] | None = None,
     ) -> Future[License]:
-        """Asks for a licence and returns at once. Arguments as get_license().
+        """Asks for a licence and returns at once. The other arguments as for get_license().
 
         Args:
-            callback: a function that gets the finished future, on a thread of callbacks, in the order of the playback.
+            callback: a function that gets the finished future. It runs on a thread of callbacks, in order with the
+                other callbacks of the playback.
 
         Returns:
             A future that gets the licence or the error, exactly once. You cannot cancel it; close the playback instead.
@@ -266,24 +267,24 @@ class Playback(Loads, Part):
             self._causes.chain(error)
             raise
 
-    # ---- the end -----------------------------------------------------------------------------------------------------
+    # ---- closing -----------------------------------------------------------------------------------------------------
 
     def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the playback. `mode` says whether the library tears the session down or leaves it.
 
         Licence requests that wait fail with ClosedError. The call returns at once; with a sync delegate it waits until
-        the playback is closed, at most `teardown_timeout_ms`. The event PLAYBACK_CLOSED comes at the end. A second
-        call, or a call after free(), does nothing.
+        the playback is closed, at most `teardown_timeout_ms`. PLAYBACK_CLOSED is the last event of the playback. A
+        second call, or a call after free(), does nothing.
 
         Raises:
-            InvalidArgumentError: `mode` is no close mode.
+            InvalidArgumentError: `mode` is not a ``CloseMode``.
         """
         if not self._has_handle:
             return
         try:
             end(self.context, ffi.lib.usher_playback_close, self._handle, mode)
         except InvalidHandleError:
-            if self._has_handle:  # by another thread meanwhile, and so closed
+            if self._has_handle:  # another thread freed the playback meanwhile, which closed it
                 raise
 
     def free(self) -> None:
@@ -298,28 +299,31 @@ class Playback(Loads, Part):
         self.free()
 
     def _adopt(self, handle: abi.PlaybackHandle) -> None:
-        """Sets its handle: after play(), or in a callback that comes before play() returns."""
+        """Sets the handle: after play(), or in a callback that runs before play() returns."""
         if not self._handle.value:
             self._handle = abi.PlaybackHandle(handle.value)
 
 
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes]]
-"""``lambda request: challenge``. May also return None (no challenge), a concurrent.futures.Future, or LATER if it keeps
-the request to answer it later."""
+"""``lambda request: challenge``. It may also return None (no challenge), a concurrent.futures.Future, or LATER if it
+keeps the request to answer it later."""
 RenewedCallback = Callable[["Playback", License], object]
 """``renewed(playback, license)``"""
 
 
 @dataclass(frozen=True)
 class Item:
-    """What C's user_data and tag mean for a playback."""
+    """The state of a playback that must stay after Python has freed the Playback object.
+
+    C's ``user_data`` and ``tag`` are the number of this object.
+    """
 
     context: weakref.ref[Context]
     reference: weakref.ref[Playback]
     tag: object
     payload: PayloadCallback | None
     renewed: RenewedCallback | None
-    #: Its delegate, kept because the library may call its methods until the playback is closed.
+    #: The playback's delegate, kept because the library may call its methods until the playback is closed.
     delegates: list[Delegate | None]
 
     def playback(self, handle: abi.PlaybackHandle) -> Playback | None:

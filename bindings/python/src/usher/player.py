@@ -1,4 +1,4 @@
-"""Players: one screen each."""
+"""Players: each is one screen."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Player(Part):
             content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses
                 it to find the content token.
             clear: the item is not encrypted; it has no session and needs no token.
-            tag: any object of yours; events and requests to callbacks carry it.
+            tag: any object of the host; events and requests to callbacks carry it.
             payload: a function that makes a new challenge when the library must renew a licence. It returns bytes, or
                 answers later, like a token callback. Default: the library sends the event RENEWAL_DUE instead.
             renewed: a function that gets the renewed licences, ``renewed(playback, license)``. Failures are events.
@@ -91,9 +91,9 @@ class Player(Part):
     def _start(
         self, wanted: abi.PlaybackOptions, item: Item, delegate: Delegate | None, out: abi.PlaybackHandle
     ) -> bool:
-        """Calls usher_player_play(). False: another thread has just replaced and freed the context's delegate."""
-        # Chosen here, so that the delegate in use is the one kept alive: another thread may replace the context's
-        # delegate meanwhile. The library's context still uses a delegate whose handle was freed; it then chooses.
+        """Calls usher_player_play(). Returns False if another thread just replaced and freed the context's delegate."""
+        # Another thread may replace the context's delegate meanwhile. So this method passes the delegate of the context
+        # explicitly, and keeps that one alive. If the host freed its handle, the library uses the context's delegate.
         chosen = self.context._delegate if delegate is None else delegate
         named = chosen is not None and (delegate is not None or chosen._has_handle)
         wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()
@@ -117,11 +117,11 @@ class Player(Part):
         ffi.lib.usher_player_stop(self._handle, mode)
 
     def close(self) -> None:
-        """Closes its playbacks and frees it. A second call does nothing."""
+        """Closes the player's playbacks and frees the player. A second call does nothing."""
         super().close()
         self._playback = None
 
     def _let_go(self) -> None:
-        """Frees the handle of its current playback, without waiting."""
+        """Frees the handle of the current playback, without waiting."""
         if self._playback is not None:
             self._playback.free()

@@ -1,4 +1,4 @@
-"""The asyncio form: the same objects, awaited, on the event loop's own thread.
+"""The asyncio form of the package: the same objects with awaitable methods, on the thread of the event loop.
 
     async with usher.aio.Context() as context:
         # fetch_token may be a coroutine function.
@@ -10,13 +10,13 @@
 
 It uses a pumped context and ``loop.add_reader``, so it starts no thread except the library's I/O thread, which keeps
 sessions alive even if the loop is busy. Use all objects on the thread of the loop in which you made the Context; only
-answer() and fail() of a kept request are allowed on any thread. Nothing blocks the loop, with one exception that
-Context.close() names.
+answer() and fail() of a kept request are allowed on any thread. No call blocks the loop, with one exception: see
+Context.close().
 
-**Time-outs.** get_license() and the close methods have their own; for other calls use ``asyncio.timeout()`` or
+**Time-outs.** get_license() and the close methods take a time-out; for other calls use ``asyncio.timeout()`` or
 ``wait_for()``. On a manual clock the close methods wait without limit, because the test moves time. **Cancelling** a
-task ends only its wait: the library drops a licence that comes later, and a close continues. Errors are those of the
-blocking form.
+task ends only its wait: the library drops a licence that arrives later, and a close continues. The methods raise the
+same errors as in the blocking form.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ._player import Player
 
 _CLOSE_MS = 6000
-"""As long as usher_context_close() waits by default."""
+"""The default time-out of usher_context_close()."""
 
 
 class Context:
@@ -41,7 +41,7 @@ class Context:
     """
 
     def __init__(self, **options: Any) -> None:
-        """Makes a context; a loop must run in this thread.
+        """Makes a context for the event loop that runs in this thread.
 
         Args:
             options: those of ``usher.Context``, without `callbacks`.
@@ -59,7 +59,7 @@ class Context:
         self._closing: asyncio.Task[int] | None = None
         self.blocking = _context.Context(callbacks="pumped", **options)
         self.blocking.add_observer(self._told)
-        self.blocking.pump()  # from now on calls that would wait are refused on this thread
+        self.blocking.pump()  # makes this the pumping thread, on which the library refuses calls that would wait
         self._pump_fd = self.blocking.pump_fd
         self._loop.add_reader(self._pump_fd, self._pump)
 
@@ -81,15 +81,15 @@ class Context:
         return EventStream(self)
 
     def add_observer(self, observer: EventCallback) -> None:
-        """Adds a function, plain or a coroutine function, that gets every event from now on."""
+        """Adds a function, plain or a coroutine function, that the context calls with every event from now on."""
         self._observers.append(observer)
 
     def remove_observer(self, observer: EventCallback) -> None:
-        """Removes an observer. Raises ValueError if it is not one."""
+        """Removes an observer. Raises ValueError if the function is not an observer."""
         self._observers.remove(observer)
 
     def set_delegate(self, delegate: Delegate | None) -> None:
-        """Sets the delegate for playbacks that name none; None clears it. Errors as ``usher.Context.set_delegate``."""
+        """Sets the delegate for playbacks started without one; None clears it. Errors as for ``usher.Context``."""
         self.blocking.set_delegate(None if delegate is None else delegate.blocking)
         self._delegate = delegate
 
@@ -106,11 +106,11 @@ class Context:
         self.blocking.network_changed()
 
     async def close(self, timeout_ms: int = 0) -> int:
-        """Closes every playback in parallel, waits for their PLAYBACK_CLOSED, frees the context and ends its streams.
+        """Closes all playbacks in parallel, waits for their PLAYBACK_CLOSED, frees the context and ends its streams.
 
-        If you cancel it, it continues in the background; a second call waits for the same end. If a server has not
-        replied to teardowns when the time runs out, freeing waits for them for up to 6 more seconds and blocks the
-        loop.
+        If you cancel the call, closing continues in the background; a second call waits until it is complete. If a
+        server has not replied to teardowns when the time runs out, freeing the context waits for the replies for up to
+        6 more seconds and blocks the loop.
 
         Args:
             timeout_ms: longest wait, milliseconds of real time; 0: 6000.
@@ -155,14 +155,14 @@ class Context:
         return still_open
 
     async def _wait_closed(self, closed: list[asyncio.Future[None]], timeout_s: float | None) -> None:
-        """Waits at most so long; on a manual clock without limit."""
+        """Waits until all playbacks are closed, at most `timeout_s`; on a manual clock without limit."""
         if closed:
             await asyncio.wait(closed, timeout=None if self.blocking._manual else timeout_s)
 
     async def _let_teardowns_end(self, deadline: float) -> None:
-        """Waits for teardowns that the library retries, because freeing would block the loop for them.
+        """Waits until the library has finished its teardowns. Otherwise freeing the context would block the loop.
 
-        On a manual clock freeing moves the clock itself.
+        Does not wait on a manual clock, because freeing the context then moves the clock.
         """
         while not self.blocking._manual and self._loop.time() < deadline:
             try:
@@ -176,7 +176,7 @@ class Context:
     def _pump(self) -> None:
         try:
             self.blocking.pump()
-        except InvalidHandleError:  # closed underneath: its descriptor is gone
+        except InvalidHandleError:  # the host closed `blocking`, so the descriptor is invalid
             self._loop.remove_reader(self._pump_fd)
 
     def _told(self, told: _event.Event) -> None:
@@ -223,7 +223,7 @@ class Context:
         return LATER
 
     def _runs(self, outcome: Awaitable[object]) -> bool:
-        """Whether the loop can still run a coroutine. A program that ends may close the loop before the context."""
+        """Whether the loop can still run a coroutine: at its end, a program may close the loop before the context."""
         if not self._loop.is_closed():
             return True
         if inspect.iscoroutine(outcome):
@@ -255,10 +255,10 @@ class Context:
 
 
 class EventStream:
-    """The events of a context from the moment this was made; an asynchronous iterator. Made by Context.events()."""
+    """An asynchronous iterator over the events of a context since Context.events() made it."""
 
     def __init__(self, context: Context) -> None:
-        """For Context.events() only."""
+        """Only Context.events() calls it."""
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._ended = False
         context._streams.add(self)
@@ -266,7 +266,7 @@ class EventStream:
             self.close()
 
     def close(self) -> None:
-        """No more events; those told before can still be read."""
+        """Ends the stream. The host can still read the events that the stream has queued."""
         if not self._ended:
             self._ended = True
             self._queue.put_nowait(None)
@@ -281,6 +281,6 @@ class EventStream:
     async def __anext__(self) -> Event:
         event = await self._queue.get()
         if event is None:
-            self._queue.put_nowait(None)  # whoever else reads ends too
+            self._queue.put_nowait(None)  # ends every other reader too
             raise StopAsyncIteration
         return event

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from ._context import Context
 
 Made = Reply[Answer] | Awaitable[Answer | None]
-"""What a method of a delegate may return: as in the blocking form, or an awaitable. It may be a coroutine function."""
+"""The return value of a delegate's method: as in the blocking form, or an awaitable of that value."""
 Blocking = TypeVar("Blocking", bound=_delegate.Delegate)
 
 
 class Delegate:
-    """As ``usher.Delegate``. Freed with close() or a ``with`` block: neither waits.
+    """As ``usher.Delegate``. close(), or the end of a ``with`` block, frees it without waiting.
 
     Attributes:
-        context: its playbacks belong to the same context.
-        blocking: the delegate underneath.
+        context: the context whose playbacks may use it.
+        blocking: the ``usher.Delegate`` underneath.
     """
 
     _has_sessions = False
@@ -224,7 +224,7 @@ class MultiInstanceDelegate(_SSPDelegate):
 
     @property
     def tokens(self) -> _tokens.TokenMap:
-        """Its map, as in the blocking form: nothing in it waits."""
+        """The map of content tokens, the same as in the blocking form, because none of its methods waits."""
         return self.blocking.tokens
 
 
@@ -276,5 +276,5 @@ class CustomerDelegate(Delegate):
 
 
 def _bare(kind: type[Blocking]) -> Blocking:
-    """One without hooks of its own: those of the object here take their place."""
+    """A blocking delegate whose __init__ has not run; the callbacks of the usher.aio delegate are attached instead."""
     return kind.__new__(kind)

@@ -20,16 +20,16 @@ class SPCRequest(Here, _loader.SPCRequest):  # type: ignore[misc]
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes] | Awaitable[bytes | None]]
-"""``async def spc(request): return await make_spc(request.certificate, request.content_id)``, or a plain function as
-in the blocking form."""
+"""``async def spc(request): return await make_spc(request.certificate, request.content_id)``, or a plain function of
+the form that ``usher.ResourceLoader`` takes."""
 
 
 class ResourceLoader:
-    """As ``usher.ResourceLoader``. Freed with close() or a ``with`` block: neither waits.
+    """As ``usher.ResourceLoader``. close(), or the end of a ``with`` block, frees it without waiting.
 
     Attributes:
-        context: whose playbacks it serves.
-        blocking: the loader underneath.
+        context: the context whose playbacks it serves.
+        blocking: the ``usher.ResourceLoader`` underneath.
     """
 
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[_loader.LoaderOptions]) -> None:

@@ -1,4 +1,4 @@
-"""What is known of a playback, whether or not its object still lives."""
+"""The state of a playback that must stay after Python has freed the Playback object."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TEARDOWN_MS = 3000
-"""`teardown_timeout_ms` by default."""
+"""The default of `teardown_timeout_ms`."""
 
 
 class Play:
-    """What is known of a playback, whether or not its object still lives; the `tag` of the playback underneath."""
+    """The state of a playback that must stay after Python has freed the Playback object.
+
+    It is the `tag` of the blocking playback underneath.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tag: object) -> None:
         self.tag = tag
@@ -32,21 +35,21 @@ class Play:
         self.error: UsherError | None = None
         self.failure: UsherError | None = None
         self.teardown_ms = TEARDOWN_MS
-        #: Kept, since the library may call its methods as long as this plays.
+        #: The playback's delegate, kept because the library may call its methods until the playback is closed.
         self.delegate: Delegate | None = None
 
     def playback(self) -> Playback | None:
         return None if self.reference is None else self.reference()
 
     def set_up(self, error: UsherError | None) -> None:
-        """Set-up ended."""
+        """Stores the result of the set-up and passes it to the coroutines that wait for it."""
         self.is_set_up, self.error, self.failure = True, error, None
         for waiter in list(self.waiters):
             resolve(waiter, None if error is None else again(error))
 
 
 def again(error: UsherError) -> UsherError:
-    """A copy: each that waits gets a traceback of its own."""
+    """A copy of the error, so that each waiting coroutine raises an exception with a separate traceback."""
     again = copy.copy(error)
     again.__cause__ = error.__cause__
     return again
@@ -62,7 +65,7 @@ def resolve(future: asyncio.Future[None], error: BaseException | None) -> None:
 
 
 def pass_on(done: concurrent.futures.Future[T], answer: asyncio.Future[T]) -> None:
-    """The answer to whoever awaits it; to nobody, where that one was cancelled."""
+    """Passes the answer to the awaiting coroutine; does nothing if that was cancelled."""
     if done.cancelled() or answer.done() or answer.get_loop().is_closed():
         return
     error = done.exception()

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class Playback:
-    """One play of one item; made by Player.play(). ``async with`` closes and frees it.
+    """One play of one item; Player.play() makes it. ``async with`` closes and frees it.
 
     Attributes:
-        context, player: where it plays.
+        context, player: the context and the player on which it plays.
         tag: the `tag` given to Player.play().
     """
 
     def __init__(self, player: Player, blocking: _playback.Playback, play: Play) -> None:
-        """For Player.play() only."""
+        """Only Player.play() calls it."""
         self.context = player.context
         self.player = player
         self.tag = play.tag
@@ -49,7 +49,7 @@ class Playback:
         """
         play = self._play
         if not play.closed.done():
-            if not play.has_session:  # no event reports it
+            if not play.has_session:  # no event reports the end of the set-up
                 return
             state = self.session_state
             if state is SessionState.PENDING or not play.is_set_up:
@@ -138,11 +138,11 @@ class Playback:
     async def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the playback and waits for PLAYBACK_CLOSED, at most the delegate's `teardown_timeout_ms` of real time.
 
-        It also returns when that time has run out. The close then continues in the background, as it does if you cancel
+        It also returns when that time has run out. Closing then continues in the background, as it does if you cancel
         the wait.
 
         Raises:
-            InvalidArgumentError: `mode` is no close mode.
+            InvalidArgumentError: `mode` is not a ``CloseMode``.
         """
         self._blocking.close(mode)
         await self._until_closed()

@@ -1,4 +1,4 @@
-"""Players: one screen each."""
+"""Players: each is one screen."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Player:
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item and returns without waiting:
+        """Starts the next item and returns without waiting. Arguments as ``usher.Player.play``.
 
-        Playback.wait_session() waits for its session. Arguments as ``usher.Player.play``.
+        Playback.wait_session() waits for the session.
 
         Raises:
             InvalidHandleError, InvalidArgumentError, NoDelegateError, ClosedError.
@@ -68,7 +68,7 @@ class Player:
             renewed=None if renewed is None else tell,
         )
         if used is None:
-            play.has_session = False  # only a resource loader
+            play.has_session = False  # there is a resource loader, but no delegate
         else:
             play.has_session, play.teardown_ms = used._has_sessions and not clear, used._teardown_ms
         context._open.add(play)
@@ -76,7 +76,7 @@ class Player:
         return playback
 
     async def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
-        """Closes its playback and waits like Playback.close(). Does nothing if nothing plays.
+        """Closes the current playback and waits like Playback.close(). Does nothing without a playback.
 
         Raises:
             InvalidHandleError, InvalidArgumentError.
@@ -86,7 +86,7 @@ class Player:
             await self._playback._until_closed()
 
     async def close(self) -> None:
-        """Closes its playback, waits like Playback.close(), and frees it. A second call does nothing."""
+        """Closes the current playback, waits like Playback.close(), frees the player. A second call does nothing."""
         self._blocking.close()
         playback, self._playback = self._playback, None
         if playback is not None:

@@ -1,4 +1,4 @@
-"""Events, and requests to callbacks, with the playbacks and players of this package."""
+"""Events and requests to callbacks whose `playback` and `player` are objects of usher.aio."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Kind = TypeVar("Kind", bound=Question[Any])
 
 @dataclasses.dataclass(frozen=True)
 class Event(_event.Event):
-    """As ``usher.Event``; `playback` and `player` are those of this module."""
+    """As ``usher.Event``; `playback` and `player` are objects of usher.aio."""
 
-    playback: Playback | None  # type: ignore[assignment]  # not a kind of the blocking one: its methods are awaited
+    playback: Playback | None  # type: ignore[assignment]  # no subclass of usher.Playback: its methods are awaited
     player: Player | None  # type: ignore[assignment]
 
 
 class Here:
-    """Comes first among the bases of a question of this package: its playback is one of this package."""
+    """The first base class of each question of usher.aio: makes `playback` a ``usher.aio.Playback``."""
 
     @property
     def playback(self) -> Playback | None:
-        """The playback that the question is about; None when the object is gone."""
+        """The playback of the question; None if Python has freed the object."""
         return super().playback  # type: ignore[misc,no-any-return]
 
 
@@ -59,18 +59,19 @@ class SessionCall(Here, _customer.SessionCall):  # type: ignore[misc]
 
 
 class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[misc]
-    """As ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is awaited.
+    """As ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is a coroutine function.
 
-    Threads: any, but for builtin().
+    Threads: any, except for builtin().
     """
 
     async def builtin(self) -> Answer:  # type: ignore[override]  # awaited here
-        """What the built-in behaviour makes of it; the question stays open.
+        """Returns the value of the built-in behaviour; the step still needs its answer.
 
-        A certificate is waited for on a thread of the loop's executor.
+        A thread of the loop's executor waits for a certificate.
 
         Raises:
-            The built-in behaviour's error; InvalidCompletionError when answered before, or too late.
+            UsherError: the built-in behaviour failed.
+            InvalidCompletionError: the step has its answer, or its deadline is over.
         """
         if self.hook is Hook.CERTIFICATE:
             return await asyncio.get_running_loop().run_in_executor(None, super().builtin)
@@ -78,7 +79,10 @@ class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[
 
 
 def question_here(kind: type[Kind], asked: Question[Any]) -> Kind:
-    """The same question as `kind`, the class of this package for it; its playback and tag are those of this package."""
+    """Copies a question of the blocking package into `kind`, the corresponding class of usher.aio.
+
+    `playback` and `tag` become the usher.aio playback and the tag that the host gave.
+    """
     play = asked.tag
     found: Kind = asked._copy(kind, *((play.playback(), play.tag) if isinstance(play, Play) else (None, None)))
     return found
@@ -93,9 +97,7 @@ RenewedCallback = Callable[["Playback", License], object]
 CustomerCallback = Callable[
     [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
 ]
-"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as the blocking form takes it.
-
-"""
+"""``async def license(request): return usher.LicenseResponse(…)``, or a plain function as in the blocking form."""
 SessionCallback = Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
 """``async def heartbeat(call): …``, or a plain function as the blocking form takes it."""
 EventCallback = Callable[[Event], object]

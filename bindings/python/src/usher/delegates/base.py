@@ -1,4 +1,4 @@
-"""What all licence delegates have in common: the handle, and the token callback."""
+"""The base class of all licence delegates: it has the handle and the token callback."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Delegate(Part):
-    """Says how the library asks for licences. Make one of its subclasses.
+    """Says how the library asks for licences. Make an object of one of the subclasses.
 
-    close() frees it; so does the end of a ``with`` block, and Python with the last reference. The library keeps its own
-    part while playbacks or the context use the delegate. It keeps the Python object while it may call its methods.
+    close() frees it; so does the end of a ``with`` block, and Python with the last reference. The library keeps its
+    internal object while playbacks or the context use the delegate, and keeps the Python object while it may call
+    methods of it.
     """
 
     _free = ffi.lib.usher_delegate_free
@@ -35,12 +36,12 @@ class Delegate(Part):
 
     @property
     def _result(self) -> object:
-        """The address for the handle, an argument of the library's constructors."""
+        """A pointer to the handle, for the C function that makes the delegate."""
         return ctypes.byref(self._handle)
 
 
 class TokenRequest(Question[str]):
-    """The library needs a new content token: a header value, not empty, no CR, LF or NUL, at most 64 kB."""
+    """The library needs a new content token: a header value, not empty, without CR, LF and NUL, at most 64 kB."""
 
     _fails_as = Status.NO_TOKEN
 
@@ -49,12 +50,12 @@ class TokenRequest(Question[str]):
 
 
 TokenCallback = Callable[[TokenRequest], Reply[str]]
-"""``lambda request: "token"``. May also return None (no token), a concurrent.futures.Future, or LATER if it keeps the
-request to answer it later."""
+"""``lambda request: "token"``. It may also return None (no token), a concurrent.futures.Future, or LATER if it keeps
+the request to answer it later."""
 
 
 def set_token_callback(delegate: Delegate, callback: TokenCallback | None) -> None:
-    """usher_delegate_set_token_callback()."""
+    """Calls usher_delegate_set_token_callback()."""
     if callback is None:
         ffi.lib.usher_delegate_set_token_callback(delegate._handle, abi.TokenFn(), None, abi.DestroyFn())
         return

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LicenseResponse:
-    """The licence from the host's servers (OTVSSMLicenseResponse), or why they gave none.
+    """The licence from the host's servers (OTVSSMLicenseResponse), or the reason why they gave none.
 
     Attributes:
-        license: the licence for the CDM, up to 1 MiB; None: no licence, for the reason below. repr() does not show it.
+        license: the licence for the CDM, up to 1 MiB. None: no licence; `http_status`, `service_code` and `message` say
+            why. repr() does not show it.
         heartbeat_s: period of heartbeats or renewals in seconds, 0 to 1e9; 0: no period. A later answer changes it.
         renew_type: ENFORCED: the library asks for a renewal each period; HEARTBEAT: it calls heartbeat(). The first
             answer decides.
@@ -119,15 +120,15 @@ class SessionCall(Question[Status]):
                 other status: it failed; the library retries a heartbeat within its period.
 
         Raises:
-            InvalidCompletionError: it has its answer, or its deadline is over.
-            InvalidArgumentError: not a status. It still needs its answer.
+            InvalidCompletionError: the call has its answer, or its deadline is over.
+            InvalidArgumentError: `value` is not a status. The call still needs its answer.
         """
         super().answer(value)
 
     def fail(self, cause: BaseException | None = None) -> None:
         """Reports a failure.
 
-        A SessionError, RefusedError or LimitError as cause means: the server has ended the session.
+        If the cause is a SessionError, RefusedError or LimitError, the server has ended the session.
 
         Raises:
             InvalidCompletionError: like answer().
@@ -152,21 +153,18 @@ _ENDS: dict[type[BaseException], Status] = {
 }
 
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
-"""``lambda request:
-
-LicenseResponse(…)``. May also return None (no licence), a concurrent.futures.Future, or LATER if it
-keeps the request to answer it later."""
+"""``lambda request: LicenseResponse(…)``. It may also return None (no licence), a concurrent.futures.Future, or LATER
+if it keeps the request to answer it later."""
 SessionCallback = Callable[[SessionCall], Reply[Status]]
-"""``callback(call)``; the call is done when it returns.
-
-May also return a Status, a concurrent.futures.Future, or LATER if
-it keeps the call to answer it later."""
+"""``callback(call)``; the call is done when the function returns. The function may also return a Status, a
+concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
 
 
 class CustomerOptions(TypedDict, total=False):
     """Options of customer SSM delegates; see usher_customer_options. 0 and None mean the default documented there.
 
-    license_timeout_ms: how long license() may take, milliseconds. Default 10000. A renewal has the time of a heartbeat.
+    license_timeout_ms: how long license() may take, milliseconds. Default 10000. A renewal may take
+        `heartbeat_timeout_ms`.
     heartbeat_timeout_ms: how long a heartbeat or renewal may take. Default: three eighths of the period, at least 1000.
     teardown_timeout_ms: how long teardown() may take. Default 3000.
     payload_timeout_ms: how long the payload callback may take. Default 5000.
@@ -237,14 +235,14 @@ class CustomerDelegate(Delegate):
     def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
         """Override it to get a licence from the host's servers, now or later, within `license_timeout_ms`.
 
-        Set the session up before the first licence.
+        The host sets up its session before it returns the first licence.
         """
         raise NotImplementedError
 
     def heartbeat(self, call: SessionCall) -> Reply[Status]:
         """Override it to send a heartbeat, within `heartbeat_timeout_ms`.
 
-        Otherwise the library does nothing each period.
+        Without it, the library sends no heartbeats.
         """
         raise NotImplementedError
 
@@ -260,7 +258,7 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 
 
 class Callbacks:
-    """The callbacks of one customer SSM delegate: what C's ``user_data`` stands for.
+    """The callbacks of one customer SSM delegate. C's ``user_data`` is the number of this object.
 
     They are functions, or methods of an object that the host, playbacks and the context keep alive.
     """

@@ -21,7 +21,7 @@ class DefaultOptions(TypedDict, total=False):
     license_url: URL of the licence server. Required, except for a common delegate that overrides license_url().
     certificate_url: URL of the application certificate.
     extra_headers: "Name: value" lines separated by newlines, for every request.
-    token_header: name of the header for a playback's content token. Default "nv-authorizations".
+    token_header: name of the header that carries a playback's content token. Default "nv-authorizations".
     wire_format: the form of Widevine requests.
     hook_timeout_ms: how long an overridden method may take, milliseconds. Default 5000.
     """
@@ -35,9 +35,9 @@ class DefaultOptions(TypedDict, total=False):
 
 
 class CommonDelegate(HTTPDelegate):
-    """Licences without sessions; a subclass may give certificate, URLs and headers (OTVCommonLicenseDelegate).
+    """Licences without sessions and without tokens (OTVCommonLicenseDelegate).
 
-    It needs no token.
+    A subclass may override the methods for certificate, URLs and headers.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
@@ -60,8 +60,7 @@ class CommonDelegate(HTTPDelegate):
 class DefaultDelegate(HTTPDelegate):
     """Licences without sessions: a certificate URL, a licence URL and the headers of set_http_header().
 
-    It is for one stream after the other and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps
-    too.
+    It is for one stream at a time and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps too.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:

@@ -34,9 +34,9 @@ Headers = Mapping[str, str]
 
 
 class HookCall(Question[Answer], Generic[Answer]):
-    """One step of a licence request that a method of a delegate decides.
+    """One step of a licence request whose value a method of a delegate gives.
 
-    The method returns the value, or LATER; then answer() or fail() gives it from any thread.
+    The method returns the value; or it returns LATER, and the host calls answer() or fail() from any thread.
 
     Attributes:
         tag: the `tag` given to Player.play().
@@ -46,7 +46,7 @@ class HookCall(Question[Answer], Generic[Answer]):
         asset_id: asset ID of the licence request; for content_identifier() the URL or asset ID. None: not given.
         data: the CDM's payload; for license_from_reply() the server's reply. None for content identifier and
             certificate.
-        http_status: HTTP status of the reply; 0 for the others.
+        http_status: for license_from_reply() the HTTP status of the reply; 0 for the other steps.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class HookCall(Question[Answer], Generic[Answer]):
 
 
 def _made(hook: Hook, value: Any) -> bytes:
-    """The return value of a method as bytes for C. Raises TypeError for a wrong type."""
+    """Converts the return value of a method to bytes for C. Raises TypeError for a wrong type."""
     if hook is Hook.LICENSE_URL and isinstance(value, str):
         return ffi.c_string(value, "the URL") or b""
     if hook is Hook.LICENSE_URL or not isinstance(value, (bytes, bytearray, memoryview)):
@@ -126,12 +126,12 @@ def _read_headers(lines: bytes) -> dict[str, str]:
 
 
 Made = Reply[Answer]
-"""What a method of a delegate may return: the answer, None (no value), a concurrent.futures.Future, or LATER if it
+"""The return value of a delegate's method: the answer, None (no value), a concurrent.futures.Future, or LATER if it
 keeps the call to answer it later."""
 
 
 class HTTPDelegate(Delegate):
-    """A delegate that sends requests over HTTP. Make one of its subclasses.
+    """A delegate that sends requests over HTTP. Make an object of one of the subclasses.
 
     Your subclass overrides the method of each step that it changes; the other steps stay built in. The library calls
     the method on a thread of callbacks, in the order of the playback. The method has `hook_timeout_ms` to answer: it
@@ -150,7 +150,7 @@ class HTTPDelegate(Delegate):
     # ---- steps to override -------------------------------------------------------------------------------------------
 
     def scheme(self) -> str:
-        """The scheme of its URLs, which content identifiers leave out. Called once, when the delegate is made."""
+        """The scheme of content URLs, which content identifiers leave out. The constructor calls it once."""
         return "skd"
 
     def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
@@ -167,13 +167,14 @@ class HTTPDelegate(Delegate):
     def http_headers(self, call: HookCall[dict[str, str]]) -> Made[dict[str, str]] | Made[Headers]:
         """The headers of a licence request, instead of the token header and those of set_http_header().
 
-        {} sends the request without them. With None the library does not send it: it fails with DeclinedError.
+        {}: the library sends the request without these headers. None: the library does not send the request, which
+        fails with DeclinedError.
         Apple: generateHTTPHeaders(assetID:).
         """
         return call.builtin()
 
     def license_url(self, call: HookCall[str]) -> Made[str]:
-        """The URL of a licence request; with ``renew=true`` for a renewal if the server needs that.
+        """The URL of a licence request. For a renewal add ``renew=true`` if the server needs it.
 
         Apple: getLicenseRequestUrl().
         """
@@ -207,8 +208,8 @@ class HTTPDelegate(Delegate):
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets or replaces the token callback; None removes it.
 
-        The library calls it for a new content token: for each further licence request, if Player.play() gave no token,
-        and if a server answered 401 or 403.
+        The library calls it when it needs a new content token: for each licence request after the first, if
+        Player.play() got no token, and if a server replied 401 or 403.
 
         The callback runs on a thread of callbacks and has `token_timeout_ms` to answer: ``lambda request: "token"``.
         None means no token: the licence request fails with NoTokenError. To answer later, return a
@@ -239,13 +240,13 @@ Run = Callable[[str, HookCall[Any], Callable[..., Any]], Any]
 
 
 class Hooked:
-    """The hooks of one delegate: what C's ``user_data`` stands for.
+    """The hooks of one delegate. C's ``user_data`` is the number of this object.
 
     It has a weak reference to the object with the methods; the host, playbacks and the context keep that object alive.
     """
 
     def __init__(self, context: Context, target: Any, base: type, run: Run | None = None) -> None:
-        """`target` has the methods, those of `base` are built in, and `run` calls a method."""
+        """`target` has the overridden methods, `base` is the class with the built-in ones, and `run` calls a method."""
         self.context = weakref.ref(context)
         self.run = run
         self._target = weakref.ref(target)

@@ -23,7 +23,8 @@ Default = TypeVar("Default")
 class MultiInstanceOptions(SSPOptions, total=False):
     """Options of multi-instance delegates: those of SSP delegates, and the limits of usher_token_map_options.
 
-    tokens_max: limit of the map. A new token replaces the oldest one that no playback uses. Default 0: no limit.
+    tokens_max: limit of the map. If the map is full, a new token replaces the oldest token that no playback uses.
+        Default 0: no limit.
     time_to_live_ms: the map removes a token that no playback uses this long after it was set, milliseconds on the
         context's clock. Default 0: never.
     """
@@ -41,7 +42,7 @@ class TokenMap:
     """
 
     def __init__(self, delegate: MultiInstanceDelegate) -> None:
-        """For MultiInstanceDelegate only."""
+        """Only MultiInstanceDelegate calls it."""
         self._delegate = delegate
         self._handle = delegate._handle
 
@@ -57,7 +58,7 @@ class TokenMap:
         ffi.lib.usher_delegate_set_stream_token(self._handle, *_key(content_id), ffi.c_string(token, "token"))
 
     def __getitem__(self, content_id: bytes | str) -> str:
-        """The token. Raises KeyError if the map has none."""
+        """Returns the token of a content identifier. Raises KeyError if the map has none."""
         out = abi.ResponseHandle()
         try:
             ffi.lib.usher_delegate_get_stream_token(self._handle, *_key(content_id), ctypes.byref(out))
@@ -66,7 +67,7 @@ class TokenMap:
         return ffi.text(take(out, 0, "usher_delegate_get_stream_token").data)
 
     def __delitem__(self, content_id: bytes | str) -> None:
-        """Removes a token; playbacks that use it keep it. Raises KeyError if the map has none."""
+        """Removes a token from the map; playbacks that use it keep it. Raises KeyError if the map has none."""
         try:
             ffi.lib.usher_delegate_remove_stream_token(self._handle, *_key(content_id))
         except NoTokenError:
@@ -89,14 +90,14 @@ class TokenMap:
     def __bool__(self) -> bool:
         return len(self) > 0
 
-    __iter__ = None  # or Python would try 0, 1, 2 ...
+    __iter__ = None  # otherwise Python would iterate by calling __getitem__ with 0, 1, 2 ...
 
     @overload
     def get(self, content_id: bytes | str) -> str | None: ...
     @overload
     def get(self, content_id: bytes | str, default: Default) -> str | Default: ...
     def get(self, content_id: bytes | str, default: Any = None) -> Any:
-        """The token, or `default` if the map has none."""
+        """Returns the token of a content identifier, or `default` if the map has none."""
         try:
             return self[content_id]
         except KeyError:
@@ -118,7 +119,7 @@ class MultiInstanceDelegate(_SSPDelegate):
     """An SSP delegate for several streams at once (MultiInstanceDelegate of the SDK's examples).
 
     A map has the content tokens. The key is the `content_id` given to Player.play(), or the `asset_id` of licence
-    requests. Each playback has its own session. Without a content identifier the session starts with the first licence
+    requests. Each playback has its own session. Without a `content_id` the session starts with the first licence
     request. A clear stream needs no licence and no token.
     """
 

@@ -71,10 +71,12 @@ class SSPV2Options(SSPOptions, total=False):
     They ignore `setup_url`, `setup_body` and `heartbeat_start`.
 
     teardown_on_close: close() tears the session down. Default: the session expires at the head-end.
-    leave_on_zap: a zap lets the session expire. Default: a zap tears it down, and the next item waits for the teardown.
+    leave_on_zap: after a zap the session of the old item expires at the head-end. Default: a zap tears it down, and the
+        next item waits for the teardown.
     token_field, period_field, enforced_field: JSON paths ("a.b") in the licence reply.
     token_reply_header: the reply header with the session token, if the body has none.
-    period_default_ms: the period if the reply has none, milliseconds. Default 60000; OFF: no keep-alives then.
+    period_default_ms: the period if the reply has none, milliseconds. Default 60000; OFF: the library then sends no
+        keep-alives.
     """
 
     teardown_on_close: bool
@@ -123,7 +125,7 @@ class SSPDelegate(_SSPDelegate):
 
 
 class SSPV2Delegate(_SSPDelegate):
-    """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up.
+    """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets up the playback's session.
 
     If the server refuses because of too many sessions, the event SETUP_ERROR follows. If the reply has no session
     token, the playback continues without a session (event NO_SESSION).
