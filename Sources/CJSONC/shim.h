@@ -43,7 +43,8 @@ static inline json_shim_value json_shim_parse(const char *text, int size, int de
     if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue)
       object = json_tokener_parse_ex(tokener, "", 1);
   }
-  /* Wipe what the tokener holds: its last string, and of a text that breaks off the values read so far. */
+  /* Wipe what the tokener holds: the last string it read and, if the JSON text was not complete, the values read
+   * before the end. */
   for (int level = 0; object == NULL && level <= tokener->depth; level++) json_shim_wipe(tokener->stack[level].current);
   explicit_bzero(tokener->pb->buf, (size_t)tokener->pb->size);
   json_tokener_free(tokener);

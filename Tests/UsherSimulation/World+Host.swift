@@ -7,7 +7,7 @@ import TestSupport
 extension World {
   /// Answers a question as the story says: at once, later, never, with a failure, or after blocking its thread.
   private func answer(
-    _ callback: Callback, _ ask: Ask, _ host: HostPlayback, good: AskReply, input: Input, bad: AskReply = .none,
+    _ callback: Callback, _ ask: HostQuestion, _ host: HostPlayback, good: HostAnswer, input: Input, bad: HostAnswer = .none,
     badInput: Input
   ) {
     guard let play = plays[host.tag] else { return }
@@ -35,7 +35,7 @@ extension World {
     if ask.isOpen { openAsks.append((ask, play)) }
   }
 
-  private func put(_ ask: Ask, _ play: Play, _ reply: AskReply, _ input: Input, _ chance: UInt64) {
+  private func put(_ ask: HostQuestion, _ play: Play, _ reply: HostAnswer, _ input: Input, _ chance: UInt64) {
     guard !isOver else { return }
     if ask.reply(reply) {
       subject = (play, input)
@@ -47,7 +47,7 @@ extension World {
 
   // MARK: Callbacks
 
-  func tokenAsked(_ ask: Ask, _ host: HostPlayback) {
+  func tokenAsked(_ ask: HostQuestion, _ host: HostPlayback) {
     guard let play = plays[host.tag] else { return }
     play.tokens += 1
     answer(
@@ -55,13 +55,13 @@ extension World {
       badInput: .noToken)
   }
 
-  func payloadAsked(_ ask: Ask, _ host: HostPlayback) {
+  func payloadAsked(_ ask: HostQuestion, _ host: HostPlayback) {
     plays[host.tag].map { beat($0) }
     answer(.payload, ask, host, good: .value(secret("spc")), input: .payloadCame, badInput: .noPayload)
   }
 
-  func hookAsked(_ ask: Ask, _ question: HookQuestion, _ host: HostPlayback) {
-    var good = AskReply.builtin
+  func hookAsked(_ ask: HostQuestion, _ question: HookQuestion, _ host: HostPlayback) {
+    var good = HostAnswer.builtin
     let chance = mixed(story.seed, host.tag, 0x400C, plays[host.tag]?.answers ?? 0)
     if chance % 3 == 0 {
       switch question.kind {
@@ -80,7 +80,7 @@ extension World {
     answer(.hook, ask, host, good: good, input: .hookAnswered, bad: .none, badInput: .hookAnswered)
   }
 
-  private func withBuiltinHeaders(_ ask: Ask, _ question: HookQuestion, _ host: HostPlayback) {
+  private func withBuiltinHeaders(_ ask: HostQuestion, _ question: HookQuestion, _ host: HostPlayback) {
     let play = plays[host.tag]
     if let play { openAsks.append((ask, play)) }
     runBlocking { [self] in
@@ -90,7 +90,7 @@ extension World {
     }
   }
 
-  func customerLicence(_ ask: Ask, _ question: CustomerQuestion, _ host: HostPlayback, _ kind: Kind) {
+  func customerLicence(_ ask: HostQuestion, _ question: CustomerQuestion, _ host: HostPlayback, _ kind: Kind) {
     guard let play = plays[host.tag] else { return }
     if play.timesClosed > 0 {
       fail("after the end", "playback \(play.id): the library asked the host for a licence after PLAYBACK_CLOSED")
@@ -104,7 +104,7 @@ extension World {
         ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000)), badInput: .customerNoLicence)
   }
 
-  func customerCall(_ ask: Ask, _ host: HostPlayback, isTeardown: Bool) {
+  func customerCall(_ ask: HostQuestion, _ host: HostPlayback, isTeardown: Bool) {
     guard let play = plays[host.tag] else { return }
     if isTeardown {
       play.customerTeardowns += 1
@@ -114,7 +114,7 @@ extension World {
       }
       beat(play)
     }
-    let bad = mixed(story.seed, play.answers, 5) % 3 == 0 ? AskReply.failed(WireFailure(.session)) : .none
+    let bad = mixed(story.seed, play.answers, 5) % 3 == 0 ? HostAnswer.failed(WireFailure(.session)) : .none
     answer(
       .customer, ask, host, good: .value(Secret([])), input: isTeardown ? .customerTeardown : .customerBeat, bad: bad,
       badInput: isTeardown ? .customerNoTeardown : .customerNoBeat)

@@ -44,7 +44,7 @@ final class World: Transport {
   var later = Later<() -> Void>()
   var plays: [PlaybackID: Play] = [:]
   var live: [Play] = []
-  var openAsks: [(ask: Ask, play: Play)] = []
+  var openAsks: [(ask: HostQuestion, play: Play)] = []
   var openCompletions: [UInt64: (play: Play, what: String, asked: Milliseconds)] = [:]
   var nextCompletion: UInt64 = 0
   var nextContentToken: UInt64 = 0

@@ -85,12 +85,12 @@ public func usher_complete_license(
   report { () throws(UsherError) in
     let ask = try question(completion)
     guard ask.kind == .customerLicense else { throw UsherError(.invalidCompletion) }
-    let reply: AskReply = license == nil ? .none : try customerReply(try options(license))
+    let reply: HostAnswer = license == nil ? .none : try customerReply(try options(license))
     guard ask.reply(reply) else { throw UsherError(.invalidCompletion) }
   }
 }
 
-private func customerReply(_ given: usher_customer_license) throws(UsherError) -> AskReply {
+private func customerReply(_ given: usher_customer_license) throws(UsherError) -> HostAnswer {
   guard given.license != nil || given.license_size != 0 else {
     let said = try bytes(given.message, most: 1000) ?? []
     let message = said.withUnsafeBufferPointer { sanitised($0, hiding: []) }
@@ -117,29 +117,21 @@ public func usher_complete_call(_ completion: usher_completion, _ status: Int32)
     let ask = try question(completion)
     guard ask.kind == .customerCall else { throw UsherError(.invalidCompletion) }
     guard let status = Status(rawValue: status) else { throw UsherError(.invalidArgument) }
-    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerFailure(status))) else {
+    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerCallFailure(status))) else {
       throw UsherError(.invalidCompletion)
     }
   }
 }
 
-/// Three statuses say that the customer's server ended the session; after any other failure the library retries.
-private func customerFailure(_ status: Status) -> WireFailure {
-  switch status {
-  case .session, .refused, .limit: return WireFailure(status)
-  default: return WireFailure(.callback, message: status.message)
-  }
-}
-
 /// The question that a completion id names.
-func question(_ completion: usher_completion) throws(UsherError) -> Ask {
+func question(_ completion: usher_completion) throws(UsherError) -> HostQuestion {
   guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
   return object.ask
 }
 
 /// Answers a question of one of these kinds.
 private func answer(
-  _ completion: usher_completion, _ kinds: [Ask.Kind], with value: Secret?
+  _ completion: usher_completion, _ kinds: [HostQuestion.Kind], with value: Secret?
 ) throws(UsherError) {
   let ask = try question(completion)
   guard kinds.contains(ask.kind), ask.answer(value) else { throw UsherError(.invalidCompletion) }

@@ -75,7 +75,7 @@ private func customerCallbacks(
 
 private func customerCall(
   _ fn: usher_customer_call_fn?, _ user: UnsafeMutableRawPointer?, _ reference: HostReference
-) -> ((Ask, HostPlayback) -> Void)? {
+) -> ((HostQuestion, HostPlayback) -> Void)? {
   guard let fn else { return nil }
   return { ask, host in
     _ = reference

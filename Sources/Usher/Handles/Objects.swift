@@ -154,6 +154,6 @@ final class ResponseObject: HandleObject {
 
 /// A question to the host, found by its completion id; stale once it is answered or too late.
 final class CompletionObject: HandleObject {
-  let ask: Ask
-  init(ask: Ask) { self.ask = ask }
+  let ask: HostQuestion
+  init(ask: HostQuestion) { self.ask = ask }
 }

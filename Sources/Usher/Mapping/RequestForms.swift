@@ -22,7 +22,7 @@ struct RequestCaller {
   }
 }
 
-/// The form with a completion: checks the request, starts it and returns.
+/// For the functions that call a completion later: checks the request, starts it and returns.
 @inline(never)
 func startRequest(
   _ playback: OpaquePointer?, _ fn: usher_license_fn?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?,

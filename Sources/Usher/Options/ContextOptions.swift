@@ -5,8 +5,8 @@ internal import UsherEngine
 /// The options of a context.
 func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> EngineOptions {
   var result = EngineOptions()
-  result.nameAsk = { ask in UInt64(handles.give(CompletionObject(ask: ask))) }
-  result.forgetAsk = { number in _ = handles.release(UInt(number)) }
+  result.registerQuestion = { ask in UInt64(handles.give(CompletionObject(ask: ask))) }
+  result.unregisterQuestion = { number in _ = handles.release(UInt(number)) }
   result.transport.userAgent = Array("usher/".utf8) + versionText + [0]
   guard let pointer else { return result }
   let given = try options(pointer)

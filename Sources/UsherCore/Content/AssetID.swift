@@ -1,5 +1,5 @@
-/// The content that an `skd:` URL, or the bare asset id of one, names. No URL parser reads it: a parser would change
-/// the case of the host and split base64 at its slashes.
+/// The content identifier in an `skd:` URL, or in the asset id alone (the URL without its scheme). The library does not
+/// read it with a URL parser, which would change the letter case of the host and split base64 at its slashes.
 package struct AssetID: Equatable, Sendable {
   package enum Refusal: Error, Equatable, Sendable {
     /// There is no text between the scheme and the query.

@@ -58,8 +58,8 @@ package struct SEESRequest: Sendable {
   }
 }
 
-/// The state of binding tokens to a device. It takes two steps with one cookie: playing with the first token registers
-/// the device; later tokens are bound to it.
+/// How far the binding of ExpressPlay tokens to a device has come. Binding takes two steps that use the same cookie:
+/// the first token that is played registers the device, and later tokens are valid for this device only.
 package struct SEESBinding: Equatable, Sendable {
   package let cookie: [UInt8]
   package private(set) var isRegistered: Bool

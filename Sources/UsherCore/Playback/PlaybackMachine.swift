@@ -11,11 +11,11 @@ package struct PlaybackMachine {
     /// The session has one timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
-    /// Ask the token callback; call `tokenAnswered` with its answer.
+    /// HostQuestion the token callback; call `tokenAnswered` with its answer.
     case askToken
     /// Wait for the host to give a token; call `tokenWaitEnded` when the time is over.
     case awaitToken(atMost: Milliseconds)
-    /// Ask the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
+    /// HostQuestion the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
     /// Complete the licence request with the licence of the reply; nil where the caller of the machine gave none.
@@ -110,7 +110,7 @@ package struct PlaybackMachine {
   var setupDenial: Shared<WireFailure>?
   /// Counts the content tokens.
   var contentGeneration: UInt32 = 0
-  /// Of the last licence request: a renewal asks for a payload of it.
+  /// The key system of the last licence request. A renewal asks the host for a payload of this key system.
   var lastKeySystem: KeySystem?
 
   package init(policy: Shared<SSPPolicy>, contentToken: Secret?, hasTokenCallback: Bool, seed: UInt64) {

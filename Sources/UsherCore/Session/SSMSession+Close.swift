@@ -44,25 +44,6 @@ extension SSMSession {
     }
   }
 
-  /// A licence request with the session token was sent.
-  package mutating func licenseSent() { licensesInFlight &+= 1 }
-
-  /// The server may have answered a licence request with the session token, but the reply is lost.
-  package mutating func licenseReplyLost() { newest.loseReply() }
-
-  /// A licence reply brought a newer session token. `licenseReplied` follows.
-  package mutating func licenseBroughtToken(_ newToken: Secret) { newest.replace(by: newToken) }
-
-  /// A licence request with the session token has its reply, or failed.
-  package mutating func licenseReplied(now: Milliseconds) -> [Action] {
-    licensesInFlight = licensesInFlight > 0 ? licensesInFlight - 1 : 0
-    if isActive, case .refused(let failure, let attempt, let generation) = beat {
-      if generation != tokenGeneration { return sendBeat(attempt: attempt, now: now) }
-      return licensesInFlight > 0 ? [] : beatRefused(failure, origin: .ssm, operation: .heartbeat)
-    }
-    return continueClosing(now: now)
-  }
-
   /// A reply came that a session which is closing, or has ended, was waiting for.
   mutating func continueClosing(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {

@@ -25,36 +25,4 @@ extension SSMSession {
     case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown, .ended: return []
     }
   }
-
-  /// The server denied set-up for its content token. The owner asks for another one and starts the session again.
-  mutating func setupWithdrawn(_ request: RequestID) -> Bool {
-    guard case .settingUp(request, _) = lifecycle.phase else { return false }
-    lifecycle.setupBroughtNothing(again: false)
-    return true
-  }
-
-  /// A renewal named another period.
-  package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
-    guard policy.opening == .customer, isActive else { return [] }
-    if field.isZero, schedule != nil {
-      schedule = nil
-      beat = .off
-      return [.cancelTimer]
-    }
-    guard let new = policy.period(field), new != period else { return [] }
-    guard schedule != nil else { return beginSchedule(period: new, now: now) }
-    schedule?.change(period: new, now: now)
-    if case .waiting = beat { return arm() }
-    return []
-  }
-}
-
-extension PeriodField {
-  /// The reply says that there are no keep-alives.
-  var isZero: Bool {
-    switch self {
-    case .number(let number), .text(let number): return number == 0
-    case .missing, .wrongType: return false
-    }
-  }
 }

@@ -109,6 +109,13 @@ extension SSMSession {
     return [.cancelTimer] + sendSetup(again: true)
   }
 
+  /// The server denied set-up for its content token. The owner asks for another one and starts the session again.
+  mutating func setupWithdrawn(_ request: RequestID) -> Bool {
+    guard case .settingUp(request, _) = lifecycle.phase else { return false }
+    lifecycle.setupBroughtNothing(again: false)
+    return true
+  }
+
   private func setupError(_ fields: SessionFields, _ message: String, orphan: Bool) -> UsherError {
     UsherError(
       .protocolError, origin: .ssm, operation: .setup, httpStatus: fields.httpStatus, message: message, mustStop: true,
@@ -118,10 +125,6 @@ extension SSMSession {
   private mutating func fail(_ error: UsherError) -> [Action] {
     lifecycle.failed(error)
     return [.failed(error)]
-  }
-
-  mutating func take(_ newToken: Secret?) {
-    if let newToken { newest.replace(by: newToken) }
   }
 }
 

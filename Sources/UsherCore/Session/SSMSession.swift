@@ -197,4 +197,9 @@ package struct SSMSession {
   #if !hasFeature(Embedded)
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif
+
+  /// The newest reply brought this session token; nil: it brought none.
+  mutating func take(_ newToken: Secret?) {
+    if let newToken { newest.replace(by: newToken) }
+  }
 }

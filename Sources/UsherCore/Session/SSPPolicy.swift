@@ -29,7 +29,7 @@ package struct SSPPolicy: Sendable {
   package var jitter: UInt32 = 50
   /// How late a failed keep-alive may be tried again, in thousandths of the period; 0: it is not tried again.
   package var retry: UInt32 = 500
-  /// After so many failed periods in a row the session fails; nil: never.
+  /// After this many failed periods in a row the session fails; nil: never.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
   /// nil: three eighths of the period, but at least one second.

@@ -17,7 +17,7 @@ package struct SessionFields: Sendable {
   package var isObject = false
   /// nil: the reply has no session token, or an empty one.
   package var token: Secret?
-  /// The reply has a session token, but it is no string, or no text for an HTTP header.
+  /// The reply has a session token, but it is not a string, or has characters that an HTTP header cannot have.
   package var isTokenUnusable = false
   package var period = PeriodField.missing
   /// `sessionDrmEnforced`, where the reply has it.
@@ -53,8 +53,8 @@ package struct WireFailure: Sendable {
     self.mayHaveTakenEffect = mayHaveTakenEffect
   }
 
-  /// Trying again may help: no reply, an unreadable one, 429, 5xx, or a callback of the host that failed. A service
-  /// code is final.
+  /// Trying again may help: there was no reply or an unusable one (a redirect, too large, not readable), the status was
+  /// 429 or 5xx, or a callback of the host failed. A service code in a reply of another status is final.
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {

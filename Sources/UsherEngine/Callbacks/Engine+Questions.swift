@@ -9,11 +9,12 @@ extension Engine {
   ///   - put: calls the host; runs where host code runs.
   @discardableResult
   func askHost(
-    _ entry: PlaybackEntry, _ kind: Ask.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,
-    put: @escaping (Ask, HostPlayback) -> Void, answered: @escaping (PlaybackEntry?, AskReply, Status) -> Void
-  ) -> Ask {
+    _ entry: PlaybackEntry, _ kind: HostQuestion.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,
+    put: @escaping (HostQuestion, HostPlayback) -> Void,
+    answered: @escaping (PlaybackEntry?, HostAnswer, Status) -> Void
+  ) -> HostQuestion {
     let id = entry.id
-    let ask = Ask(kind, engine: self, question: question) { reply, status in
+    let ask = HostQuestion(kind, engine: self, question: question) { reply, status in
       let entry = self.playbacks[id]
       entry?.questions.removeAll { !$0.isOpen }
       answered(entry, reply, status)

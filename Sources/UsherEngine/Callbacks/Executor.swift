@@ -200,5 +200,6 @@ func withCallbackMark(_ job: () -> Void) {
   platform_thread_key_set(callbackThreadKey, before)
 }
 
-/// Whether host code runs on this thread right now: a wait could wait for its own end.
+/// Whether the calling thread is inside a callback. A call that waits there could wait for its own callback, and
+/// deadlock.
 package func isCallbackThread() -> Bool { platform_thread_key_get(callbackThreadKey) != 0 }

@@ -1,8 +1,8 @@
-/// Values by numbers we give ourselves, never 0: so nobody can choose numbers that collide, and hashing one is a
-/// multiplication. Open addressing with linear probing; it grows by half, since it is what a playback costs beside
-/// itself.
+/// Values by numbers that the library gives out itself, never 0. Nobody outside can choose numbers that collide, so the
+/// hash is one multiplication. Open addressing with linear probing. The table grows by half only, because its size adds
+/// to the memory cost of each playback.
 struct IDTable<Value> {
-  /// 0: free.
+  /// 0: the entry is free.
   private var ids: [UInt64] = []
   private var values: [Value?] = []
   private(set) var count = 0
@@ -31,7 +31,7 @@ struct IDTable<Value> {
     var hole = place(id)
     guard ids[hole] == id else { return nil }
     let removed = values[hole]
-    // Whoever was pushed on beyond the hole moves back into it.
+    // An entry that a collision had moved behind the hole moves back into it.
     var next = following(hole)
     while ids[next] != 0 {
       let home = home(ids[next])
@@ -49,7 +49,7 @@ struct IDTable<Value> {
     return removed
   }
 
-  /// The numbers, smallest first: the order in which they were given.
+  /// The numbers in the order in which they were given out.
   var sortedIDs: [UInt64] { ids.filter { $0 != 0 }.sorted() }
 
   private func home(_ id: UInt64) -> Int {
@@ -57,7 +57,7 @@ struct IDTable<Value> {
   }
   private func following(_ place: Int) -> Int { place + 1 == ids.count ? 0 : place + 1 }
 
-  /// Where it is, or would be.
+  /// The index of the number, or the index where it would be inserted.
   private func place(_ id: UInt64) -> Int {
     var place = home(id)
     while ids[place] != 0, ids[place] != id { place = following(place) }

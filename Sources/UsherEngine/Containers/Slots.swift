@@ -1,9 +1,9 @@
-/// Values by number. A number is given once; the newer, the higher. Finding one costs no hashing: the lower bits of its
-/// number are its place.
+/// Values by number. Each number is used once, and later numbers are higher. Finding a value needs no hash: the lower
+/// bits of its number are its index.
 struct Slots<Value> {
   typealias ID = UInt64
   private struct Slot {
-    /// 0: free.
+    /// 0: the slot is free.
     var id: ID
     var value: Value?
   }
@@ -45,6 +45,6 @@ struct Slots<Value> {
     return value
   }
 
-  /// The numbers of all of them, oldest first.
+  /// The numbers of all values, oldest first.
   var ids: [ID] { slots.compactMap { $0.id == 0 ? nil : $0.id }.sorted() }
 }

@@ -41,7 +41,7 @@ package final class HookQuestion {
 
 /// The host's hooks; nil: the built-in behaviour. Each runs on a callback thread and answers at once or later.
 package struct DelegateHooks {
-  package typealias Hook = (Ask, HookQuestion, HostPlayback) -> Void
+  package typealias Hook = (HostQuestion, HookQuestion, HostPlayback) -> Void
   /// The scheme of the URLs that the delegate serves.
   package var scheme = AssetID.fairPlayScheme
   package var contentID: Hook?
@@ -78,10 +78,10 @@ package struct CustomerQuestion {
 
 /// The operator's own session management: the host talks to its servers.
 package struct CustomerCallbacks {
-  package var license: (Ask, CustomerQuestion, HostPlayback) -> Void
-  package var heartbeat: ((Ask, HostPlayback) -> Void)?
-  package var teardown: ((Ask, HostPlayback) -> Void)?
+  package var license: (HostQuestion, CustomerQuestion, HostPlayback) -> Void
+  package var heartbeat: ((HostQuestion, HostPlayback) -> Void)?
+  package var teardown: ((HostQuestion, HostPlayback) -> Void)?
   package var licenseTimeout: Milliseconds = 10_000
 
-  package init(license: @escaping (Ask, CustomerQuestion, HostPlayback) -> Void) { self.license = license }
+  package init(license: @escaping (HostQuestion, CustomerQuestion, HostPlayback) -> Void) { self.license = license }
 }

@@ -23,7 +23,7 @@ extension Engine {
   ) {
     let playback = entry.id
     let source = entry.delegate.certificates
-    // A closed playback starts no fetch: nobody would end it.
+    // A closed playback starts no fetch, because nothing would cancel it later.
     func fetch(_ handOver: @escaping (Answer) -> Void) {
       guard let entry = playbacks[playback], !entry.machine.isClosing else {
         return handOver(certificateFailure(UsherError(.closed)))
@@ -82,7 +82,7 @@ extension Engine {
     waiter.complete(certificateFailure(UsherError(.timeout)))
   }
 
-  /// The playback closes: nobody waits for a certificate on its behalf any longer.
+  /// The playback closes: its requests for a certificate end.
   func endCertificates(of entry: PlaybackEntry, _ status: Status) {
     while let waiter = entry.delegate.certificates.removeWaiter(of: entry.id) {
       complete([waiter], certificateFailure(UsherError(status)))

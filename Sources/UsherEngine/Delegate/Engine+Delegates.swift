@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// What the host sets on a delegate while it is in use, and what it asks a delegate for.
+/// Calls of the host that change a delegate in use, or that need one.
 extension Engine {
   /// Any thread: (re)places a delegate's token callback.
   package func setTokenCallback(_ delegate: LicenseDelegate, _ callback: LicenseDelegate.TokenCallback?) {
@@ -21,7 +21,8 @@ extension Engine {
     }
   }
 
-  /// Any thread. What a player's key request needs as content identifier of a URL; `complete` as in `requestLicense`.
+  /// Any thread: the content identifier of a URL, as a player's key request needs it. `complete` as in
+  /// `requestLicense`.
   package func requestContentID(
     _ playback: PlaybackID, url: [UInt8], timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
@@ -62,7 +63,7 @@ private func contentIdentifier(_ url: [UInt8], _ scheme: [UInt8]) -> HookQuestio
   return .value(Secret(bytes))
 }
 
-/// What the token map knows an asset ID by; nil where it names nothing.
+/// The key of the token map for an asset ID; nil if the asset ID names no content.
 package func sspContentID(_ assetID: [UInt8]) -> [UInt8]? {
   let asset = assetID.withUnsafeBufferPointer { text -> AssetID? in try? AssetID(text) }
   return asset?.read().contentID

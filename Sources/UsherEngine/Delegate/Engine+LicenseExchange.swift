@@ -1,7 +1,7 @@
 internal import UsherCore
 
 /// A licence request on its way through the host's hooks to the server, and its reply on the way back.
-final class LicenseRequest {
+final class LicenseAttempt {
   let id: RequestID
   let license: LicenseID
   let content: Secret?
@@ -29,13 +29,13 @@ extension Engine {
     let draft = entry.delegate.licenseDraft(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
     let hooks = entry.delegate.hooks
-    let request = LicenseRequest(request, license, content: content, draft: draft, hooks: hooks)
+    let request = LicenseAttempt(request, license, content: content, draft: draft, hooks: hooks)
     job.request = request
     perform(request.exchange.start(), entry, job, request, hooks)
   }
 
   private func perform(
-    _ action: LicenseExchange.Action?, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest,
+    _ action: LicenseExchange.Action?, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt,
     _ hooks: DelegateHooks?
   ) {
     switch action {
@@ -52,7 +52,7 @@ extension Engine {
     }
   }
 
-  private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest) {
+  private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
     guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     job.transfer = requests.send(
@@ -60,13 +60,13 @@ extension Engine {
       atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
   }
 
-  private func endUnsent(_ entry: PlaybackEntry, _ request: LicenseRequest, _ failure: WireFailure) {
+  private func endUnsent(_ entry: PlaybackEntry, _ request: LicenseAttempt, _ failure: WireFailure) {
     entry.abandoned[request.license] = nil
     step(entry) { $0.licenseReplied(request.id, .failure(failure, .local), now: self.clock.now) }
   }
 
   private func ask(
-    _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest,
+    _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt,
     _ hooks: DelegateHooks?
   ) {
     guard let hook = hooks?.hook(for: part) else { return }
@@ -79,7 +79,7 @@ extension Engine {
   /// Asks one hook; the answer is of no use once the playback is gone.
   func askHook(
     _ entry: PlaybackEntry, _ hook: @escaping DelegateHooks.Hook, _ question: HookQuestion,
-    answered: @escaping (PlaybackEntry, AskReply, Status) -> Void
+    answered: @escaping (PlaybackEntry, HostAnswer, Status) -> Void
   ) {
     askHost(
       entry, .hook(question.kind), question, atMost: entry.delegate.hookTimeout,
@@ -90,7 +90,7 @@ extension Engine {
   }
 
   private func question(
-    _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseRequest
+    _ part: LicenseExchange.Part, _ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt
   ) -> HookQuestion {
     let id = entry.id
     let draft = request.draft
@@ -113,7 +113,7 @@ extension Engine {
     }
   }
 
-  private func authorise(_ entry: PlaybackEntry, _ request: LicenseRequest) {
+  private func authorise(_ entry: PlaybackEntry, _ request: LicenseAttempt) {
     guard let session = entry.machine.licenseAuthorised(request.id) else { return }
     request.draft.authorisation = entry.delegate.licenseAuthorisation(request.content, session)
     request.draft.tokens.append(session)
@@ -121,7 +121,7 @@ extension Engine {
 
   /// Puts what a hook made into the request.
   private func take(
-    _ part: LicenseExchange.Part, _ reply: AskReply, _ status: Status, _ draft: inout LicenseDraft
+    _ part: LicenseExchange.Part, _ reply: HostAnswer, _ status: Status, _ draft: inout LicenseDraft
   ) -> LicenseExchange.Answer {
     guard let value = reply.secret else { return LicenseExchange.Answer(reply, status) }
     switch part {
@@ -138,7 +138,7 @@ extension Engine {
 }
 
 extension LicenseExchange.Answer {
-  init(_ reply: AskReply, _ status: Status) {
+  init(_ reply: HostAnswer, _ status: Status) {
     switch reply {
     case .value: self = .value
     case .builtin: self = .builtin

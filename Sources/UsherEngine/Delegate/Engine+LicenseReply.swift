@@ -41,7 +41,7 @@ extension Engine {
 
   /// What the reply says about the session is used whatever the hook answered.
   private func finish(
-    _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseRequest,
+    _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseAttempt,
     _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?
   ) {
     var result = decoding

@@ -17,7 +17,7 @@ package final class LicenseDelegate {
     }
   }
 
-  package typealias TokenCallback = (Ask, HostPlayback) -> Void
+  package typealias TokenCallback = (HostQuestion, HostPlayback) -> Void
 
   let sharedPolicy: Shared<SSPPolicy>
   package var policy: SSPPolicy { sharedPolicy.value }
@@ -34,7 +34,7 @@ package final class LicenseDelegate {
 
   /// Content tokens by content identifier (multi-instance).
   package let tokenMap: TokenStore?
-  /// Where replies name the session token, its period and mode.
+  /// Names of the fields in replies that have the session token, the keep-alive period and the mode.
   let fields: SessionFieldNames
   /// The operator's own session management.
   let customer: CustomerCallbacks?

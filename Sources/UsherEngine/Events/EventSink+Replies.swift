@@ -2,7 +2,7 @@ internal import UsherCore
 
 extension EventSink {
   /// Writes how a request ended to the log, at debug.
-  func log(_ reply: RequestDispatcher.Reply) {
+  func logReply(_ reply: RequestDispatcher.Reply) {
     guard logs(.debug) else { return }
     var line = name(reply.transfer)
     line.add(": ")

@@ -125,7 +125,7 @@ extension Engine {
   private func askSPC(_ entry: PlaybackEntry, _ job: LoadingJob, _ certificate: Secret?) {
     let loader = job.loader
     let question = ResourceLoader.Question(certificate: certificate, contentIdentifier: job.identifier, url: job.url)
-    let put: (Ask, HostPlayback) -> Void = { ask, host in loader.askSPC(ask, question, host) }
+    let put: (HostQuestion, HostPlayback) -> Void = { ask, host in loader.askSPC(ask, question, host) }
     job.ask = askHost(entry, .spc, atMost: loader.options.spcTimeout, put: put) { entry, reply, status in
       job.ask = nil
       guard let entry else { return }

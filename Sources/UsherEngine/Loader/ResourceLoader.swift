@@ -32,13 +32,13 @@ package final class ResourceLoader {
   }
 
   package let options: Options
-  let askSPC: (Ask, Question, HostPlayback) -> Void
+  let askSPC: (HostQuestion, Question, HostPlayback) -> Void
   let certificates: CertificateSource
   var binding: SEESBinding?
 
   package init(
     _ options: Options, certificates: CertificateSource,
-    spc: @escaping (Ask, Question, HostPlayback) -> Void
+    spc: @escaping (HostQuestion, Question, HostPlayback) -> Void
   ) {
     self.options = options
     askSPC = spc
@@ -86,7 +86,7 @@ final class LoadingJob {
   let content: [UInt8]
   var machine: LoadingMachine<LoadingServer>
   var timer: UInt64?
-  var ask: Ask?
+  var ask: HostQuestion?
   var transfer: TransferID?
   private var complete: ((Answer) -> Void)?
 

@@ -13,8 +13,8 @@ package struct EngineOptions {
   /// Plain http also off this machine.
   package var allowsInsecureHTTP = false
   /// Registers a question under a completion id, and takes the id back.
-  package var nameAsk: ((Ask) -> UInt64)?
-  package var forgetAsk: ((UInt64) -> Void)?
+  package var registerQuestion: ((HostQuestion) -> UInt64)?
+  package var unregisterQuestion: ((UInt64) -> Void)?
   package init() {}
 }
 
@@ -50,10 +50,11 @@ package final class Engine {
   ///   - transport: nil for libcurl.
   ///   - executor: nil for callback threads, or a pump.
   package init?(
-    options: EngineOptions, transport seam: (any Transport)? = nil, executor above: (any CallbackExecutor)? = nil
+    options: EngineOptions, transport given: (any Transport)? = nil,
+    executor givenExecutor: (any CallbackExecutor)? = nil
   ) {
     guard
-      let transport = seam
+      let transport = given
         ?? CurlTransport(options: options.transport, connectionsMax: max(64, options.requestsPerOriginMax))
     else { return nil }
     let idle = IdleMonitor()
@@ -65,7 +66,8 @@ package final class Engine {
       executor = pumped
     } else {
       pump = nil
-      executor = above ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { idle.callbackEnded(left: $0) })
+      executor =
+        givenExecutor ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { idle.callbackEnded(left: $0) })
     }
     self.options = options
     self.transport = transport
@@ -153,7 +155,7 @@ package final class Engine {
   /// Hands a reply to whom its request was for; nil: there is none.
   func handle(_ reply: RequestDispatcher.Reply?) {
     guard let reply else { return }
-    events.log(reply)
+    events.logReply(reply)
     let secrets = reply.transfer.request.tokens
     switch reply.transfer.purpose {
     case .ssm(let playback, let request, let call):
@@ -203,7 +205,7 @@ package final class Engine {
     timers.removeAll()
   }
 
-  /// Ends the I/O thread, lets the callbacks run out, and ends their threads. Not from a callback.
+  /// Ends the I/O thread, waits until the queued callbacks have run, and ends their threads. Not from a callback.
   package func stop() {
     submit { self.isStopping = true }
     platform_thread_join(threadID)

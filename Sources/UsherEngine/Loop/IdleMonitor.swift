@@ -49,7 +49,7 @@ package final class IdleMonitor {
     }
   }
 
-  /// Waits until no more than so many transfers and callbacks are queued or running.
+  /// Waits until at most `transfers` transfers and `callbacksMost` callbacks are queued or running.
   /// - Parameters:
   ///   - callbacks: how many callbacks are queued or running now.
   ///   - commandsWaiting: whether the I/O thread has commands to run.

@@ -4,7 +4,7 @@ internal import UsherCore
 enum TimerTarget {
   case session(PlaybackID)
   case transfer(TransferID)
-  case ask(Ask)
+  case ask(HostQuestion)
   case license(PlaybackID, LicenseID)
   case certificate(CertificateSource, CertificateWaiter)
   case wait(Wait<Status>)

@@ -139,9 +139,9 @@ extension Engine {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  /// Waits until all playbacks are closed, for the thread that frees the context. Calls of the host that the close
-  /// needs (a customer's teardown) run here in pumped mode, since the host pumps no more. On the manual clock nobody
-  /// else moves time, so this does.
+  /// Waits until all playbacks are closed. For the thread that frees the context: in pumped mode it runs the callbacks
+  /// that the close needs (a customer's teardown), because the host no longer pumps; on the manual clock it moves the
+  /// clock.
   package func finishClosing(within timeout: Milliseconds) {
     beginClosing()
     if options.isManualClock { return moveClockUntilClosed(within: timeout) }

@@ -1,4 +1,4 @@
-internal import UsherCore
+package import UsherCore
 
 /// Customer SSM: the host's callbacks instead of requests of ours. The session is the host's; its token never comes
 /// here.
@@ -37,7 +37,7 @@ extension Engine {
   }
 }
 
-private func customerDecoding(_ reply: AskReply, _ status: Status) -> LicenseDecoding {
+private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseDecoding {
   switch reply {
   case .license(let license):
     var fields = SessionFields()
@@ -48,5 +48,14 @@ private func customerDecoding(_ reply: AskReply, _ status: Status) -> LicenseDec
     return .success(LicenseReply(data: license.data, fields: fields))
   case .failed(let failure): return .failure(failure)
   case .none, .builtin, .value: return .failure(WireFailure(status == .ok ? .callback : status))
+  }
+}
+
+/// The failure of a customer's heartbeat or teardown. Three statuses say that the customer's server ended the session;
+/// after any other the library retries.
+package func customerCallFailure(_ status: Status) -> WireFailure {
+  switch status {
+  case .session, .refused, .limit: return WireFailure(status)
+  default: return WireFailure(.callback, message: status.message)
   }
 }

@@ -19,14 +19,14 @@ extension Engine {
             error: UsherError(.closed, operation: .license)))
         return
       }
-      self.ask(
+      self.beginLicense(
         entry, keySystem, isRenewal: isRenewal, payload: payload, timeout: timeout, assetID: assetID,
         contentID: contentID, isByLibrary: false,
         complete: handOver)
     }
   }
 
-  private func ask(
+  private func beginLicense(
     _ entry: PlaybackEntry, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
     assetID: [UInt8] = [], contentID: [UInt8] = [],
     isByLibrary: Bool, complete: @escaping (Answer) -> Void
@@ -67,7 +67,7 @@ extension Engine {
     let id = entry.id
     let renewed = entry.callbacks.renewed
     let host = entry.host
-    ask(entry, keySystem, isRenewal: true, payload: payload, timeout: nil, isByLibrary: true) { answer in
+    beginLicense(entry, keySystem, isRenewal: true, payload: payload, timeout: nil, isByLibrary: true) { answer in
       guard answer.error.status == .ok, let renewed else { return }
       self.calls.run(id) { renewed(answer, host) }
     }

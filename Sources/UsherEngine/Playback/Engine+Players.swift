@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// Players: which playback has its screen, and which waits for it.
+/// Players: each has a current playback, and at most one that waits to start.
 extension Engine {
   /// Any thread.
   package func addPlayer(_ id: PlayerID) {
@@ -15,7 +15,7 @@ extension Engine {
     }
   }
 
-  /// Any thread: closes what plays on a player, and what waits for it.
+  /// Any thread: closes the current playback of a player, and the playback that waits to start.
   /// - Parameter ending: nil: what the delegate does by itself.
   package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?) {
     submit { self.stop(id, ending) }

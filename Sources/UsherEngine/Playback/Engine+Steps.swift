@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// The one way anything happens to a playback: its machine gets the news, answers with actions, and the engine performs
-/// them in order.
+/// Whatever happens to a playback takes this way: the engine passes it to the playback's machine, the machine returns
+/// actions, and the engine performs them in order.
 extension Engine {
   /// Tells a playback's machine what happened and performs the actions it answers with. Called while the actions of
   /// another step are performed, it waits until those are done, so no two actions change places.
@@ -17,8 +17,7 @@ extension Engine {
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
-    // Before the actions: a set-up among them is sent after this teardown ended, and must not count it as ended
-    // meanwhile.
+    // Before the actions are performed: if one of them sends a set-up, this teardown ended before that set-up.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }

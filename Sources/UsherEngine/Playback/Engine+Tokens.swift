@@ -16,7 +16,7 @@ extension Engine {
   func askPayload(_ entry: PlaybackEntry, _ keySystem: KeySystem?) {
     guard let callback = entry.callbacks.payload, let keySystem else { return events.emit(.renewalDue, entry) }
     guard !entry.questions.contains(where: { $0.kind == .payload }) else { return }
-    let put: (Ask, HostPlayback) -> Void = { ask, host in callback(ask, keySystem, host) }
+    let put: (HostQuestion, HostPlayback) -> Void = { ask, host in callback(ask, keySystem, host) }
     askHost(entry, .payload, atMost: entry.delegate.policy.payloadTimeout, put: put) { entry, reply, status in
       guard let entry else { return }
       if let payload = reply.secret { return self.renew(entry, keySystem, payload) }

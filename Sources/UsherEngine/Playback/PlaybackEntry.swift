@@ -16,7 +16,7 @@ package struct PlaybackCallbacks {
   /// The host's `user_data`.
   package var keepsAlive: HostReference?
   /// Asks for a fresh payload; runs on a callback thread.
-  package var payload: ((Ask, KeySystem, HostPlayback) -> Void)?
+  package var payload: ((HostQuestion, KeySystem, HostPlayback) -> Void)?
   /// Takes a licence the library renewed; runs on a callback thread.
   package var renewed: ((Answer, HostPlayback) -> Void)?
   package init() {}
@@ -32,11 +32,11 @@ final class PlaybackEntry {
   var callbacks: PlaybackCallbacks
   var machine: PlaybackMachine
   var jobs: [LicenseID: LicenseJob] = [:]
-  /// Jobs whose host has its answer, but whose request is under way.
+  /// Jobs that the host has an answer for, while their request is still in flight.
   var abandoned: [LicenseID: LicenseJob] = [:]
-  /// 0: none; so the other.
+  /// 0: no timer is set; the same for `tokenTimer`.
   var sessionTimer: UInt64 = 0
-  /// What the item is called, for the token map.
+  /// The key of the item in the token map.
   var contentID: [UInt8]
   var tokenTimer: UInt64 = 0
   /// Its tokens in the map, which are not pruned while it plays.
@@ -82,7 +82,7 @@ final class PlaybackEntry {
 
 /// What is pending for a playback. Most of the time nothing is, so most playbacks have none of this.
 private final class Pending {
-  var questions: [Ask] = []
+  var questions: [HostQuestion] = []
   var loads: [LoadingJob] = []
   var setupWaits: [Wait<Status>] = []
   var closeWaits: [Wait<Status>] = []
@@ -92,7 +92,7 @@ private final class Pending {
 
 extension PlaybackEntry {
   /// The questions that the host has not answered yet; each says what closing the playback does to it.
-  var questions: [Ask] {
+  var questions: [HostQuestion] {
     get { pending?.questions ?? [] }
     set { change { $0.questions = newValue } }
   }
@@ -149,7 +149,7 @@ final class LicenseJob {
   var timer: UInt64?
   var transfer: TransferID = 0
   /// The last request that was made for it.
-  var request: LicenseRequest?
+  var request: LicenseAttempt?
 
   init(
     keySystem: KeySystem, isRenewal: Bool, isRaw: Bool, payload: Secret, isByLibrary: Bool, assetID: [UInt8] = [],
@@ -164,7 +164,7 @@ final class LicenseJob {
     self.complete = complete
   }
 
-  /// Tells who asked, and lets go of what it holds.
+  /// Completes the request with the answer, and releases the completion.
   func end(_ answer: Answer) {
     complete?(answer)
     complete = nil

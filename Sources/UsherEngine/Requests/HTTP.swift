@@ -3,7 +3,7 @@ package import UsherCore
 /// Names one transfer of one context.
 package typealias TransferID = UInt64
 
-/// A NUL-terminated URL, checked when it was made, with the number of its origin in the process.
+/// A NUL-terminated URL, checked when it was made, and its origin.
 package final class Endpoint {
   package let url: [UInt8]
   /// `scheme://host:port`. Requests in flight are limited for each origin.

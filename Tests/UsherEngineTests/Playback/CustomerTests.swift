@@ -8,7 +8,7 @@ import Testing
 @Suite struct CustomerTests {
   private final class Host {
     let asked = Notes<String>()
-    let open = Notes<Ask>()
+    let open = Notes<HostQuestion>()
     let named = Atomic<Int>(0)
     let forgotten = Atomic<Int>(0)
     let statuses = Notes<Status>()
@@ -42,8 +42,8 @@ import Testing
   private func engine(_ host: Host) throws -> Engine {
     var options = EngineOptions()
     options.isManualClock = true
-    options.nameAsk = { _ in UInt64(host.named.add(1, ordering: .relaxed).newValue) }
-    options.forgetAsk = { _ in host.forgotten.add(1, ordering: .relaxed) }
+    options.registerQuestion = { _ in UInt64(host.named.add(1, ordering: .relaxed).newValue) }
+    options.unregisterQuestion = { _ in host.forgotten.add(1, ordering: .relaxed) }
     let engine = try #require(Engine(options: options, transport: ModelTransport(seed: 1, latencyMost: 0)))
     #expect(engine.start())
     engine.addPlayer(1)

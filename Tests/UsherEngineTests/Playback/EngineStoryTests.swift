@@ -260,7 +260,7 @@ import Testing
     let s = try simulation()
     s.engine.addPlayer(1)
     let delegate = Simulation.delegate(steady)
-    let asks = Notes<Ask>()
+    let asks = Notes<HostQuestion>()
     s.engine.setTokenCallback(delegate) { ask, _ in asks.add(ask) }
     s.play(1, on: 1, delegate, content: false)
     s.license(1)

@@ -2,7 +2,7 @@ internal import Synchronization
 package import UsherCore
 
 /// The host's answer to a question.
-package enum AskReply {
+package enum HostAnswer {
   /// The host has no answer.
   case none
   /// A token, a payload, or the value a hook makes.
@@ -21,7 +21,7 @@ package enum AskReply {
 }
 
 /// One question to the host. The host answers at most once, from any thread, before the deadline.
-package final class Ask {
+package final class HostQuestion {
   package enum Kind: Equatable {
     /// A content token.
     case token
@@ -39,7 +39,7 @@ package final class Ask {
   enum AtClose {
     /// A call of the host waits for the answer: it completes before PLAYBACK_CLOSED.
     case completesBeforeClosed
-    /// No answer is accepted any more. The machine hears of that after it heard of the close.
+    /// No answer is accepted any more. The machine gets the close first, then the end of the question.
     case endsAfterwards
     /// The answer still counts: a customer may have set a session up, which must be torn down.
     case staysOpen
@@ -53,16 +53,16 @@ package final class Ask {
   package let engine: Engine
   /// 0: open; 1: answered; 2: no answer is accepted any more.
   private let state = Atomic<UInt8>(0)
-  private let deliver: (AskReply, Status) -> Void
+  private let deliver: (HostAnswer, Status) -> Void
   var timer: UInt64?
 
   /// - Parameter deliver: gets the answer, or why there is none; runs on the I/O thread, once.
-  init(_ kind: Kind, engine: Engine, question: HookQuestion? = nil, deliver: @escaping (AskReply, Status) -> Void) {
+  init(_ kind: Kind, engine: Engine, question: HookQuestion? = nil, deliver: @escaping (HostAnswer, Status) -> Void) {
     self.kind = kind
     self.question = question
     self.engine = engine
     self.deliver = deliver
-    number = engine.options.nameAsk?(self) ?? 0
+    number = engine.options.registerQuestion?(self) ?? 0
   }
 
   var atClose: AtClose {
@@ -80,14 +80,14 @@ package final class Ask {
   package func answer(_ value: Secret?) -> Bool { reply(value.map { .value($0) } ?? .none) }
 
   /// Any thread. False: answered before, or too late.
-  package func reply(_ reply: AskReply) -> Bool {
+  package func reply(_ reply: HostAnswer) -> Bool {
     guard state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged else {
       return false
     }
     engine.submit {
       // On the I/O thread, which wrote `number`: a host thread that guesses the number may answer before `init` has
       // returned.
-      self.engine.options.forgetAsk?(self.number)
+      self.engine.options.unregisterQuestion?(self.number)
       self.engine.timers.cancel(self.timer)
       var status = Status.ok
       if case .none = reply { status = .callback }
@@ -106,7 +106,7 @@ package final class Ask {
       return false
     }
     engine.timers.cancel(timer)
-    engine.options.forgetAsk?(number)
+    engine.options.unregisterQuestion?(number)
     return true
   }
 
