@@ -1,4 +1,4 @@
-"""Default and common delegate: licences without sessions, and the steps a subclass takes over, one by one."""
+"""Default and common delegate: licences without sessions, and each hook that a subclass can override."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def default(stage: Stage, key_system: Any = "clearkey", **options: Any) -> usher
 
 
 def common(stage: Stage, key_system: Any = "clearkey", **steps: Any) -> usher.CommonDelegate:
-    """A common delegate that overrides the steps given; a step that is no function is what it answers."""
+    """Makes a common delegate that overrides the given hooks. A value that is not a function is the hook's constant
+    answer."""
     options = {
         name: steps.pop(name)
         for name in ("license_url_option", "certificate_url", "hook_timeout_ms", "token_header")
@@ -65,7 +66,7 @@ def test_defaultDelegate_withAHeader_sendsItWithTheLicenceRequest(stage: Stage) 
 
 
 def test_defaultDelegate_withoutAHeader_isRefusedByTheServer(stage: Stage) -> None:
-    """No token is needed to send; what the server says to that is told (delegates.md: Hooks)."""
+    """The library sends the request without a token and reports the server's error (delegates.md: Hooks)."""
     playback = play(stage, default(stage))
     with pytest.raises(usher.RefusedError) as caught:
         stage.clear_keys(playback)
@@ -74,7 +75,7 @@ def test_defaultDelegate_withoutAHeader_isRefusedByTheServer(stage: Stage) -> No
 
 
 def test_defaultDelegate_forTheNextStream_takesTheNextHeader(stage: Stage) -> None:
-    """One stream after the other, each with the header set before it (multi-instance page)."""
+    """A host that plays one stream after another sets the header before each stream (multi-instance page)."""
     delegate = default(stage)
     tokens = [stage.headend.content_token(account) for account in ("first", "second")]
     for token in tokens:
@@ -85,7 +86,7 @@ def test_defaultDelegate_forTheNextStream_takesTheNextHeader(stage: Stage) -> No
 
 
 def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
-    """setHTTPHeader: None takes a header away; its name is compared without case (delegates.md: Hooks)."""
+    """setHTTPHeader with None removes a header; the name is compared without regard to case (delegates.md: Hooks)."""
     delegate = default(stage)
     delegate.set_http_header("X-Device", "tv")
     delegate.set_http_header(HEADER, stage.headend.content_token())
@@ -97,7 +98,8 @@ def test_defaultDelegate_headerTakenAway_isSentNoMore(stage: Stage) -> None:
 
 
 def test_defaultDelegate_playbackWithItsOwnToken_sendsThatOne(stage: Stage) -> None:
-    """The token given to play() goes before the header of the delegate of the same name (protocol.md: Licences)."""
+    """The token given to play() replaces a header of the same name that was set on the delegate
+    (protocol.md: Licences)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token("of the header"))
     token = stage.headend.content_token("of the playback")
@@ -106,7 +108,7 @@ def test_defaultDelegate_playbackWithItsOwnToken_sendsThatOne(stage: Stage) -> N
 
 
 def test_defaultDelegate_withAnotherTokenHeader_sendsTheTokenUnderIt(stage_factory: StageFactory) -> None:
-    """The header's name can be overridden per delegate (protocol.md: Licences)."""
+    """A delegate option sets the name of the header that carries the token (protocol.md: Licences)."""
     stage = stage_factory(headend={"ssm_required": "never", "auth_headers": ("x-token",)})
     token = stage.headend.content_token()
     assert stage.clear_keys(play(stage, default(stage, token_header="X-Token"), token)) == {KID: KEY}
@@ -115,8 +117,8 @@ def test_defaultDelegate_withAnotherTokenHeader_sendsTheTokenUnderIt(stage_facto
 
 
 def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -> None:
-    """Extra headers, e.g. a tenant id, go with licence and certificate requests; the token only with the licence's
-    (protocol.md: The session; protocol.md: Licences)."""
+    """Extra headers (e.g. a tenant id) go with licence and certificate requests; the token goes with the licence
+    request only (protocol.md: The session; protocol.md: Licences)."""
     stage.headend.add_key(KID, KEY, "movie")
     delegate = default(
         stage,
@@ -146,7 +148,8 @@ def test_defaultDelegate_renewal_goesToTheLicenceServerWithRenewTrue(stage: Stag
 
 
 def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
-    """Nothing but licences is asked for without a session manager (protocol.md: The session)."""
+    """Without a session manager a zap sends no teardown, only the licence request of the next item
+    (protocol.md: The session)."""
     delegate = default(stage)
     delegate.set_http_header(HEADER, stage.headend.content_token())
     for _ in range(3):
@@ -167,7 +170,7 @@ def test_defaultDelegate_zap_tearsNothingDown(stage: Stage) -> None:
     ],
 )
 def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """The licence URL is what a default delegate cannot be without (delegates.md: Which delegate)."""
+    """A default delegate without a licence URL is refused (delegates.md: Which delegate)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.DefaultDelegate(stage.context, **options)
     with pytest.raises(TypeError):
@@ -175,7 +178,8 @@ def test_defaultDelegate_withoutALicenceServer_isRefused(stage: Stage, options: 
 
 
 def test_header_thatIsNone_isRefused(stage: Stage) -> None:
-    """A header's value is one line (protocol.md: Licences)."""
+    """A header with a forbidden name, with a value of several lines, or with a value that is too long is refused
+    (protocol.md: Licences)."""
     delegate = default(stage)
     for name, value in [
         ("", "x"),
@@ -190,11 +194,11 @@ def test_header_thatIsNone_isRefused(stage: Stage) -> None:
             delegate.set_http_header(name, value)
 
 
-# ---- steps, one by one -----------------------------------------------------------------------------------------------
+# ---- one hook after the other ----------------------------------------------------------------------------------------
 
 
 def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
-    """OTVDefaultLicenseDelegate is a subclass of OTVCommonLicenseDelegate: with nothing overridden they do the same
+    """A common delegate without overridden hooks behaves like a default delegate (its subclass in the SDKs)
     (multi-instance page; delegates.md: Hooks)."""
     delegate = usher.CommonDelegate(stage.context, license_url=stage.headend.license_url("clearkey"))
     delegate.set_http_header(HEADER, stage.headend.content_token())
@@ -202,7 +206,7 @@ def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
 
 
 def test_headersStep_answers_inPlaceOfTokenAndHeaders(stage: Stage) -> None:
-    """generateHTTPHeaders(assetID): its headers go out in place of the built-in ones, and it is told the asset ID
+    """generateHTTPHeaders(assetID) gets the asset ID, and its headers are sent instead of the built-in ones
     (multi-instance page; delegates.md: Hooks)."""
     token = stage.headend.content_token("from the hook")
     asked: list[usher.HookCall[Any]] = []
@@ -224,7 +228,7 @@ def test_headersStep_answers_inPlaceOfTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_headersStep_none_doesNotSendTheRequest(stage: Stage) -> None:
-    """generateHTTPHeaders() -> nil: the licence request is not sent (delegates.md: Hooks)."""
+    """If generateHTTPHeaders() answers nil, the library does not send the licence request (delegates.md: Hooks)."""
     playback = play(stage, common(stage, http_headers=lambda self, call: None))
     with pytest.raises(usher.DeclinedError) as caught:
         stage.clear_keys(playback)
@@ -236,7 +240,8 @@ def test_headersStep_none_doesNotSendTheRequest(stage: Stage) -> None:
 
 
 def test_headersStep_empty_sendsTheRequestWithoutThem(stage: Stage) -> None:
-    """generateHTTPHeaders() -> [:]: the request is sent without extra headers (delegates.md: Hooks)."""
+    """If generateHTTPHeaders() answers [:], the library sends the request without extra headers
+    (delegates.md: Hooks)."""
     playback = play(stage, common(stage, http_headers={}), stage.headend.content_token())
     with pytest.raises(usher.RefusedError):
         stage.clear_keys(playback)
@@ -246,7 +251,8 @@ def test_headersStep_empty_sendsTheRequestWithoutThem(stage: Stage) -> None:
 
 
 def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
-    """What a subclass gets from its superclass: the token header and those of setHTTPHeader (delegates.md: Hooks)."""
+    """The superclass returns the built-in headers to a hook: the token header and the headers of setHTTPHeader
+    (delegates.md: Hooks)."""
     made: list[Any] = []
 
     class Own(usher.CommonDelegate):
@@ -265,8 +271,7 @@ def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
 
 
 def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
-    """getLicenseRequestUrl() returns the licence URL; the delegate then needs no URL option
-    (delegates.md: Hooks)."""
+    """getLicenseRequestUrl() returns the licence URL; the delegate then needs no URL option (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def license_url(self, call: usher.HookCall[str]) -> str:
@@ -278,7 +283,8 @@ def test_urlStep_answers_whereTheRequestGoes(stage: Stage) -> None:
 
 
 def test_urlStep_ofTheSuperclass_hasRenewTrueForRenewals(stage: Stage) -> None:
-    """getLicenseRequestUrl() is the licence URL, with renew=true during renewal (delegates.md: Hooks)."""
+    """getLicenseRequestUrl() of the superclass returns the licence URL, with renew=true for a renewal
+    (delegates.md: Hooks)."""
     urls: list[Any] = []
 
     class Own(usher.CommonDelegate):
@@ -296,7 +302,7 @@ def test_urlStep_ofTheSuperclass_hasRenewTrueForRenewals(stage: Stage) -> None:
 
 
 def test_bodyStep_answers_whatIsSent(stage: Stage) -> None:
-    """A delegate may wrap the payload as its licence server wants it (delegates.md: Hooks)."""
+    """A hook may wrap the payload in the form that its licence server expects (delegates.md: Hooks)."""
     body = usher.clear_key_request([KID])
 
     class Own(usher.CommonDelegate):
@@ -313,7 +319,7 @@ def test_bodyStep_answers_whatIsSent(stage: Stage) -> None:
 
 
 def test_bodyStep_ofTheSuperclass_isTheChallengeInJsonForWidevine(stage: Stage) -> None:
-    """Widevine's JSON form: {"challenge": base64} (protocol.md: Licences)."""
+    """For Widevine the superclass returns the JSON form: {"challenge": base64} (protocol.md: Licences)."""
     made: list[bytes] = []
 
     class Own(usher.CommonDelegate):
@@ -329,7 +335,8 @@ def test_bodyStep_ofTheSuperclass_isTheChallengeInJsonForWidevine(stage: Stage) 
 
 
 def test_licenceStep_answers_inPlaceOfWhatTheReplyHas(stage: Stage) -> None:
-    """getCkcFromLicenseResponse() picks the licence out of a reply that is built otherwise (delegates.md: Hooks)."""
+    """getCkcFromLicenseResponse() takes the licence from a reply in a format that the library does not know
+    (delegates.md: Hooks)."""
     asked: list[Any] = []
 
     def license_from_reply(self: Any, call: usher.HookCall[bytes]) -> bytes:
@@ -343,7 +350,7 @@ def test_licenceStep_answers_inPlaceOfWhatTheReplyHas(stage: Stage) -> None:
 
 
 def test_licenceStep_ofTheSuperclass_isTheCkc(stage: Stage) -> None:
-    """The built-in step takes CkcMessage from the reply's JSON and decodes its base64
+    """getCkcFromLicenseResponse() of the superclass takes CkcMessage from the reply's JSON and decodes the base64
     (protocol.md: Licences; delegates.md: Hooks)."""
     stage.headend.add_key(KID, KEY, "movie")
 
@@ -363,7 +370,8 @@ def test_licenceStep_ofTheSuperclass_isTheCkc(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_licenceStep_whoseSuperclassFindsNone_hasItsErrorAsTheCause(stage: Stage) -> None:
-    """JSON without CkcMessage is a licence failure (protocol.md: Licences)."""
+    """If the JSON has no CkcMessage, the licence request fails, with the error of the superclass as `__cause__`
+    (protocol.md: Licences)."""
 
     class Own(usher.CommonDelegate):
         def license_from_reply(self, call: usher.HookCall[bytes]) -> bytes:
@@ -380,7 +388,8 @@ def test_licenceStep_whoseSuperclassFindsNone_hasItsErrorAsTheCause(stage: Stage
 
 
 def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
-    """An HTTP error is told as such; the step is for replies that have a licence (errors.md: Words)."""
+    """The library reports an error reply directly; it calls the hook only for a reply with a licence
+    (errors.md: Words)."""
     playback = play(stage, common(stage, license_from_reply=b"never"), stage.headend.content_token())
     stage.headend.faults.add("license", Fault.error(4027))
     with pytest.raises(usher.RefusedError) as caught:
@@ -389,7 +398,7 @@ def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
 
 
 def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
-    """certificate() may return any certificate, e.g. from the application's bundle; no URL is needed
+    """certificate() may return any certificate, e.g. from the application's bundle; the delegate then needs no URL
     (delegates.md: Hooks)."""
     playback = play(stage, common(stage, certificate=b"bundled"))
     assert playback.get_certificate() == b"bundled"
@@ -398,7 +407,8 @@ def test_certificateStep_answers_inPlaceOfTheServer(stage: Stage) -> None:
 
 
 def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
-    """certificate(): downloaded on first use, then from memory (protocol.md: Licences; delegates.md: Hooks)."""
+    """certificate() of the superclass downloads the certificate once and then returns it from memory
+    (protocol.md: Licences; delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:
@@ -414,7 +424,7 @@ def test_certificateStep_ofTheSuperclass_fetchesItOnce(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_certificateStep_whoseDownloadFails_failsAndIsTriedAgain(stage: Stage) -> None:
-    """A failed download is not cached: the next request tries again (protocol.md: Licences)."""
+    """A failed download is not cached: the next request downloads again (protocol.md: Licences)."""
 
     class Own(usher.CommonDelegate):
         def certificate(self, call: usher.HookCall[bytes]) -> bytes:
@@ -431,7 +441,8 @@ def test_certificateStep_whoseDownloadFails_failsAndIsTriedAgain(stage: Stage) -
 
 
 def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> None:
-    """contentIdentifier(url) says what goes into the SPC (delegates.md: Token map; delegates.md: Hooks)."""
+    """contentIdentifier(url) returns the identifier that goes into the SPC
+    (delegates.md: Token map; delegates.md: Hooks)."""
     asked: list[Any] = []
 
     def content_identifier(self: Any, call: usher.HookCall[bytes]) -> bytes:
@@ -445,7 +456,7 @@ def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> 
 
 
 def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
-    """Apple's contentIdentifier(url:) answers the decoded JSON, as bytes (delegates.md: Token map)."""
+    """contentIdentifier(url:) of the superclass returns the decoded JSON, as bytes (delegates.md: Token map)."""
     playback = play(stage, default(stage))
     assert playback.get_content_id(SKD) == IDENTIFIER
     assert playback.get_content_id(SKD.replace("skd:", "SKD:") + "?x=1#y") == IDENTIFIER
@@ -457,7 +468,8 @@ def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
 
 
 def test_schemeStep_answers_whatIsStrippedFromIdentifiers(stage: Stage) -> None:
-    """scheme() is "skd" unless a subclass says otherwise (delegates.md: Hooks)."""
+    """scheme() is "skd"; a subclass may return another scheme, and the library removes that one from identifiers
+    (delegates.md: Hooks)."""
 
     class Own(usher.CommonDelegate):
         def scheme(self) -> str:
@@ -474,7 +486,8 @@ def test_schemeStep_answers_whatIsStrippedFromIdentifiers(stage: Stage) -> None:
 
 @pytest.mark.parametrize("scheme", ["1a", "a b", "a:", "x" * 65])
 def test_schemeStep_thatIsNoScheme_isRefused(stage: Stage, scheme: str) -> None:
-    """A scheme is letters, digits, '+', '-' and '.', a letter first (RFC 3986, 3.1)."""
+    """A scheme starts with a letter and has only letters, digits, '+', '-' and '.'; any other text is refused
+    (RFC 3986, 3.1)."""
 
     class Own(usher.CommonDelegate):
         def scheme(self) -> str:
@@ -490,7 +503,8 @@ def test_schemeStep_thatIsNoScheme_isRefused(stage: Stage, scheme: str) -> None:
 
 
 def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
-    """Every step may leave it at the built-in behaviour (delegates.md: Hooks)."""
+    """If every hook answers with the built-in answer, the requests are the same as without hooks
+    (delegates.md: Hooks)."""
     stage.headend.add_key(KID, KEY, "movie")
     asked: list[str] = []
 
@@ -510,7 +524,7 @@ def test_step_answeredWithTheBuiltIn_isAsIfItWereNotThere(stage: Stage) -> None:
 
 
 def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory) -> None:
-    """SSP delegates are common delegates with a session: the hooks apply to licences, not to set-up and heartbeats
+    """An SSP delegate is a common delegate with a session: its hooks apply to licences, not to set-up and heartbeats
     (delegates.md: Hooks)."""
     stage = stage_factory()
     asked: list[Any] = []
@@ -541,8 +555,8 @@ def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory
 
 
 def test_licenceStep_ofAnEnforcedSession_leavesTheSessionTokenToTheLibrary(stage_factory: StageFactory) -> None:
-    """The SSM variant of getCkcFromLicenseResponse() looks at sessionToken first: renewals and teardown have the newest
-    (delegates.md: Hooks; protocol.md: Heartbeats or renewals)."""
+    """If a hook overrides getCkcFromLicenseResponse(), the library still takes sessionToken from each reply: renewals
+    and teardown carry the newest token (delegates.md: Hooks; protocol.md: Heartbeats or renewals)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
 
     class Own(usher.SSPDelegate):

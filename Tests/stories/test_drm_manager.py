@@ -1,4 +1,5 @@
-"""The context's DRM manager, the delegate of playbacks that name none: set, replaced, cleared, freed while in use."""
+"""The context's delegate (DRM manager) serves playbacks that name no delegate: it is set, replaced, cleared, freed
+while used."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ E = usher.EventType
 
 
 class Named(usher.SSPDelegate):
-    """A delegate whose licence requests carry its name."""
+    """A delegate that sends its name in a header of each licence request."""
 
     def __init__(self, stage: Stage, name: str, **options: Any) -> None:
         self.name = name
@@ -41,14 +42,14 @@ def names(stage: Stage) -> list[str | None]:
 
 
 def test_manager_withoutADelegate_refusesToPlay(stage: Stage) -> None:
-    """Without a licence delegate there is no DRM (delegates.md: Which delegate)."""
+    """Without a licence delegate play() is refused (delegates.md: Which delegate)."""
     with pytest.raises(usher.NoDelegateError):
         play(stage)
     assert stage.routes() == []
 
 
 def test_manager_setLicenseDelegate_servesPlaybacksThatNameNone(stage: Stage) -> None:
-    """OTVDRMManager.shared.setLicenseDelegate(): the delegate is registered, then players are created
+    """After OTVDRMManager.shared.setLicenseDelegate(), a player that names no delegate uses this one
     (multi-instance page; customer SSM page; delegates.md: Hooks)."""
     stage.context.set_delegate(Named(stage, "manager's"))
     assert stage.clear_keys(play(stage)) == {KID: KEY}
@@ -57,7 +58,8 @@ def test_manager_setLicenseDelegate_servesPlaybacksThatNameNone(stage: Stage) ->
 
 
 def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
-    """Another delegate is for playbacks to come: those already started keep theirs (delegates.md: Which delegate)."""
+    """A new delegate serves later playbacks; a playback that has started keeps its delegate
+    (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "first"))
     first = play(stage)
     stage.context.set_delegate(Named(stage, "second"))
@@ -70,7 +72,8 @@ def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
 
 
 def test_manager_cleared_servesNoMoreAndLeavesWhoPlays(stage: Stage) -> None:
-    """Clearing it: "no DRM" for what comes, nothing changes for what plays (delegates.md: Which delegate)."""
+    """After clearing, later playbacks have no DRM; playbacks that already play do not change
+    (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "only"))
     playback = play(stage)
     stage.context.set_delegate(None)
@@ -84,7 +87,7 @@ def test_manager_cleared_servesNoMoreAndLeavesWhoPlays(stage: Stage) -> None:
 
 
 def test_manager_keepsTheDelegate_whoseHandleWasFreed(stage: Stage) -> None:
-    """The context keeps it alive; the handle may be freed (protocol.md: When it fails)."""
+    """The context keeps the delegate alive after the host has freed its handle (protocol.md: When it fails)."""
     delegate = Named(stage, "kept")
     stage.context.set_delegate(delegate)
     delegate.close()
@@ -113,7 +116,7 @@ def test_delegate_replacedWhileItsPlaybackPlays_livesUntilThatEnds(stage: Stage)
 
 
 def test_delegate_destroyedWithItsPlaybacks_tearsDown(stage: Stage) -> None:
-    """Delegate destruction tears down: here a session ends with its playback, in whichever order both are freed
+    """A playback still uses a delegate whose handle is freed; when the playback is freed too, the session is torn down
     (protocol.md: When it fails)."""
     delegate = Named(stage, "dropped")
     playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
@@ -126,7 +129,7 @@ def test_delegate_destroyedWithItsPlaybacks_tearsDown(stage: Stage) -> None:
 
 
 def test_manager_setFreedOrForeignDelegate_isRefusedAndKeepsTheOld(stage: Stage, stage_factory: Any) -> None:
-    """A delegate that is no more, or another context's, is refused; the one before stays."""
+    """A delegate that is freed or belongs to another context is refused; the earlier delegate stays."""
     stage.context.set_delegate(Named(stage, "stays"))
     freed = Named(stage, "freed")
     freed.close()
@@ -140,7 +143,7 @@ def test_manager_setFreedOrForeignDelegate_isRefusedAndKeepsTheOld(stage: Stage,
 
 
 def test_manager_replacedFromManyThreads_givesEachPlaybackAWholeDelegate(stage_factory: Any) -> None:
-    """Playing and replacing at once: each playback has one delegate or the other, alive for all its steps."""
+    """Threads play while another replaces the delegate: each playback keeps one delegate, alive for all its hooks."""
     stage = stage_factory(headend={"limit": 100})
     stage.context.set_delegate(Named(stage, "0"))
     stop, failures = threading.Event(), []
@@ -175,7 +178,7 @@ def test_manager_replacedFromManyThreads_givesEachPlaybackAWholeDelegate(stage_f
 
 
 def test_managers_ofTwoContexts_areIndependent(stage: Stage, stage_factory: Any) -> None:
-    """Each context has its own: no global state."""
+    """Each context has a separate delegate; there is no global state."""
     other = stage_factory(stage.headend)
     stage.context.set_delegate(Named(stage, "one"))
     other.context.set_delegate(Named(other, "two"))

@@ -1,4 +1,5 @@
-"""Options for each server's URL, instead of those derived from the session manager's, and for the version segment."""
+"""Options that set the URL of each server, or the version segment, instead of deriving them from the session manager's
+URL."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ T = usher.CloseMode.TEARDOWN
 
 
 def own(stage: Stage) -> dict[str, str]:
-    """Whole URLs of the session manager, each told from the usual ones by its query."""
+    """Complete URLs of the session manager. A query marks each, so that the journal shows that the library used it."""
     return {
         f"{name}_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/{name}?by={name}"
         for name in ("setup", "heartbeat", "teardown")
@@ -21,13 +22,13 @@ def own(stage: Stage) -> dict[str, str]:
 
 
 def asked_by(stage: Stage) -> list[tuple[str, str]]:
-    """(route, the `by` of its query)."""
+    """Returns route and `by` of the query of each request."""
     return [(entry.route, dict(entry.query).get("by", "")) for entry in stage.headend.journal]
 
 
 @pytest.mark.parametrize("ssm_url", [None, "http://127.0.0.1:9/nobody"])
 def test_wholeUrls_ofTheSessionManager_areUsedAsTheyStand(stage: Stage, ssm_url: str | None) -> None:
-    """With or without a URL they would follow from (protocol.md: The session)."""
+    """Complete URLs are used unchanged, with or without `ssm_url` (protocol.md: The session)."""
     playback = stage.play(delegate=stage.delegate(ssm_url=ssm_url, **own(stage)))
     stage.clear_keys(playback)
     stage.advance(60_000)
@@ -43,7 +44,8 @@ def test_wholeUrls_ofTheSessionManager_areUsedAsTheyStand(stage: Stage, ssm_url:
 
 @pytest.mark.parametrize("left_out", ["setup_url", "heartbeat_url", "teardown_url"])
 def test_wholeUrls_someOfThree_areRefusedWithoutASessionManager(stage: Stage, left_out: str) -> None:
-    """A session that could be set up and not given back would be a trap (protocol.md: The session)."""
+    """Without `ssm_url` all three URLs are required, since without a teardown URL the session could not be torn down
+    (protocol.md: The session)."""
     some = {name: url for name, url in own(stage).items() if name != left_out}
     with pytest.raises(usher.InvalidArgumentError):
         stage.delegate(ssm_url=None, **some)
@@ -56,7 +58,8 @@ def test_wholeUrls_someOfThree_areRefusedWithoutASessionManager(stage: Stage, le
 
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
 def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bool) -> None:
-    """Documents name another path than public clients use (protocol.md: Heartbeats or renewals)."""
+    """`renewal_url` is used for Widevine renewals: some documents and clients name different paths
+    (protocol.md: Heartbeats or renewals)."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     place = {"renewal_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/renewal-license-wv?by=renewal"}
     playback = (
@@ -70,7 +73,7 @@ def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bo
 
 
 def test_renewalUrl_missing_failsTheRenewalAndNotTheSession(stage_factory: StageFactory) -> None:
-    """Whole URLs without one for renewals: nobody could be asked, and that is said."""
+    """With complete URLs but no `renewal_url`, a renewal fails with StateError, and the session stays."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     playback = stage.play(delegate=stage.delegate("widevine", ssm_url=None, **own(stage)))
     v2_stage.licence(playback, "widevine")
@@ -82,7 +85,8 @@ def test_renewalUrl_missing_failsTheRenewalAndNotTheSession(stage_factory: Stage
 
 
 def test_v2_wholeUrls_needNoneForSetup(stage: Stage) -> None:
-    """In V2 the licence request sets up: whole URLs are two, for heartbeats and teardown (protocol.md: SSP V2)."""
+    """In V2 the licence request sets up the session, so only two complete URLs are needed: for heartbeats and teardown
+    (protocol.md: SSP V2)."""
     two = {name: url for name, url in own(stage).items() if name != "setup_url"}
     playback = v2_stage.play(stage, ssm_url=None, **two)
     v2_stage.licence(playback)
@@ -110,7 +114,8 @@ def test_v2_wholeUrls_needNoneForSetup(stage: Stage) -> None:
     ids=str,
 )
 def test_version_isTheSegmentThatOptionsSay(stage: Stage, options: dict[str, str], path: str) -> None:
-    """At places that the head-end does not have: it answers 404, and that is the error (protocol.md: The session)."""
+    """The options for the version segment decide the path of set-up. (Here the head-end answers 404 to every request.)
+    (protocol.md: The session)."""
     base = f"{stage.headend.tenant_url}/ssm"
     given = {
         "ssm_url": base,

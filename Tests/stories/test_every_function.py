@@ -1,7 +1,7 @@
-"""At least one story calls each function of the headers with success. ``calls.py`` traces the calls.
+"""At least one story calls each function of the headers with success. ``calls.py`` records the calls.
 
 Failed calls do not count, nor do the tests that call every function in a loop with wrong handles. These tests run last
-(see ``calls.py``), and are skipped where only some of the stories run.
+(see ``calls.py``), and are skipped if only some of the stories run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from usher._c import abi
 
 
 def test_tableOfFunctions_isAlwaysTheSame(lib: Any) -> None:
-    """``usher_get_api()``, which no other story needs; ``test_abi.py`` of the Python package compares its contents."""
+    """Calls ``usher_get_api()``, which no other story needs; ``test_abi.py`` of the Python package compares its
+    contents."""
     assert lib.usher_get_api(abi.VERSION[0]) == lib.usher_get_api(abi.VERSION[0]) != 0
 
 

@@ -33,7 +33,7 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def pictures(clip: str) -> str:
-    """What the example prints of a clip, without its pace and without a key."""
+    """Decodes the clip and returns the number and the hash of its frames, in the form of the example's output."""
     av = pytest.importorskip("av")
     import hashlib
 

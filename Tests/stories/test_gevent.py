@@ -1,4 +1,4 @@
-"""A pumped context in gevent's loop, nothing monkey-patched: greenlets wait, the hub's watcher pumps."""
+"""A pumped context in gevent's event loop, without monkey-patching: greenlets wait, and a watcher of the hub pumps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ = 1
 
 
 class Hub:
-    """Pumps a context from the hub of this thread."""
+    """Pumps a context from the gevent hub of this thread."""
 
     def __init__(self, context: usher.Context) -> None:
         self.context = context
@@ -32,7 +32,7 @@ class Hub:
 
 
 def license_of(playback: usher.Playback) -> usher.License:
-    """Asks, and lets other greenlets run until the answer came."""
+    """Requests a licence; other greenlets run until the answer has come."""
     answer: Any = AsyncResult()
 
     def answered(done: Any) -> None:
@@ -75,7 +75,7 @@ def test_greenlets_playBesideEachOther_onOneThread(stage_factory: StageFactory) 
     gevent.joinall(watching, timeout=20, raise_error=True)
     assert [list(one.value) for one in watching] == [[KID]] * 3
 
-    for _ in range(2):  # virtual time: the library keeps the sessions alive, the hub only tells of it
+    for _ in range(2):  # virtual time: the library keeps the sessions alive, the hub only delivers the events
         stage.headend.advance(60_000)
         stage.context.advance(60_000)
         deadline = time.monotonic() + 20

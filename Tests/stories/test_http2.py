@@ -1,4 +1,4 @@
-"""A connection that dies without a word: HTTP/2, where one connection carries every request."""
+"""HTTP/2: all requests use one connection, and that connection stops answering without being closed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADERS, DATA, SETTINGS = 1, 0, 4
 
 
 class SilentServer:
-    """Replies to every request, but after one reply its first connection stays open and silent."""
+    """Replies to every request. Its first connection sends one reply, then stays open and sends nothing more."""
 
     def __init__(self) -> None:
         self.authority = Authority("localhost")

@@ -1,4 +1,4 @@
-"""Licences of each key system, and both ways to keep their sessions alive."""
+"""Licences of each key system, and the two ways to keep their sessions alive: heartbeats and renewals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAYLOAD = {
 
 
 def check(key_system: str, license: usher.License) -> None:
-    """The payload arrived byte for byte, and so did the licence."""
+    """Checks that the server got the payload, and the caller the licence, byte for byte."""
     payload = PAYLOAD[key_system]
     if key_system == "clearkey":
         assert license.clear_keys() == {KID: KEY}
@@ -142,7 +142,7 @@ def test_session_ofWidevineEnforced_isRenewedByTheCdmAtTheSessionManager(stage_f
     renewal = playback.get_license(usher.KeySystem.WIDEVINE, b"renew me", type=usher.LicenseType.RENEWAL)
     assert renewal.data == widevine_license(b"renew me")
     assert renewal.type is usher.LicenseType.RENEWAL
-    stage.advance(61_000)  # no timer of the library's: a period passes in silence
+    stage.advance(61_000)  # the library has no timer here, so nothing happens at the end of a period
     playback.close()
     stage.settle()
     assert stage.seqs() == [("setup", None), ("license", 1), ("renewal-wv", 1), ("teardown", 2)]
@@ -402,7 +402,7 @@ def test_tokenCallback_withoutAToken_isNoToken(stage: Stage, answer: Any) -> Non
 
 
 def test_play_withNeitherTokenNorCallback_isNoToken(stage: Stage) -> None:
-    """Told when the host gave none within ``token_wait_ms``."""
+    """Without token and token callback, set-up fails with NO_TOKEN after ``token_wait_ms``."""
     stage.player.play(delegate=stage.delegate())
     stage.advance(4999)
     assert stage.events.all(E.SETUP_ERROR) == []

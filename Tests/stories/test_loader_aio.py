@@ -1,4 +1,4 @@
-"""The resource loader in asyncio: SPCs by coroutines, keys awaited, requests given up with their task."""
+"""The resource loader in asyncio: coroutines make SPCs, keys are awaited, and cancelling a task cancels its request."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_aio_closedPlayback_failsWhatAwaits(stage_factory: StageFactory) -> None
 
 
 def test_aio_futureOfTheBlockingForm_isWrapped(stage_factory: StageFactory) -> None:
-    """LoadingRequest is a concurrent.futures.Future: asyncio, gevent and thread pools take it as one."""
+    """LoadingRequest is a concurrent.futures.Future, so that asyncio, gevent and thread pools can wait for it."""
     stage = stage_factory()
     ready(stage)
     cdm = CDM()

@@ -1,4 +1,5 @@
-"""Bad input of a resource loader from content, servers and hosts: no request to an unlisted server, and no harm."""
+"""Bad input to a resource loader from content, servers and hosts: no request goes to an unlisted server, nothing
+crashes."""
 
 from __future__ import annotations
 
@@ -252,7 +253,8 @@ NOT_BASE64 = [
 
 @pytest.mark.parametrize("text", NOT_BASE64, ids=ascii)
 def test_assetId_thatIsNoBase64OfJson_isItsOwnIdentifier(stage: Stage, text: str) -> None:
-    """Taken as it stands, but for percent-coding; base64 of `{}` is JSON, so that is what it names."""
+    """An asset id that is not base64 of JSON is the identifier, percent-decoded; `e30` is base64 of `{}`, so `{}` is
+    the identifier."""
     cdm = CDM()
     loader(stage, cdm)
     stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xff\xfe"), always=True)
@@ -282,7 +284,8 @@ def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
 
 
 def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> None:
-    """`preview-a?b=~1` has a question mark and an equals sign; its base64 has slashes, plus signs and upper case."""
+    """Content ids with traps: `preview-a?b=~1` has "?" and "="; its base64 has slashes, plus signs and upper-case
+    letters."""
     from stage.fps import MEDIA
 
     contents = {content.content_id: content for content in stage.headend.add_media(MEDIA)}

@@ -1,4 +1,4 @@
-"""The SPC callback: answers now, later, from another thread, twice, too late, after the end, or raises."""
+"""The SPC callback answers at once, later, from another thread, twice, too late, after the load ended, or raises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ E = usher.EventType
 
 
 class Kept:
-    """A callback that keeps its requests."""
+    """An SPC callback that keeps its requests unanswered."""
 
     def __init__(self) -> None:
         self.requests: list[usher.SPCRequest] = []
@@ -29,7 +29,7 @@ class Kept:
 
 
 def asked(stage: Stage) -> tuple[CDM, usher.SPCRequest, usher.LoadingRequest]:
-    """A loading request that waits for its SPC: the CDM, the request to the callback, and the future."""
+    """Starts a load that waits for its SPC. Returns the CDM, the request that the callback got, and the future."""
     ready(stage)
     kept = Kept()
     loader(stage, kept)
@@ -135,7 +135,8 @@ def test_answer_afterTheEnd_doesNothing(stage: Stage, end: str) -> None:
 
 
 def test_answer_afterTheLoaderWasFreed_isUsed(stage: Stage) -> None:
-    """Requests under way go on: what the loader was made of lives until they end."""
+    """Loads continue after their loader was freed: the callback object and the options live until the last load
+    ends."""
     ready(stage)
     cdm, kept = CDM(), Kept()
     made = loader(stage, kept)
@@ -221,7 +222,7 @@ def test_failure_withACause_isTheCauseOfTheError(stage: Stage) -> None:
 
 @pytest.mark.callback_errors
 def test_exceptions_ofTwoKeysSideBySide_goEachToItsOwn(stage: Stage) -> None:
-    """Picture and sound ask at once: what went wrong with the one is not told of the other."""
+    """Three keys load at the same time, and two fail: each error has the exception of its request as `__cause__`."""
     ready(stage)
     stage.headend.add_key(b"1" * 16, b"2" * 16, "good")
 

@@ -1,4 +1,5 @@
-"""A resource loader's certificate: from bytes, a file or a URL, which the library requests until the first success."""
+"""The certificate of a resource loader: from bytes, a file or a URL. The library requests the URL until it succeeds
+once."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ E = usher.EventType
 
 
 def der(stage: Stage) -> bytes:
-    """The head-end's certificate, as it serves it."""
+    """The certificate, in the bytes that the head-end serves."""
     import urllib.request
 
     with urllib.request.urlopen(stage.headend.fps_certificate_url) as answer:
@@ -33,7 +34,8 @@ def certificate_of(spc_request: bytes) -> bytes | None:
 
 @pytest.fixture
 def given(stage: Stage, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[dict[str, Any], bytes, int]:
-    """The options that give the certificate, the certificate, and how many requests it took to get it here."""
+    """Returns loader options with the certificate, the certificate itself, and how many requests the test made to get
+    it."""
     certificate = der(stage)
     file = tmp_path / "fairplay ä.cer"
     file.write_bytes(certificate)

@@ -1,4 +1,5 @@
-"""Which URLs a resource loader handles, its lifetime, its time-outs, and a playback's loads beside other requests."""
+"""Which URLs a resource loader handles, its lifetime, its time-outs, and loads beside other requests of the
+playback."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ E = usher.EventType
 
 
 class Told:
-    """What the callback of a loading request was told: how often, and what."""
+    """Records each call of a load's callback."""
 
     def __init__(self) -> None:
         self.futures: list[Future[bytes]] = []
@@ -177,7 +178,7 @@ def test_playback_withoutADelegate_hasNeitherSessionNorLicences(stage: Stage) ->
     assert stage.events.types() == ["LICENSE_ERROR", "PLAYBACK_CLOSED"]
 
 
-# ---- many, and other playbacks ---------------------------------------------------------------------------------------
+# ---- many loads, and other playbacks ---------------------------------------------------------------------------------
 
 
 def test_loads_ofSeveralKeys_runSideBySide(stage: Stage) -> None:
@@ -225,7 +226,8 @@ def test_zap_whileAKeyLoads_theNewItemLoadsItsOwn(stage: Stage) -> None:
 
 
 def test_session_ofADelegate_andKeysByALoader_gotogether(stage: Stage) -> None:
-    """Concurrency by SSM, keys by a server of one's own: the session goes with the playback, not with the keys."""
+    """A session manager limits streams, and a separate server has the keys: the session ends with the playback, not
+    with the keys."""
     ready(stage)
     cdm = CDM()
     loader(stage, cdm)
@@ -268,7 +270,7 @@ def test_load_ofAClosedPlayback_isRefused_andNothingIsAsked(stage: Stage) -> Non
 
 
 def test_close_whileAKeyLoads_endsTheLoadBeforeItTellsTheEnd(stage: Stage) -> None:
-    """After PLAYBACK_CLOSED nothing is told of it (docs/threading.md: Callbacks)."""
+    """After PLAYBACK_CLOSED no callback reports anything about this playback (docs/threading.md: Callbacks)."""
     ready(stage)
     order: list[str] = []
     loader(stage)
@@ -340,7 +342,7 @@ def test_loadsOfManyPlaybacks_leaveNothingBehind(stage: Stage) -> None:
     assert (pending.transfers, pending.queued, pending.next_timer_ms) == (0, 0, None)
 
 
-# ---- where it may be called ------------------------------------------------------------------------------------------
+# ---- callbacks and pumped contexts -----------------------------------------------------------------------------------
 
 
 def test_getResource_insideACallback_wouldDeadlock(stage: Stage) -> None:

@@ -15,11 +15,12 @@ from usher.testing.headend import Fault
 
 E = usher.EventType
 STEPS = ["certificate", "entitlement", "rights"]
-"""The requests of the longest way, in order of time: the token URL is asked for before the certificate."""
+"""The requests of the route with the most requests. In time, the token URL ("entitlement") comes before the
+certificate."""
 
 
 class Told:
-    """What the callback of a loading request was told: how often, and what."""
+    """Records each call of a load's callback."""
 
     def __init__(self) -> None:
         self.futures: list[Future[bytes]] = []
@@ -29,7 +30,8 @@ class Told:
 
 
 def long_way(stage: Stage, spc: Any = None, **options: Any) -> usher.ResourceLoader:
-    """A loader that asks an entitlement server, fetches the certificate, asks the CDM, and then the licence server."""
+    """A loader that asks the entitlement server, fetches the certificate, asks the CDM, and then asks the licence
+    server."""
     ready(stage)
     return loader(
         stage,
@@ -94,7 +96,7 @@ def test_load_endedWhileAServerAnswers_isToldOnce(stage: Stage, step: str, end: 
 def finish(
     stage: Stage, playback: usher.Playback, load: usher.LoadingRequest, end: str
 ) -> type[usher.UsherError] | None:
-    """Ends it; the error that it ends with, None for a future that is cancelled."""
+    """Ends the load in this way. Returns the expected error class, or None if the future is cancelled."""
     if end == "close":
         playback.close()
     elif end == "free":

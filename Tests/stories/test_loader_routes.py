@@ -1,4 +1,4 @@
-"""How a resource loader gets a key: fixed key server, entitlement server, or the token URL in the content."""
+"""The routes by which a resource loader gets a key: fixed key server, entitlement server, token URL in the content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def events(stage: Stage) -> list[str]:
     return stage.events.types()
 
 
-# ---- a key server of one's own ---------------------------------------------------------------------------------------
+# ---- an operator's key server ----------------------------------------------------------------------------------------
 
 
 def test_keyServer_fixed_givesTheKeyOfTheContent(stage: Stage) -> None:
@@ -232,7 +232,7 @@ def test_entitlement_brokenAnswer_isAnErrorOfTheEntitlement(
 
 
 def bound(stage: Stage, cookie: str | None) -> dict[str, Any]:
-    """Options of a loader whose entitlement server binds the device."""
+    """Options of a loader whose entitlement server binds tokens to the device."""
     entitled = {"route": usher.Route.ENTITLEMENT, "entitlement_url": stage.headend.entitlement_url}
     return {**entitled, "device_binding": True, "customer_cookie": cookie}
 
@@ -263,7 +263,7 @@ def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stag
 
 
 def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
-    """The server knows the cookie with another device: after the refusal (-4001), the next request registers this."""
+    """The server knows the cookie with another device and refuses (-4001); the next request registers this device."""
     ready(stage)
     devices = iter([b"old tv", b"new tv", b"new tv", b"new tv"])
 
@@ -310,7 +310,8 @@ def test_customerCookie_withoutBinding_isSentWithATimeBasedQuestion(stage: Stage
 
 
 def token_url(stage: Stage) -> str:
-    """As a packager writes it: the token URL with another scheme, and the content id after a semicolon in its query."""
+    """Makes the URL of a packager: the token URL with another scheme, and the content id after a semicolon in the
+    query."""
     return skd(stage.headend.rights_token_url(CONTENT)) + f"&a=1;{CONTENT}"
 
 

@@ -43,13 +43,13 @@ def test_spc_inEveryEncoding_arrivesWhole(
 ) -> None:
     taken = (
         {form, "form"} if form == "form-plain" else {form}
-    )  # without a "+", "/" or "=" in it, base64 is the same coded and not
+    )  # base64 without "+", "/" and "=" is the same with and without percent-coding
     stage = stage_factory(headend={"fps": Fps(requests=frozenset(taken))})  # type: ignore[arg-type]
     ready(stage)
     cdm = CDM()
     loader(stage, cdm, **options)
     playback = play(stage)
-    for _ in range(8):  # the nonce makes other base64 of each
+    for _ in range(8):  # the nonce makes each base64 text different
         assert cdm.opened(playback.get_resource(SKD)) == (KID, KEY)
     sent = stage.sent("ckc")
     assert {str(one.header("content-type")).split(";")[0] for one in sent} == {kind}
@@ -78,7 +78,7 @@ def test_fieldName_thatIsNone_isRefused(stage_factory: StageFactory, option: dic
 
 
 def test_contentIdField_thatIsNoText_failsInJsonOnly(stage_factory: StageFactory) -> None:
-    """An identifier of any bytes goes through a form, percent-coded; JSON cannot carry it."""
+    """A form carries an identifier of any bytes, percent-coded; JSON cannot, so that the load fails."""
     stage = stage_factory()
     ready(stage)
     url = "skd://" + base64.b64encode(b"\xff\xfe\x00" * 6).decode()
@@ -87,7 +87,7 @@ def test_contentIdField_thatIsNoText_failsInJsonOnly(stage_factory: StageFactory
     assert isinstance(failed(play(stage), url), usher.CallbackError)
     assert stage.routes() == []
     loader(stage, request_format=FORM, content_id_field="assetId", content_id_rule=rule)
-    failed(play(stage), url)  # the head-end knows no such content
+    failed(play(stage), url)  # fails: the head-end does not know the content
     assert b"assetId=%FF%FE%00" in stage.sent("ckc")[0].body
 
 
@@ -180,7 +180,8 @@ def test_reply_thatIsNoCkc_failsTheRequest(
 
 
 def test_reply_ofAStrangersCkc_isHandedOverAsItIs(stage_factory: StageFactory) -> None:
-    """What is in a CKC only the CDM can tell: here the head-end's fixture for a content it does not know."""
+    """The library does not check the contents of a CKC, which only the CDM can read: here it returns other bytes
+    unchanged."""
     stage = stage_factory()
     body = bytes(range(256)) * 64
     loader(stage)
@@ -226,7 +227,7 @@ def test_ckc_isNotInTheRepresentationOfTheRequest(stage_factory: StageFactory) -
     assert not [line for line in stage.logs if ckc.hex() in line or base64.b64encode(ckc).decode() in line]
 
 
-# ---- what the SPC names ----------------------------------------------------------------------------------------------
+# ---- the content id in the SPC ---------------------------------------------------------------------------------------
 
 
 def test_spc_nameOfTheContent_isWhatTheRuleSays(stage: Stage) -> None:
