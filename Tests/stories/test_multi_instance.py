@@ -1,4 +1,5 @@
-"""Several streams at once: each playback has the token of its content, from the delegate's map, and its own session."""
+"""Several streams at once: each playback has a separate session, and a token for its content from the delegate's
+map."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ def accounts(stage: Stage, route: str) -> list[str]:
 
 
 def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) -> None:
-    """For two encrypted streams setStreamToken is called twice; each licence is asked for with the token of its stream
-    (multi-instance page; delegates.md: Token map)."""
+    """For two encrypted streams the host sets two tokens (setStreamToken); each licence request carries the token of
+    its stream (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     tokens = {name: stage.headend.content_token(name, name) for name in ("main", "preview")}
     for name, token in tokens.items():
@@ -71,7 +72,7 @@ def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) 
 
 
 def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
-    """The clear stream requires no licence and so has neither token nor content id (multi-instance page)."""
+    """A clear stream needs no licence, and so neither a token nor a content id (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["main"] = stage.headend.content_token(content_id="main")
     main = play(stage, delegate, "main", own_player=True)
@@ -90,7 +91,7 @@ def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
 
 
 def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
-    """Sessions belong to playbacks, not to content ids: two playbacks of one content have two sessions
+    """A session belongs to a playback, not to a content id: two playbacks of one content have two sessions
     (protocol.md: Who wins)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
@@ -104,7 +105,8 @@ def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
 
 
 def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
-    """The preview may be one stream too many; the main stream is not disturbed (multi-instance page; SSM v1 page)."""
+    """If the preview is one stream too many, only the preview is refused; the main stream is not disturbed
+    (multi-instance page; SSM v1 page)."""
     stage = stage_factory(headend={"limit": 1})
     delegate = multi(stage)
     for name in ("main", "preview"):
@@ -124,7 +126,7 @@ def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
 
 
 def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
-    """A token given to play() is that playback's."""
+    """A token given to play() is used for that playback, also if the map has another one for the content."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token("of the map", "movie")
     token = stage.headend.content_token("its own", "movie")
@@ -135,7 +137,7 @@ def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
 
 
 def test_playback_thatNamesNoContent_beginsWithItsFirstLicence(stage: Stage) -> None:
-    """generateHTTPHeaders gets an asset ID with the content id, by which it finds the token in the map
+    """A playback without a content id starts with its first licence: the content id in the asset ID selects the token
     (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
@@ -180,12 +182,12 @@ ASSETS = {
 
 @pytest.mark.parametrize("name", ASSETS)
 def test_assetID_ofEveryForm_findsTheToken(stage: Stage, name: str) -> None:
-    """The asset ID is base64 of JSON with "ContentId", in any variant of base64; what is none is the content id itself
+    """An asset ID is base64 (any variant) of JSON with "ContentId"; any other text is the content id itself
     (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     delegate.tokens["movie?>~"] = stage.headend.content_token(content_id="movie?>~")
     if name == "the content id itself":
-        delegate.tokens["movie"] = delegate.tokens["movie?>~"]  # the query is cut off
+        delegate.tokens["movie"] = delegate.tokens["movie?>~"]  # the library removes the query of the asset ID
     playback = play(stage, delegate)
     assert stage.clear_keys(playback, asset_id=ASSETS[name]) == {KID: KEY}
     assert stage.routes() == ["setup", "license"]
@@ -210,8 +212,8 @@ STRANGE = {
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> None:
-    """Whatever stands there: no crash, no other stream's token, the licence fails with "content token unavailable"
-    (multi-instance page; delegates.md: Token map)."""
+    """An asset ID that names no known content has no token: the licence fails with "content token unavailable", without
+    a crash (multi-instance page; delegates.md: Token map)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playback = play(stage, delegate)
@@ -223,7 +225,8 @@ def test_assetID_thatNamesNothingKnown_hasNoToken(stage: Stage, name: str) -> No
 
 @pytest.mark.parametrize("name", [name for name in STRANGE if name != "a NUL"])
 def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None:
-    """If it does not decode to JSON with a content id, the text itself is the content id (delegates.md: Token map)."""
+    """If the asset ID does not decode to JSON with a content id, its text is the content id
+    (delegates.md: Token map)."""
     asset = STRANGE[name]
     delegate = multi(stage)
     delegate.tokens[asset] = stage.headend.content_token()
@@ -233,7 +236,7 @@ def test_assetID_thatIsNoJson_isItsOwnContentId(stage: Stage, name: str) -> None
 
 
 def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
-    """An asset ID is at most 64 kB; more is refused before anything is asked."""
+    """An asset ID of more than 64 kB is refused before any callback or request."""
     delegate = multi(stage)
     playback = play(stage, delegate)
     for size in (65_537, 2**20):
@@ -245,7 +248,8 @@ def test_assetID_ofAMegabyte_isRefused(stage: Stage) -> None:
 
 
 def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
-    """Content ids are bytes: composed and decomposed letters are two streams (delegates.md: Token map)."""
+    """Content ids are compared as bytes: composed and decomposed Unicode letters name two streams
+    (delegates.md: Token map)."""
     delegate = multi(stage)
     for account, content in (("composed", "\u00e9"), ("decomposed", "e\u0301")):
         delegate.tokens[content] = stage.headend.content_token(account, content)
@@ -255,8 +259,8 @@ def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
-    """Licences for two content ids in one playback (e.g. an advertisement): each has its token, both the same session
-    (multi-instance page)."""
+    """One playback gets licences for two content ids (e.g. an advertisement): each request has its own token, both one
+    session (multi-instance page)."""
     stage.headend.add_key(KID, KEY, "movie")
     stage.headend.add_key(KID_2, KEY_2, "spot")
     delegate = multi(stage, "fairplay")
@@ -273,8 +277,8 @@ def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stage: Stage) -> None:
-    """The session belongs to the item: set up with the item's token, not with that of an advertisement that came first
-    (multi-instance page)."""
+    """An advertisement's licence request comes first, but the library waits for the item's token and sets up the
+    session with it (multi-instance page)."""
     delegate = multi(stage)
     token = {name: stage.headend.content_token("viewer", name) for name in ("movie", "spot")}
     delegate.tokens["spot"] = token["spot"]
@@ -299,8 +303,8 @@ def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stag
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 @pytest.mark.parametrize("status", [401, 403])
 def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, named: bool, status: int) -> None:
-    """Whether or not requests name their content: one question for all that were denied, then they go on, once
-    (delegates.md: Content tokens that come late, or go stale)."""
+    """The library asks the token callback once for all denied requests, whether they name their content or not, and
+    sends each once more (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[usher.TokenRequest] = []
     delegate = multi(stage, token_callback=lambda request: asked.append(request) or usher.LATER)  # type: ignore[func-returns-value]
     delegate.tokens["movie"] = stage.headend.content_token("viewer", "movie")
@@ -323,7 +327,8 @@ def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, 
 
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bool) -> None:
-    """From then on the callback's token is the item's, whatever is in the map; a token set later replaces it."""
+    """After a denied set-up, the callback's token is used instead of the token in the map; a token set in the map later
+    replaces it."""
     asked: list[str] = []
 
     def token(request: usher.TokenRequest) -> str:
@@ -354,7 +359,8 @@ def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bo
 
 
 def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
-    """The server's second word is its last (delegates.md: Content tokens that come late, or go stale)."""
+    """If the server denies the fresh token too, the request fails and is not sent again
+    (delegates.md: Content tokens that come late, or go stale)."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
@@ -368,7 +374,8 @@ def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
 
 
 def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> None:
-    """The callback makes the item's token. An advertisement's token is in the map: if denied, its request fails."""
+    """The callback makes tokens for the item only: if an advertisement's token from the map is denied, that request
+    fails."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")
@@ -382,11 +389,11 @@ def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> N
     assert (asked, stage.routes()) == ([], ["setup", "license"])
 
 
-# ---- tokens that come late, change, or go ----------------------------------------------------------------------------
+# ---- tokens that come late, change, or are removed -------------------------------------------------------------------
 
 
 def test_lateToken_forAContentThatIsNamed_isWaitedFor(stage: Stage) -> None:
-    """A playback whose content has no token yet waits for setStreamToken
+    """A playback whose content has no token yet waits for setStreamToken()
     (multi-instance page; delegates.md: Content tokens that come late, or go stale)."""
     delegate = multi(stage)
     playback = play(stage, delegate, "movie")
@@ -400,7 +407,7 @@ def test_lateToken_forAContentThatIsNamed_isWaitedFor(stage: Stage) -> None:
 
 
 def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
-    """After 5 s: "content token unavailable", as set-up error and for the licences that wait
+    """Without a token after 5 s, set-up and the waiting licences fail with "content token unavailable"
     (delegates.md: Content tokens that come late, or go stale)."""
     delegate = multi(stage)
     playback = play(stage, delegate, "movie")
@@ -416,7 +423,8 @@ def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
 
 
 def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
-    """One token serves all playbacks of its content; each sets up a session of its own (protocol.md: Who wins)."""
+    """One setStreamToken() serves all playbacks of the content that wait; each sets up a separate session
+    (protocol.md: Who wins)."""
     delegate = multi(stage)
     for _ in range(2):
         play(stage, delegate, "movie", own_player=True)
@@ -427,7 +435,8 @@ def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
 
 
 def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
-    """setStreamToken again: further licences go out with the new token, the session goes on (multi-instance page)."""
+    """After another setStreamToken(), further licence requests carry the new token, and the session continues
+    (multi-instance page)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token("alice", "movie")
     playback = play(stage, delegate, "movie")
@@ -441,7 +450,7 @@ def test_replacedToken_isUsedForFurtherLicences(stage: Stage) -> None:
 
 
 def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
-    """Tokens can be removed when no longer needed: a running playback continues, a new playback finds none
+    """After a token is removed from the map, a running playback continues, and a new playback finds no token
     (multi-instance page)."""
     delegate = multi(stage)
     token = delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
@@ -461,7 +470,7 @@ def test_removedToken_isKeptByThePlaybackThatHoldsIt(stage: Stage) -> None:
 
 
 def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
-    """A multi-instance delegate may have a token callback too: it is asked for streams that nobody set a token for
+    """If the map has no token for a stream, the library asks the delegate's token callback, if it has one
     (SSM v1 page; multi-instance page)."""
     asked: list[Any] = []
 
@@ -478,7 +487,7 @@ def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
 
 
 def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
-    """On one player the next stream ends the previous one and uses its own token
+    """The next stream on a player ends the previous session and uses the token of the next stream
     (multi-instance page; protocol.md: Who wins)."""
     delegate = multi(stage)
     for name in ("one", "two"):
@@ -492,7 +501,7 @@ def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
 
 
 def test_steps_ofAMultiInstanceDelegate_areToldTheAssetID(stage: Stage) -> None:
-    """generateHTTPHeaders(assetID): a subclass may still make its own headers, per stream (multi-instance page)."""
+    """A subclass may override generateHTTPHeaders(assetID) to make headers for each stream (multi-instance page)."""
     asked: list[Any] = []
 
     class Own(usher.MultiInstanceDelegate):

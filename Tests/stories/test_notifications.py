@@ -1,4 +1,5 @@
-"""Errors for the application: set-up, heartbeat and teardown, with errorCode, HTTP code, message and explanation."""
+"""Errors as the application gets them for set-up, heartbeat and teardown: errorCode, HTTP status, message and
+explanation."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 LegacyCodes = usher.LegacyCodes
 
 SSM_CODES = [1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001]
-"""Every row of the table (errors.md: Words)."""
+"""All codes of the session manager's table (errors.md: Words)."""
 LICENSE_CODES = [
     *range(1001, 1011),
     *(2001, 2002, 2102, 2103, 2104),
@@ -24,11 +25,11 @@ LICENSE_CODES = [
     *range(4000, 4023),
     *(4024, 4025, 4027),
 ]
-"""Every row of the table (errors.md: Words)."""
+"""All codes of the licence services' tables (errors.md: Words)."""
 
 
 def failing(stage: Stage, route: str, fault: Fault) -> usher.UsherError:
-    """The error of the notification for a fault on set-up, heartbeat or teardown."""
+    """Returns the error of the notification that this fault causes on set-up, heartbeat or teardown."""
     stage.headend.faults.add(route, fault, always=True)
     playback = stage.play(delegate=stage.delegate(retry_permille=usher.OFF, teardown_retries=usher.OFF))
     stage.advance(60_000 if route == "heartbeat" else 0)
@@ -51,7 +52,8 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("route", ["heartbeat", pytest.param("teardown", marks=pytest.mark.leaves_session)])
 def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, route: str) -> None:
-    """userInfo: errorCode (the SSM's), code (HTTP status), message (SSM v1 page; seed-to-api.md: Notifications)."""
+    """userInfo has errorCode (the code of the session manager), code (the HTTP status) and message
+    (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, route, Fault.error(1011, status=409, message="bad request, it says"))
     assert (error.service_code, error.http_status, error.message) == (1011, 409, "bad request, it says")
     assert (error.origin, error.operation, error.status) == (usher.Origin.SSM, OPERATIONS[route], S.REFUSED)
@@ -60,7 +62,7 @@ def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, rou
 
 @pytest.mark.parametrize("code", SSM_CODES)
 def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) -> None:
-    """Each code in the SSM's table reaches the host with its status and words; only 1007 means the limit
+    """For each code of the session manager the host gets status and explanation; only 1007 is reported as the limit
     (errors.md: Words)."""
     error = failing(stage, "setup", Fault.error(code, message=f"code {code}"))
     assert (error.service_code, error.http_status, error.message) == (code, 400, f"code {code}")
@@ -91,8 +93,8 @@ def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) ->
 def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
     stage: Stage, fault: Fault, status: usher.Status, http_status: int
 ) -> None:
-    """code is the HTTP status, -1 when there was no response; errorCode only if the body was JSON with one
-    (SSM v1 page; seed-to-api.md: Notifications)."""
+    """The notification's `code` is the HTTP status, or -1 without a response. It has an `errorCode` only if the body
+    was JSON with a number in that field (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, "setup", fault)
     assert (error.status, error.http_status, error.service_code) == (status, http_status, 0)
     assert error.legacy_codes == LegacyCodes(6001, -1352, 0, 3010, http_status)
@@ -111,12 +113,13 @@ def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
 def test_notification_ofEachOperation_hasTheNumbersOfOtherPlayers(
     stage: Stage, route: str, codes: usher.LegacyCodes
 ) -> None:
-    """Apple 30x0, Android what and extra, React Native 600x (seed-to-api.md: Notifications)."""
+    """`legacy_codes` has the error numbers of other players: Apple 30x0, Android's what and extra, React Native 600x
+    (seed-to-api.md: Notifications)."""
     assert failing(stage, route, Fault.error(4000, status=500)).legacy_codes == codes
 
 
 def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: Stage) -> None:
-    """Tokens never appear in messages."""
+    """If the server's message contains a token, the library removes the token from the error message."""
     token = stage.headend.content_token()
     stage.headend.faults.add("setup", Fault.error(1006, message=f"invalid token {token} given"))
     stage.play(token)
@@ -127,7 +130,8 @@ def test_notification_ofAServerMessageWithATokenInIt_doesNotTellTheToken(stage: 
 
 
 def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> None:
-    """Licence servers reuse the numbers: their 1007 is an invalid date (errors.md: Words)."""
+    """1007 from a licence server is not the stream limit: licence servers use this number for an invalid date
+    (errors.md: Words)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.error(1007))
@@ -143,7 +147,7 @@ def test_setupError_1007_isTheLimitOnlyFromTheSessionManager(stage: Stage) -> No
 
 @pytest.mark.parametrize("code", LICENSE_CODES)
 def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: int) -> None:
-    """Each code of the licence services' lists reaches the host with its words (errors.md: Words)."""
+    """For each code of the licence services the host gets its explanation (errors.md: Words)."""
     stage = stage_factory(headend={"ssm_required": "never"})
     playback = stage.play(delegate=stage.delegate(ssm_url=None))
     stage.headend.faults.add("license", Fault.error(code, message=f"code {code}"))
@@ -188,7 +192,7 @@ def test_licenceError_ofEachCode_isExplained(stage_factory: StageFactory, code: 
     ],
 )
 def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, subject: str, remedy: str) -> None:
-    """Codes with different remedies have different words (errors.md: Words)."""
+    """The explanation of a code names the mistake and the remedy (errors.md: Words)."""
     words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
     assert subject in words.summary
     assert remedy in words.advice
@@ -200,7 +204,7 @@ def test_licenceError_ofACode_saysWhatIsWrongAndWhatHelps(lib: Any, code: int, s
     "code", sorted({-1, 1, 999, 1011, 2000, 2003, 2050, 2101, 2105, 3000, 3012, 3999, 4023, 4026, 4028, 10**12})
 )
 def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
-    """A code that is in no list is not explained as if it were (errors.md: Words)."""
+    """A licence code that is in no table gets a general explanation (errors.md: Words)."""
     words = usher.explain(usher.Origin.LICENSE, S.REFUSED, code)
     assert (words.known, words.source) == (False, "library status; the code is in no table")
     assert words.summary == usher.explain(usher.Origin.LICENSE, S.REFUSED, 0).summary
@@ -208,13 +212,14 @@ def test_explanation_ofALicenceCodeInNoList_saysSo(lib: Any, code: int) -> None:
 
 @pytest.mark.parametrize("code", [1, 999, 1002, 1010, 1014, 1015, 1016, 3002, 3003, 4002, 10**12])
 def test_explanation_ofAnSsmCodeInNoList_saysSo(lib: Any, code: int) -> None:
-    """1002, 1010, 1014-1016, 3002 and 3003 are not listed publicly (errors.md: Words)."""
+    """1002, 1010, 1014-1016, 3002 and 3003 are not documented publicly and get a general explanation
+    (errors.md: Words)."""
     assert not usher.explain(usher.Origin.SSM, S.REFUSED, code).known
 
 
 @pytest.mark.parametrize("status", [status for status in S if status is not S.OK])
 def test_explanation_ofEveryStatus_hasSummaryAndAdvice(lib: Any, status: usher.Status) -> None:
-    """Where the server gave no code, the words are about the kind of error."""
+    """Without a code from the server, the explanation is that of the library's status."""
     words = usher.explain(usher.Origin.LOCAL, status, 0)
     assert words.summary.endswith(".")
     assert words.advice.endswith(".")
@@ -239,6 +244,6 @@ LEGACY = [
 def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(
     lib: Any, status: S, operation: usher.Operation, codes: LegacyCodes
 ) -> None:
-    """React Native's 50xx for licences, 5022 without a token; Apple's 3040 for the host's own callback
-    (seed-to-api.md: Notifications)."""
+    """In React Native's numbers licence errors are 50xx, and a missing token is 5022. In Apple's numbers an error of
+    the host's callback is 3040 (seed-to-api.md: Notifications)."""
     assert usher.UsherError("", status=status, operation=operation).legacy_codes == codes

@@ -1,4 +1,4 @@
-"""Pumped mode: the host's code runs only where the host pumps, and sessions live whether it pumps or not."""
+"""Pumped mode: host code runs only inside pump(), and sessions stay alive whether the host pumps or not."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ANY = 2**32 - 1
 
 
 KEPT: list[Any] = []
-"""Function pointers that C was given; they live as long as the process."""
+"""Function pointers that C may call until the process ends, so they are never released."""
 
 
 class Witness:
-    """Wraps callbacks; notes on which thread each ran, and when the object itself was let go of."""
+    """Wraps callbacks; records the thread of each call, and the thread that destroyed each callback object."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
@@ -60,7 +60,7 @@ class Witness:
         return {thread for _, thread in [*self.calls, *self.dropped]}
 
     def elsewhere(self) -> list[str]:
-        """What ran, or was let go of, on other threads than this."""
+        """Returns the callbacks that were called or destroyed on another thread than the present one."""
         me = threading.get_ident()
         return [name for name, thread in self.calls if thread != me] + [
             f"destroy of {name}" for name, thread in self.dropped if thread != me
@@ -72,7 +72,7 @@ class Witness:
 
 @pytest.fixture
 def destroys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
-    """How often C's destroy ran for each user_data. Stages made after this fixture are counted."""
+    """Counts how often C's destroy ran for each user_data. It counts for stages that are made after this fixture."""
     counted: Counter[int] = Counter()
 
     def destroy(number: int | None) -> None:
@@ -92,7 +92,7 @@ def pumped(stage_factory: StageFactory) -> Stage:
 
 
 def advance_unpumped(stage: Stage, ms: int) -> None:
-    """Moves both clocks, and lets callbacks wait."""
+    """Moves both clocks without pumping: callbacks wait."""
     remaining = ms
     while True:
         stage.context.settle(0, ANY, 5000)
@@ -192,7 +192,7 @@ def test_callbackThatBecomesDueInAPump_waitsForTheNext(pumped: Stage) -> None:
     def observer(event: usher.Event) -> None:
         told.append(event.type.name)
         if event.type is E.SESSION_STARTED:
-            pumped.context.add_observer(told.append).remove()  # its destroy is due at once
+            pumped.context.add_observer(told.append).remove()  # the observer's destroy is due at once
             stop = time.monotonic() + 10
             while not readable(pumped.context) and time.monotonic() < stop:
                 pass
@@ -230,7 +230,7 @@ def test_callbacks_ofAnUnknownKind_areRefused(lib: Any) -> None:
         usher.Context(callbacks=2)  # type: ignore[arg-type]
 
 
-# ---- nobody pumps ----------------------------------------------------------------------------------------------------
+# ---- a host that does not pump ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("freed_by", ["this thread", "another"])
@@ -286,7 +286,7 @@ def test_tokenQuestion_neverPumped_endsAtItsDeadline(pumped: Stage) -> None:
             request.answer("too-late")
 
 
-# ---- who may pump ----------------------------------------------------------------------------------------------------
+# ---- pumps in callbacks and on other threads -------------------------------------------------------------------------
 
 
 def test_pump_insideACallback_isWouldDeadlock(pumped: Stage) -> None:
@@ -401,7 +401,7 @@ def test_interrupt_insideACallback_isRaisedByPump(pumped: Stage, kind: type[Base
     assert not pumped.callback_failures
 
 
-# ---- the end ---------------------------------------------------------------------------------------------------------
+# ---- closing and freeing ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("callbacks", ["threaded", "pumped"])
@@ -440,7 +440,7 @@ def test_context_closedInsideACallback_endsAndDestroysOnce(
         playback = usher.Player(context).play(delegate=delegate)
         playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE, callback=ends("license"))
     deadline = time.monotonic() + 20
-    others = 2  # the stage's own two
+    others = 2  # the two entries of the context that the stage made
     while not done.is_set() or registry.count() > others:
         assert time.monotonic() < deadline, f"{registry.count()} not destroyed; {headend.journal.dump()}"
         if callbacks == "pumped" and not context.closed:

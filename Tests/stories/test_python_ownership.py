@@ -18,7 +18,7 @@ from usher.testing.headend import HeadEnd
 
 
 class Empty(usher.SSPDelegate):
-    """A subclass may be a container, and an empty one is false."""
+    """A subclass with `__len__`, as a container has; an empty one is false."""
 
     def __len__(self) -> int:
         return 0
@@ -37,7 +37,8 @@ def test_delegateThatIsFalse_isUsedAllTheSame(stage: Stage) -> None:
 def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread replaces it, and frees the old one, after play() has chosen and before the library is called."""
+    """After play() has chosen the delegate and before it calls the library, another thread sets a new delegate and
+    frees the old one."""
     old, new = stage.delegate(ssm_url=None), stage.delegate()
     stage.context.set_delegate(old)
     add = registry.add
@@ -61,7 +62,7 @@ def test_delegateThatWasFreed_isRefused(stage: Stage) -> None:
 
 
 class Closing(usher.Context):
-    """Another thread closes it just after it was asked whether it is closed."""
+    """A context that another thread closes just after `closed` has answered False."""
 
     closes_next = False
 
@@ -120,7 +121,7 @@ def test_playback_closedWhileAnotherThreadFreesIt_isNoError(stage: Stage, monkey
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_whatHasAHandle_isNotCopied(stage: Stage, how: Callable[[object], object]) -> None:
-    """A copy would free what the original still uses."""
+    """Objects with a handle refuse to be copied, because freeing the copy would free what the original still uses."""
     playback = stage.play()
     playback.wait_session()
     loader = usher.ResourceLoader(stage.context, spc=lambda request: b"spc", license_url=stage.headend.fps_url)
@@ -153,7 +154,7 @@ def test_argumentOfAnotherType_isRefusedAndLeavesNothingBehind(stage: Stage) -> 
 
 
 def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: HeadEnd) -> None:
-    """With all that was in it: its session is torn down, nothing is left for C to call."""
+    """The garbage collector frees a context without references: its session is torn down, and C holds no user_data."""
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url)
     events: list[usher.EventType] = []
@@ -165,7 +166,9 @@ def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: H
     with pytest.warns(ResourceWarning, match="not closed"):
         del context, delegate, playback
         deadline = time.monotonic() + REAL_TIMEOUT_S
-        while registry.count() and time.monotonic() < deadline:  # library threads let go of it in their own time
+        while (
+            registry.count() and time.monotonic() < deadline
+        ):  # threads of the library release the last references a little later
             gc.collect()
     assert headend.journal.routes() == ["setup", "teardown"]
     assert events[-1] is usher.EventType.PLAYBACK_CLOSED

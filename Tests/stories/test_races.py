@@ -1,4 +1,4 @@
-"""Who wins: the race table of the protocol (5.13), a story for each row that SSM v1 can meet."""
+"""The race table of the protocol (5.13): one story for each row that is possible with SSM v1."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_zap_whileTeardownNeverAnswers_setupGoesOnAtTheCap(stage: Stage) -> None
     stage.advance(3_000)
     assert stage.routes()[:3] == ["setup", "teardown", "setup"]
     stage.headend.faults.clear()
-    stage.headend.restart()  # whoever is held is dropped: the first session stays until it expires
+    stage.headend.restart()  # the head-end drops the held requests; the first session stays until it expires
 
 
 def test_setup_refusedWhileOwnTeardownInFlight_isTriedOnceMore(stage_factory: StageFactory) -> None:
@@ -529,7 +529,7 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    stage.wait_timer(3_000)  # the teardown's own cap is as long: give the call the moment it needs to begin its wait
+    stage.wait_timer(3_000)  # the teardown's time-out is also 3 s: wait until the call has begun its own
     assert stage.still_waiting(closing)
     stage.advance(2_999)
     assert stage.still_waiting(closing)

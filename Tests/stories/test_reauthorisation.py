@@ -1,4 +1,5 @@
-"""A denied content token: the token callback runs once; each denied request is retried once with the new token."""
+"""A denied content token: the token callback runs once, and each denied request is sent once more with the new
+token."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 
 @pytest.fixture
 def plain(stage_factory: StageFactory) -> Stage:
-    """Licences without sessions."""
+    """A stage with licences without sessions."""
     return stage_factory(headend={"ssm_required": "never"})
 
 
@@ -26,8 +27,8 @@ def plain(stage_factory: StageFactory) -> Stage:
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("coded", [False, True])
 def test_licence_denied_goesOutAgainWithAFreshToken(stage: Stage, status: int, coded: bool) -> None:
-    """401 or 403, with or without a code: the callback is asked, the request goes out once more under the same session
-    (errors.md: Words; protocol.md: Licences)."""
+    """After 401 or 403, with or without a code, the library asks the token callback for a fresh content token and sends
+    the request once more, in the same session (errors.md: Words; protocol.md: Licences)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.error(4005, status=status) if coded else Fault.status(status))
@@ -38,7 +39,8 @@ def test_licence_denied_goesOutAgainWithAFreshToken(stage: Stage, status: int, c
 
 
 def test_licence_withARevokedToken_goesOnWithAFreshOne(plain: Stage) -> None:
-    """The back end revoked the token: the server's own denial, not a fault."""
+    """The operator revokes the token, so that the server (not an injected fault) denies it: a fresh token gets the
+    licence."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.revoke_tokens()
@@ -48,7 +50,7 @@ def test_licence_withARevokedToken_goesOnWithAFreshOne(plain: Stage) -> None:
 
 
 def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
-    """Asked once for all that wait; all go out again with its answer."""
+    """The library asks the token callback once for all denied requests, and sends each again with the fresh token."""
     tokens = Tokens(plain, hold=True)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401), times=5)
@@ -68,7 +70,8 @@ def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
 def test_licences_deniedTogether_underASession_shareOneQuestion(
     stage_factory: StageFactory, status: int, beating: bool
 ) -> None:
-    """Picture and sound under one session, their token revoked: all wait for the one answer, and go on with it."""
+    """Two licence requests of one session (picture and sound) are denied: both wait for one fresh token and are sent
+    again with it."""
     stage = stage_factory(headend={"period_s": 5, "revoked_token_status": status})
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
@@ -92,7 +95,8 @@ def test_licences_deniedTogether_underASession_shareOneQuestion(
 
 
 def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: Stage) -> None:
-    """With the fresh token too: each fails with what the server said, and nothing is sent a third time."""
+    """If the server denies the fresh token too, each request fails with the server's error, and none is sent a third
+    time."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     denied = Fault.error(4000, status=403, message="no")
@@ -107,7 +111,8 @@ def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: St
 
 
 def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: Stage) -> None:
-    """Sent with the old token and denied late: the fresh one is there already."""
+    """A request with the old token is denied after the fresh token came: the library sends it again without another
+    question."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401))
@@ -124,7 +129,7 @@ def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: S
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_licence_deniedAgain_failsAndNeverLoops(stage: Stage, status: int) -> None:
-    """Denied with the fresh token too: it fails with what the server said, after one more try."""
+    """If the server denies the fresh token too, the request fails with the server's error after this one retry."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.error(4000, status=status, message="no"), always=True)
@@ -144,7 +149,7 @@ def test_licence_deniedAgain_failsAndNeverLoops(stage: Stage, status: int) -> No
 
 
 def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) -> None:
-    """No better token: the denial is told, not the lack of a token."""
+    """If the callback has no fresh token, the error is the server's denial, not NO_TOKEN."""
     playback = played(stage, lambda request: None)
     stage.headend.faults.add("license", Fault.error(4005, status=403))
     with pytest.raises(usher.RefusedError) as caught:
@@ -154,7 +159,7 @@ def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) 
 
 
 def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> None:
-    """The callback has its 5 s; then the denial is told (protocol.md: Who wins)."""
+    """The callback has 5 s to answer; after that the error is the server's denial (protocol.md: Who wins)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -168,7 +173,7 @@ def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> No
 
 
 def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
-    """Nobody to ask: the denial is final."""
+    """Without a token callback the denial is final."""
     playback = played(stage, None)
     stage.headend.faults.add("license", Fault.status(401))
     with pytest.raises(usher.HTTPStatusError) as caught:
@@ -182,7 +187,8 @@ def test_licence_deniedWithoutACallback_fails(stage: Stage) -> None:
     [Fault.error(4005), Fault.status(400), Fault.status(402), Fault.status(404), Fault.status(503), Fault.reset()],
 )
 def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
-    """Only 401 and 403 are about the token as such: nothing else is retried (protocol.md: When it fails)."""
+    """Only 401 and 403 mean that the token is denied: after another error the library does not ask for a token or retry
+    (protocol.md: When it fails)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", fault)
@@ -192,7 +198,8 @@ def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
 
 
 def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
-    """A close ends the question and tears down; a late answer does nothing (protocol.md: Who wins)."""
+    """A close ends the question and tears down the session; a later answer of the callback has no effect
+    (protocol.md: Who wins)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -207,7 +214,7 @@ def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
 
 
 def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
-    """Once per request, not once for ever: a later request may ask again."""
+    """The library asks once for each request, so that a later denied request asks again."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     for _ in range(2):
@@ -218,7 +225,8 @@ def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFactory) -> None:
-    """A renewal carries no content token: another one would not help (protocol.md: Licences; protocol.md: Who wins)."""
+    """A renewal carries no content token, so a fresh content token would not help: a denial is a heartbeat error
+    (protocol.md: Licences; protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage)
     playback = stage.player.play(
@@ -237,7 +245,8 @@ def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFacto
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_setup_denied_beginsAnewWithAFreshToken(stage: Stage, status: int) -> None:
-    """Set-up denied: asked once, set up with the fresh token; licences that wait go out with it."""
+    """After a denied set-up the library asks for a fresh token and sets up with it; the waiting licence request uses it
+    too."""
     tokens = Tokens(stage)
     stage.headend.faults.add("setup", Fault.status(status))
     playback = played(stage, tokens)
@@ -249,7 +258,7 @@ def test_setup_denied_beginsAnewWithAFreshToken(stage: Stage, status: int) -> No
 
 
 def test_setup_withARevokedToken_goesOnWithAFreshOne(stage: Stage) -> None:
-    """The server's own denial of a token that was revoked before the play."""
+    """The token was revoked before play(), so that the server itself denies set-up; a fresh token gets the session."""
     tokens = Tokens(stage)
     old = stage.headend.content_token()
     stage.headend.revoke_tokens()
@@ -260,7 +269,7 @@ def test_setup_withARevokedToken_goesOnWithAFreshOne(stage: Stage) -> None:
 
 
 def test_setup_deniedAgain_isASetupErrorAndNeverLoops(stage: Stage) -> None:
-    """Denied with the fresh token too: set-up error, and no third try."""
+    """If the server denies the fresh token too, set-up fails and is not sent a third time."""
     tokens = Tokens(stage)
     stage.headend.faults.add("setup", Fault.error(1003, status=401), always=True)
     playback = played(stage, tokens)
@@ -273,7 +282,7 @@ def test_setup_deniedAgain_isASetupErrorAndNeverLoops(stage: Stage) -> None:
 
 
 def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
-    """No better token: what the server said is told."""
+    """If the callback has no fresh token, the error is the server's denial."""
     stage.headend.faults.add("setup", Fault.status(403))
     played(stage, lambda request: None)
     error = stage.events.error(E.SETUP_ERROR)
@@ -282,7 +291,8 @@ def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
 
 
 def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
-    """There is no session yet: closing ends at once, and what is answered then does nothing (protocol.md: Who wins)."""
+    """Without a session a close during the question ends at once, and a later answer of the callback has no effect
+    (protocol.md: Who wins)."""
     tokens = Tokens(stage, hold=True)
     stage.headend.faults.add("setup", Fault.status(401))
     playback = played(stage, tokens)
@@ -296,7 +306,7 @@ def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
 
 
 def test_setupAndLicence_deniedInTurn_areAskedForEach(stage: Stage) -> None:
-    """Once for set-up, once for the licence: each of them goes out at most twice."""
+    """The library asks once for the denied set-up and once for the denied licence; each is sent at most twice."""
     tokens = Tokens(stage)
     stage.headend.faults.add("setup", Fault.status(401))
     stage.headend.faults.add("license", Fault.status(401))
@@ -307,7 +317,7 @@ def test_setupAndLicence_deniedInTurn_areAskedForEach(stage: Stage) -> None:
 
 
 def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
-    """Nobody to ask: the denial is final."""
+    """Without a token callback the denial of set-up is final."""
     stage.headend.faults.add("setup", Fault.status(401))
     played(stage, None)
     assert stage.events.error(E.SETUP_ERROR).http_status == 401
@@ -315,7 +325,7 @@ def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
 
 
 def test_heartbeat_denied_isFinal(stage: Stage) -> None:
-    """A heartbeat carries the session token alone: 401 ends the session (protocol.md: Who wins)."""
+    """A heartbeat carries only the session token, so that 401 ends the session (protocol.md: Who wins)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("heartbeat", Fault.status(401))

@@ -1,4 +1,4 @@
-"""The life of a session: order, tokens, periods, how it ends."""
+"""The life of a session: order of the requests, tokens, periods, and how a session ends."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_heartbeatStart_afterLicense_waitsForIt(stage: Stage) -> None:
     assert stage.headend.journal.count("heartbeat") == 0
     stage.advance(1)
     assert stage.headend.journal.count("heartbeat") == 1
-    assert stage.headend.violations() != []  # by the head-end's own measure, from set-up on
+    assert stage.headend.violations() != []  # the head-end expects the first heartbeat one period after set-up
     stage.headend.journal.clear()
 
 

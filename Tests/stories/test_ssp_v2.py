@@ -1,4 +1,5 @@
-"""SSP V2: the licence request opens the session; the reply says what keeps it alive; teardown is the host's choice."""
+"""SSP V2: the licence request opens the session, the reply says what keeps it alive, and the host chooses about
+teardown."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def test_tenantHeader_isSentWhereGiven(stage_factory: StageFactory) -> None:
 
 
 def test_furtherLicence_isGivenUnderTheSession(stage: Stage) -> None:
-    """Key rotation: a second licence request of a playback has content and session token, and opens no session."""
+    """A second licence request of a playback (key rotation) carries content and session token and opens no session."""
     playback = play(stage)
     licence(playback)
     assert licence(playback).clear_keys() == {KID: KEY}
@@ -92,7 +93,8 @@ def test_severalLicencesAtOnce_theFirstSetsUp_theOthersWaitForIt(stage_factory: 
 
 @pytest.mark.breaks_rules("stale-token")
 def test_severalLicencesAtOnce_ofAServerThatTakesOnlyTheNewestToken_areRepeatedOneByOne(stage: Stage) -> None:
-    """Each licence brings the next token, so of those on their way together only the first has the newest."""
+    """Each reply brings a new token. Of several requests in flight only the first has the newest; the library repeats
+    the others."""
     playback = play(stage)
     licence(playback)
     futures = [playback.request_license(SYSTEMS["clearkey"], PAYLOAD["clearkey"]) for _ in range(4)]
@@ -186,7 +188,8 @@ def test_enforcedFlag_decidesWhateverTheTokenSays(
 def test_enforcedFlag_missing_aTokenBesideTheLicenceMeansEnforced(
     stage_factory: StageFactory, key_system: KeySystem, wanted: usher.RenewType
 ) -> None:
-    """But for Widevine, whose renewals the CDM itself would have to bring."""
+    """A session token beside the licence means enforced mode, except for Widevine, where only the CDM can make
+    renewals."""
     stage = stage_factory(headend={"enforced": {key_system}, "v2": V2(enforced_field=None)})
     playback = play(stage, key_system)
     assert licence(playback, key_system).renew_type is wanted
@@ -215,7 +218,7 @@ def test_heartbeatRefused_playbackMustStop(stage: Stage) -> None:
     assert stage.routes() == ["license", "heartbeat"], "a session the server calls unknown is not torn down"
 
 
-# ---- where the reply says it: every name is an option ----------------------------------------------------------------
+# ---- options for the names of the fields in the reply ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key_system", KEY_SYSTEMS)
@@ -287,7 +290,7 @@ def test_periodOfNoUse_isTheDefaultOrTheNearestOfUse(
 
 @pytest.mark.parametrize("key_system", ["fairplay", "widevine"])
 def test_token_inAHeaderOfTheReply_isFound(stage_factory: StageFactory, key_system: KeySystem) -> None:
-    """Raw licences have no room for it."""
+    """The token may be in a header, because a reply with a binary licence has no fields."""
     settings = {"fairplay_reply": "raw"} if key_system == "fairplay" else {}
     stage = stage_factory(headend={"v2": V2(token_field=None, token_header="X-Session-Token"), **settings})
     wire = {"wire_format": usher.WireFormat.RAW} if key_system == "widevine" else {}
@@ -337,7 +340,7 @@ def test_laterReply_withToken_setsTheSessionUpThen(stage_factory: StageFactory) 
     playback.close(T)
 
 
-# ---- the end: torn down or left --------------------------------------------------------------------------------------
+# ---- ending the session: teardown or leaving -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -403,7 +406,7 @@ def test_zap_tearsDownFirst_orLeavesIt(stage_factory: StageFactory, leave: bool)
     second = play(stage, tag="second")
     licence(second)
     assert stage.routes() == (["license", "license"] if leave else ["license", "teardown", "license"])
-    stage.settle()  # each playback tells its events in its own time
+    stage.settle()  # each playback reports its events independently of the other
     assert stage.events.only(E.SESSION_ENDED, "first").left is leave
     second.close(T)
     stage.settle()

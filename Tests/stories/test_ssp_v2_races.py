@@ -1,4 +1,5 @@
-"""SSP V2: failures of the reply that opens a session, and races while the request waits (protocol, race table)."""
+"""SSP V2: failures of the reply that opens a session, and races while the request waits (race table of the protocol)
+(protocol, race table)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ E = usher.EventType
 T, LEAVE = usher.CloseMode.TEARDOWN, usher.CloseMode.LEAVE
 
 
-# ---- the reply that opens --------------------------------------------------------------------------------------------
+# ---- the reply that opens the session --------------------------------------------------------------------------------
 
 
 def test_limit_onTheLicenceReply_isASetupError(stage_factory: StageFactory) -> None:
@@ -161,7 +162,8 @@ def test_openingReply_withAnEmptyToken_playsWithoutASession(stage: Stage, token:
 @pytest.mark.parametrize("token", ["a\nb", "a\0b", 7, [], {"a": 1}])
 @pytest.mark.leaves_session
 def test_openingReply_withATokenThatIsNone_isLost(stage: Stage, token: object) -> None:
-    """There is a session, and nobody can name it."""
+    """The server opened a session, but the token in the reply is not valid, so that the library cannot end the
+    session."""
     stage.headend.faults.add("license", Fault.fields(sessionToken=token))
     playback = play(stage)
     with pytest.raises(usher.ProtocolError) as caught:
@@ -174,7 +176,8 @@ def test_openingReply_withATokenThatIsNone_isLost(stage: Stage, token: object) -
 
 
 def test_openingReply_withATokenButWithoutALicence_isTornDownOnClose(stage: Stage) -> None:
-    """The licence could not be read; the session was set up all the same, and its token is known."""
+    """The reply has a session token but no readable licence: the licence request fails, and the session is torn down
+    later."""
     stage.headend.faults.add("license", Fault.without("CkcMessage"))
     playback = play(stage, "fairplay")
     with pytest.raises(usher.ProtocolError):
@@ -356,7 +359,8 @@ def test_contextClose_whileTheOpeningReplyIsUnderWay_tearsDownWhereTheOptionSays
 
 
 def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: Stage) -> None:
-    """A fresh content token stands for a fresh right to play: as with V1, the session in use is given back first."""
+    """A further licence with a fresh content token needs a new session, as in V1: the library tears down the old one
+    first."""
     tokens: list[str] = []
 
     def token(request: usher.TokenRequest) -> str:
@@ -374,8 +378,8 @@ def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: 
 
 @pytest.mark.parametrize("late", [False, True], ids=["none", "no answer"])
 def test_tokenCallback_withoutAToken_failsTheLicence_andTheSessionGoesOn(stage: Stage, late: bool) -> None:
-    """null, or no answer in time: "content token unavailable" (5022), for that request alone
-    (SSM V2 page; protocol.md: Licences)."""
+    """If the token callback returns None or does not answer in time, only this licence request fails, with "content
+    token unavailable" (5022) (SSM V2 page; protocol.md: Licences)."""
     asked: list[usher.TokenRequest] = []
 
     def token(request: usher.TokenRequest) -> usher.Later | None:
@@ -399,8 +403,8 @@ def test_tokenCallback_withoutAToken_failsTheLicence_andTheSessionGoesOn(stage: 
 
 
 def test_tokenCallback_withoutAToken_firstLicence_opensNothing(stage: Stage) -> None:
-    """Without an initial token the first licence runs the callback; without a token no licence request is sent
-    (SSM V2 page)."""
+    """Without an initial token, the first licence request asks the token callback. If the callback has no token, the
+    library sends no licence request (SSM V2 page)."""
     playback = stage.player.play(delegate=delegate(stage, token_callback=lambda request: None))
     with pytest.raises(usher.NoTokenError):
         licence(playback)
@@ -433,7 +437,8 @@ def test_clockOfTheKeepAlive_beginsWithTheReply(stage: Stage) -> None:
 
 
 def test_backgroundOrPictureInPicture_beatsGoOn(stage: Stage) -> None:
-    """As ever, whether or not the host says that it is in the background (SSM V2 page; protocol.md: When it fails)."""
+    """Heartbeats continue in the background, whether the host reports the background or not
+    (SSM V2 page; protocol.md: When it fails)."""
     playback = play(stage)
     licence(playback)
     playback.suspend()
@@ -447,7 +452,8 @@ def test_backgroundOrPictureInPicture_beatsGoOn(stage: Stage) -> None:
 
 @pytest.mark.parametrize("where", ["in the background", "in the foreground"])
 def test_heartbeatError_zapToTheSameStream_playsUnderANewSession(stage: Stage, where: str) -> None:
-    """The host stops, and opens the same stream again (SSM V2 page; protocol.md: Who wins)."""
+    """After a heartbeat error the host stops and plays the same stream again, in a new session
+    (SSM V2 page; protocol.md: Who wins)."""
     token = stage.headend.content_token("alice")
     playback = play(stage, token=token)
     licence(playback)

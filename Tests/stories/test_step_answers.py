@@ -1,4 +1,4 @@
-"""How a step of a licence request is answered: later, too late, twice, from elsewhere, with nonsense, or by raising."""
+"""Answers to a hook of a licence request: late, too late, twice, from another thread, invalid, or an exception."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LICENSE_STEPS = STEPS[2:]
 
 @pytest.fixture
 def stage(stage_factory: StageFactory) -> Stage:
-    """A head-end whose licences need no session."""
+    """A stage whose licences need no session."""
     return stage_factory(headend={"ssm_required": "never"})
 
 
 class Kept:
-    """The calls of one step, which the story answers itself."""
+    """Keeps the calls of one hook, so that the story can answer them."""
 
     def __init__(
         self, stage: Stage, step: str, base: type[usher.HTTPDelegate] = usher.CommonDelegate, **options: Any
@@ -54,7 +54,7 @@ class Kept:
         return playback
 
     def ask(self, playback: usher.Playback) -> Future[Any]:
-        """Brings the step about."""
+        """Starts a request that calls the hook."""
         if self.step == "content_identifier":
             return playback.request_content_id("skd://movie")
         if self.step == "certificate":
@@ -62,7 +62,7 @@ class Kept:
         return playback.request_license(CLEARKEY, CHALLENGE)
 
     def good(self) -> Any:
-        """An answer that is one."""
+        """Returns a valid answer for the hook."""
         made = {
             "http_headers": {HEADER: self.stage.headend.content_token()},
             "license_url": self.stage.headend.license_url("clearkey"),
@@ -75,7 +75,7 @@ class Kept:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredLaterFromAnotherThread_goesOn(stage: Stage, step: str) -> None:
-    """A hook may answer later, from any thread; only its own request waits
+    """A hook may answer later, from any thread; only its own request waits for the answer
     (protocol.md: Licences; delegates.md: Hooks)."""
     kept = Kept(stage, step)
     playback = kept.play()
@@ -89,7 +89,7 @@ def test_step_answeredLaterFromAnotherThread_goesOn(stage: Stage, step: str) -> 
 
 @pytest.mark.parametrize("step", LICENSE_STEPS)
 def test_step_thatIsSlow_doesNotHoldUpAnotherPlayback(stage: Stage, step: str) -> None:
-    """One playback's step never holds up another's licence (delegates.md: Token map)."""
+    """A slow hook of one playback does not delay the licence of another playback (delegates.md: Token map)."""
     kept = Kept(stage, step)
     first = kept.ask(kept.play())
     stage.settle()
@@ -101,7 +101,8 @@ def test_step_thatIsSlow_doesNotHoldUpAnotherPlayback(stage: Stage, step: str) -
 
 
 def test_step_thatBlocks_doesNotHoldUpHeartbeats(stage_factory: StageFactory) -> None:
-    """A step runs on a thread of its own lane: keep-alives of its own playback go out in time (delegates.md: Hooks)."""
+    """A hook that blocks does not delay the heartbeats of its playback: hooks and heartbeats run on different threads
+    (delegates.md: Hooks)."""
     stage = stage_factory()
     go = threading.Event()
 
@@ -114,7 +115,7 @@ def test_step_thatBlocks_doesNotHoldUpHeartbeats(stage_factory: StageFactory) ->
     playback = stage.play(delegate=delegate)
     stage.settle()
     future = playback.request_license(CLEARKEY, CHALLENGE, timeout_ms=usher.OFF)
-    stage.held_callbacks = 3  # the one that blocks, and the events behind it
+    stage.held_callbacks = 3  # the hook that blocks, and the events behind it
     stage.advance(120_000)
     assert stage.routes() == ["setup", "heartbeat", "heartbeat"]
     go.set()
@@ -123,7 +124,7 @@ def test_step_thatBlocks_doesNotHoldUpHeartbeats(stage_factory: StageFactory) ->
 
 
 def test_step_thatAnswersWithAFuture_isWaitedFor(stage: Stage) -> None:
-    """A concurrent.futures.Future is an answer that comes."""
+    """A hook may return a concurrent.futures.Future; the library waits for it."""
     answer: Future[dict[str, str]] = Future()
 
     class Own(usher.CommonDelegate):
@@ -143,7 +144,7 @@ def test_step_thatAnswersWithAFuture_isWaitedFor(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_withoutAnAnswerInTime_timesOut(stage: Stage, step: str) -> None:
-    """A hook has `hook_timeout_ms`, 5 s by default; a late answer gets a status and does nothing
+    """A hook must answer within `hook_timeout_ms`, 5 s by default; a later answer gets an error and has no effect
     (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     playback = kept.play()
@@ -168,7 +169,7 @@ def test_step_withoutAnAnswerInTime_timesOut(stage: Stage, step: str) -> None:
 
 
 def test_step_withATimeOfItsOwn_timesOutThen(stage: Stage) -> None:
-    """`hook_timeout_ms` says how long."""
+    """`hook_timeout_ms` sets the time in which a hook must answer."""
     kept = Kept(stage, "http_headers", hook_timeout_ms=700)
     future = kept.ask(kept.play())
     stage.advance(699)
@@ -180,7 +181,7 @@ def test_step_withATimeOfItsOwn_timesOutThen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
-    """A second answer gets a status and does nothing (protocol.md: Who wins)."""
+    """The first answer counts; a second answer gets InvalidCompletionError (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     future = kept.ask(kept.play())
     stage.settle()
@@ -193,7 +194,8 @@ def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
 
 
 def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
-    """Whoever is first wins; all others are told (protocol.md: Who wins)."""
+    """Eight threads answer at once: the first answer counts; every other answer gets InvalidCompletionError
+    (protocol.md: Who wins)."""
     kept = Kept(stage, "http_headers")
     future = kept.ask(kept.play())
     stage.settle()
@@ -223,7 +225,7 @@ def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage, step: str) -> None:
-    """A close ends the questions of its playback (protocol.md: Who wins)."""
+    """A close ends the questions of its playback, so that a later answer gets an error (protocol.md: Who wins)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -240,7 +242,7 @@ def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterTheContextIsGone_doesNothing(stage: Stage, step: str) -> None:
-    """Completion ids are never used again: an answer for a context that was freed is refused."""
+    """Completion ids are never used again: an answer after the context was freed is refused."""
     kept = Kept(stage, step)
     future = kept.ask(kept.play())
     stage.settle()
@@ -253,7 +255,7 @@ def test_step_answeredAfterTheContextIsGone_doesNothing(stage: Stage, step: str)
 
 
 def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
-    """A zap ends the old item's questions; the new item's go on (protocol.md: Who wins)."""
+    """A zap ends the questions of the old item, but not those of the new item (protocol.md: Who wins)."""
     kept = Kept(stage, "http_headers")
     first = kept.ask(kept.play())
     stage.settle()
@@ -266,7 +268,8 @@ def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
 
 
 def test_delegate_closedWhileItsStepIsAsked_goesOn(stage: Stage) -> None:
-    """Freeing a delegate's handle leaves playbacks that use it alone (protocol.md: When it fails)."""
+    """After the host has freed the delegate's handle, playbacks that use the delegate can still ask its hooks
+    (protocol.md: When it fails)."""
     kept = Kept(stage, "http_headers")
     playback = kept.play()
     future = kept.ask(playback)
@@ -281,7 +284,8 @@ def test_delegate_closedWhileItsStepIsAsked_goesOn(stage: Stage) -> None:
 
 
 def test_delegate_nobodyKeeps_livesAsLongAsItsPlayback(stage: Stage) -> None:
-    """The object with the steps lives while a playback uses it, and goes with the last (protocol.md: When it fails)."""
+    """The Python object with the hooks lives as long as a playback uses it; then the garbage collector frees it
+    (protocol.md: When it fails)."""
 
     class Own(usher.CommonDelegate):
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:
@@ -301,7 +305,7 @@ def test_delegate_nobodyKeeps_livesAsLongAsItsPlayback(stage: Stage) -> None:
 
 
 def test_delegate_thatRefersToItself_isCollected(stage: Stage) -> None:
-    """No reference of C's keeps a delegate that nobody uses: the garbage collector gets it."""
+    """C holds no reference to a delegate that no playback uses, so that the garbage collector frees it."""
 
     class Own(usher.SSPDelegate):
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:
@@ -315,7 +319,7 @@ def test_delegate_thatRefersToItself_isCollected(stage: Stage) -> None:
     assert gone() is None
 
 
-# ---- nonsense --------------------------------------------------------------------------------------------------------
+# ---- invalid answers -------------------------------------------------------------------------------------------------
 
 NONSENSE: dict[str, list[Any]] = {
     "content_identifier": [b"", "text", 7, b"x" * (2**20 + 1)],
@@ -355,7 +359,7 @@ NONSENSE: dict[str, list[Any]] = {
     ids=lambda v: repr(v)[:40],
 )
 def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, answer: Any) -> None:
-    """An invalid answer is refused and becomes the cause of the failure; none of it is sent
+    """The library refuses an invalid answer and sends nothing; the request fails with that error as `__cause__`
     (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: answer)
@@ -369,7 +373,7 @@ def test_step_thatAnswersNonsense_failsWithItsReason(stage: Stage, step: str, an
 
 
 def test_step_refusedAnswer_leavesTheQuestionOpen(stage: Stage) -> None:
-    """An answer that is none leaves the question open: a better one may follow."""
+    """After an invalid answer the question stays open, so that the hook can give a valid one."""
     kept = Kept(stage, "license_url")
     future = kept.ask(kept.play())
     stage.settle()
@@ -383,7 +387,7 @@ def test_step_refusedAnswer_leavesTheQuestionOpen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step != "http_headers"])
 def test_step_none_failsTheRequest(stage: Stage, step: str) -> None:
-    """nil from a hook: the key request fails (delegates.md: Hooks)."""
+    """If a hook answers nil, the licence request fails (delegates.md: Hooks)."""
     kept = Kept(stage, step)
     setattr(type(kept.delegate), step, lambda delegate, call: None)
     error = kept.ask(kept.play()).exception(10)
@@ -392,14 +396,14 @@ def test_step_none_failsTheRequest(stage: Stage, step: str) -> None:
 
 
 class StepError(Exception):
-    """What a host's own code raises."""
+    """Raised by the host's code."""
 
 
 @pytest.mark.callback_errors
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("how", ["raises", "fails later", "future"])
 def test_step_thatRaises_isTheCauseOfTheFailure(stage: Stage, step: str, how: str) -> None:
-    """An exception never reaches the library: the request fails, and has it as its cause."""
+    """If a hook raises, the request fails, and the exception is the `__cause__` of the error."""
     raised = StepError("mine")
 
     def broken(delegate: Any, call: usher.HookCall[Any]) -> Any:
@@ -431,7 +435,8 @@ def test_step_thatRaises_isTheCauseOfTheFailure(stage: Stage, step: str, how: st
 
 
 def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> None:
-    """Each question takes only its kind of answer: usher_complete_headers() for headers, else usher_complete_hook()."""
+    """The library refuses an answer of the wrong kind: headers need usher_complete_headers(), other hooks
+    usher_complete_hook()."""
     headers, body = Kept(stage, "http_headers"), Kept(stage, "license_body")
     second = usher.Player(stage.context).play("token", delegate=body.delegate)
     futures = [headers.ask(headers.play()), body.ask(second)]
@@ -451,7 +456,7 @@ def test_headersQuestion_answeredAsBytes_isRefused(stage: Stage, lib: Any) -> No
 
 
 def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageFactory) -> None:
-    """No licence request is sent, but the session stays, and the next request can use it
+    """If the headers hook declines, no licence request is sent, but the session stays, and the next request can use it
     (delegates.md: Hooks)."""
     stage = stage_factory()
     answers: list[Any] = [None]
@@ -474,8 +479,8 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
 @pytest.mark.callback_errors
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory: StageFactory) -> None:
-    """In enforced mode a renewal that a hook prevented is a failed keep-alive: retried, then a heartbeat error
-    (protocol.md: Who wins)."""
+    """In enforced mode a renewal that a hook prevented is a failed keep-alive: it is retried, then reported as a
+    heartbeat error (protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     broken = [True]
 
@@ -500,7 +505,7 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: StageFactory, is_closed: bool) -> None:
-    """The licence request has timed out, or the playback is closed: a hook that answers then causes no request
+    """If the request has timed out or the playback is closed, a later answer of its hook causes no request
     (protocol.md: Who wins)."""
     stage = stage_factory()
     kept = Kept(
@@ -531,8 +536,8 @@ def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: Stag
 
 
 def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFactory) -> None:
-    """No headers: this renewal is not sent, but the session is not lost; it is retried within its period
-    (delegates.md: Hooks; protocol.md: Who wins)."""
+    """Without headers from the hook this renewal is not sent; it is retried within its period, and the session
+    continues (delegates.md: Hooks; protocol.md: Who wins)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "beat_tolerance_ms": 1_000})
     answers: list[Any] = []
 
@@ -553,7 +558,7 @@ def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFacto
 
 
 def held_step(stage: Stage, step: str) -> tuple[Kept, Future[usher.License]]:
-    """A session whose licence request waits for this step while heartbeats replace the session token."""
+    """Starts a session whose licence request waits for this hook while heartbeats replace the session token."""
     session = {"ssm_url": stage.headend.ssm_url, "jitter_permille": usher.OFF}
     kept = Kept(stage, step, usher.SSPDelegate, hook_timeout_ms=300_000, **session)
     playback = kept.play()
@@ -562,7 +567,7 @@ def held_step(stage: Stage, step: str) -> tuple[Kept, Future[usher.License]]:
 
 
 def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_factory: StageFactory) -> None:
-    """A heartbeat replaces the session token while a hook runs: the request after the hook must have the new token
+    """If a heartbeat replaces the session token while a hook runs, the request after the hook carries the new token
     (protocol.md: The session)."""
     stage = stage_factory()
     kept, future = held_step(stage, "license_body")
@@ -574,7 +579,7 @@ def test_licenceStep_whileTheSessionTokenIsReplaced_goesOutWithTheNewest(stage_f
 
 
 def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factory: StageFactory) -> None:
-    """The built-in answer is made when it is requested, with the newest session token
+    """The built-in headers carry the session token that is the newest when the hook requests them
     (protocol.md: The session; delegates.md: Hooks)."""
     stage = stage_factory()
     kept, future = held_step(stage, "http_headers")
@@ -586,8 +591,8 @@ def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factor
 
 @pytest.mark.breaks_rules("stale-token")
 def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: StageFactory) -> None:
-    """The server denies headers with a replaced token; the library calls the hook again and sends the request once more
-    (protocol.md: The session)."""
+    """If the hook answered with a replaced session token and the server denies it, the library calls the hook and sends
+    once more (protocol.md: The session)."""
     stage = stage_factory()
     kept, future = held_step(stage, "http_headers")
     stage.settle()
@@ -602,7 +607,7 @@ def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: S
 
 
 def test_reply_ofABigLicence_isToldWhole(stage: Stage) -> None:
-    """What a step is told of a reply is all of it, byte for byte."""
+    """The hook gets the complete reply, byte for byte."""
     body = bytes(range(256)) * 2000
     told: list[bytes] = []
 
