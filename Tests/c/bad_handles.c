@@ -1,18 +1,19 @@
 /*
- * bad_handles.c - every function that takes a handle gets NULL, garbage, a freed handle and one of another kind: it
- * refuses them, hands nothing out, and destroys each user_data once. The list of functions is functions.h.
+ * bad_handles.c - calls every function that takes a handle with NULL, garbage, a freed handle and a handle of another
+ * kind. Each function refuses them, sets every out parameter to NULL, and destroys each user_data once. functions.h has
+ * the list of functions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"
 #include "plain.h"
 
-#define ANYTHING ((void *)&failed) /* what an out parameter holds before the call */
+#define ANYTHING ((void *)&failed) /* the value of every out parameter before the call */
 
 static int wrong_answers, functions_called, given, destroyed, out_count;
 static void *outs[64];
 
-/* All other arguments are valid, so that the function has only the handle to refuse. */
+/* All other arguments are valid, so that a function can refuse only the handle. */
 static struct plain valid_arguments(void) {
   struct plain plain = plain_defaults;
   static usher_ssp_options ssp;
@@ -35,7 +36,7 @@ static struct plain valid_arguments(void) {
   return plain;
 }
 
-/* How many user_data a structure has. */
+/* The number of user_data fields of each structure. */
 enum {
 #define STRUCTURE(type, init, destroys) destroys_##type = destroys,
 #include "functions.h"
@@ -49,7 +50,7 @@ static void check(const char *what, const char *name, int32_t found, int32_t wan
   wrong_answers++;
   tell(0, "%s: %s answers %s", what, name, usher_status_name(found));
 }
-/* Counts the user_data that a call is given. */
+/* Counts the user_data that the test passes to the functions. */
 static usher_destroy_fn with_destroy(int count) {
   given += count;
   return count_destroy;

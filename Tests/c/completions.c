@@ -1,6 +1,6 @@
 /*
- * completions.c - answers to the token and payload callbacks: right, twice, late, after close and free, from other
- * threads, of the wrong kind, with ids never given out, with bad values.
+ * completions.c - answers to the token and payload callbacks: correct, repeated, late, after close and free, from other
+ * threads, of the wrong kind, with ids that the library never gave out, with invalid values.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

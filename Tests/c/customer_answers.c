@@ -1,6 +1,6 @@
 /*
- * customer_answers.c - which answers to customer callbacks the library takes: garbage, the wrong kind, twice, from
- * another thread, too late, after close and free.
+ * customer_answers.c - answers to customer callbacks that the library accepts or refuses: garbage, of the wrong kind,
+ * repeated, from another thread, too late, after close and free.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -68,7 +68,7 @@ static struct scene scene(uint32_t license_timeout_ms, uint32_t teardown_timeout
   usher_player_play(new_player(s.context), &item, &s.playback);
   return s;
 }
-/* Takes the newest question of a callback; waits for one if needed. */
+/* Returns the newest question of a callback that the test has not answered; waits for one if needed. */
 static usher_completion take(int which, const char *what) {
   usher_completion id = 0;
   int tries;
@@ -96,7 +96,7 @@ static usher_customer_license good(double heartbeat_s, int32_t renew_type) {
   license.renew_type = renew_type;
   return license;
 }
-/* A licence whose session is open; renew_type says what keeps it alive. */
+/* Starts a playback with a licence and an open session; `renew_type` selects what keeps the session alive. */
 static struct scene playing(double heartbeat_s, int32_t renew_type, uint32_t teardown_timeout_ms) {
   struct scene s = scene(0, teardown_timeout_ms);
   usher_customer_license license = good(heartbeat_s, renew_type);
@@ -204,7 +204,7 @@ static void heartbeats(void) {
   usher_context_free(s.context);
 }
 
-/* A heartbeat and a teardown without an answer: close waits for each, at most for the teardown cap. */
+/* The host answers neither a heartbeat nor a teardown: close waits for each, at most for teardown_timeout_ms. */
 static void unanswered(void) {
   struct scene s = playing(1, USHER_RENEW_HEARTBEAT, 100);
   const int teardowns = get(&questions[2]);
@@ -213,7 +213,7 @@ static void unanswered(void) {
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
   answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat has no answer");
   tell(now_s() - began < 2 * patience(), "in %.3f s", now_s() - began);
-  usher_complete_call(old, USHER_OK); /* refused as too late, or taken: both are right */
+  usher_complete_call(old, USHER_OK); /* the library may refuse it as too late, or accept it */
   answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "the teardown"), USHER_OK),
       "the teardown's answer is too late");
   tell(get(&questions[2]) == teardowns + 1, "the library asks for one teardown only (%d times)",
@@ -259,7 +259,7 @@ static void after_free(void) {
   }
 }
 
-/* Pumped: context_free itself runs the callbacks that closing needs, since no thread pumps any more. */
+/* In pumped mode usher_context_free() itself runs the callbacks that the close needs, since no thread pumps then. */
 static int32_t teardown_status;
 static void answer_license(const usher_customer_request *request, void *user_data) {
   usher_customer_license license = good(10, USHER_RENEW_HEARTBEAT);

@@ -1,6 +1,6 @@
 /*
- * destroy_delegates.c - as destroy_once.c, for hooks, customer callbacks and resource loaders: on success, on every
- * failure, when replaced, cleared, freed.
+ * destroy_delegates.c - as destroy_once.c, for the user_data of hooks, customer callbacks and resource loaders: on
+ * success, on every failure, when they are replaced, cleared or freed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

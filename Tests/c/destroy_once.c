@@ -1,6 +1,7 @@
 /*
- * destroy_once.c - every function that takes user_data with a `destroy` runs it exactly once, after the last callback:
- * on success, on every failure, when replaced, cleared, removed, closed, freed; threaded and pumped.
+ * destroy_once.c - the library runs each `destroy` exactly once, after the last callback with its user_data: after
+ * success, after every failure, and when the host replaces, clears, removes, closes or frees the object. Threaded and
+ * pumped.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

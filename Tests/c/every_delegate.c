@@ -70,7 +70,7 @@ static void default_story(void) {
   usher_context_free(context);
 }
 
-/* Hooks that append "mine" to the built-in answer; the URL stays. */
+/* The hooks for URL and body give the built-in answer; every other hook adds "mine" to it. */
 static void on_hook(const usher_hook_call *call, void *user_data) {
   usher_response *builtin = NULL;
   char text[4200];

@@ -1,6 +1,6 @@
 /*
- * glib.c - a GLib main loop pumps: events arrive, several contexts share one loop, the host destroys the source before
- * or after the context.
+ * glib.c - a GLib main loop pumps contexts: events arrive, several contexts share one loop, the host destroys a source
+ * before or after its context.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

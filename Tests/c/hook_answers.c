@@ -1,6 +1,7 @@
 /*
- * hook_answers.c - which answers to hooks the library takes: garbage, the wrong kind, twice, from another thread, too
- * late, after close and free. After a bad answer the request fails with the reason, and nothing is sent.
+ * hook_answers.c - answers to hooks that the library accepts or refuses: garbage, of the wrong kind, repeated, from
+ * another thread, too late, after close and free. If a hook has no valid answer, the request fails with the reason, and
+ * the library does not send it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +31,7 @@ struct scene {
   usher_player *player;
   usher_playback *playback;
 };
-/* A common delegate with one hook. */
+/* Starts a playback with a common delegate that has one hook. */
 static struct scene scene(int hook, uint32_t hook_timeout_ms) {
   struct scene s;
   usher_default_options options = USHER_DEFAULT_OPTIONS_INIT;
@@ -97,7 +98,7 @@ static void none_of_the_others(int hook_kind) {
   tell(wrong == 0, "hook %d: answers of other kinds are refused (%d were not)", hook_kind, wrong);
 }
 
-/* Bytes: the content identifier. */
+/* Answers of the content identifier hook, which are bytes. */
 static void bytes(void) {
   struct scene s = scene(USHER_HOOK_CONTENT_ID, 0);
   usher_response *response = (usher_response *)&s;
@@ -184,7 +185,7 @@ static void urls(void) {
   usher_context_free(s.context);
 }
 
-/* The reply's hook: not called for refusals; if it makes no licence, the request fails. */
+/* The hook that reads replies: the library does not call it for refusals; if it makes no licence, the request fails. */
 static void replies(void) {
   struct scene s = scene(USHER_HOOK_LICENSE, 0);
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);
@@ -249,7 +250,7 @@ static void after_free(void) {
     }
 }
 
-/* Hooks replaced while a question is open: that question stays open. */
+/* When the host replaces the hooks, a question of the old hooks stays open. */
 static void replaced(void) {
   struct scene s = scene(USHER_HOOK_HEADERS, 0);
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;

@@ -1,6 +1,7 @@
 /*
- * pump.c - pumped mode: callbacks run only inside the pump, on its thread. Pumps inside callbacks, from two threads,
- * rarely, never; the descriptor; blocking calls on the pumping thread; the context freed inside a pump.
+ * pump.c - in pumped mode callbacks run only inside usher_context_pump(), on the thread that calls it. The host pumps
+ * inside callbacks, on two threads, rarely, never; waits for the descriptor; blocks on the pumping thread; frees the
+ * context inside a pump.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -64,7 +65,7 @@ static void *wait_closed(void *result) {
   add(&waited_for, 1);
   return NULL;
 }
-/* The playback is closed but nobody pumps its callbacks: a wait of 50 ms takes 50 ms. */
+/* The playback is closed, but no thread runs its callbacks: a wait of at most 50 ms returns after 50 ms. */
 static void waits_have_an_end(void) {
   static int32_t status;
   pthread_t thread;

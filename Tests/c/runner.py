@@ -1,4 +1,4 @@
-"""Builds test programs, runs them against a head-end and counts their claims. For Tests/c/run and Tests/cpp/run.
+"""Builds test programs, runs them with a head-end and counts their claims. Tests/c/run and Tests/cpp/run use it.
 
 Each program has its own account and time limit, and prints "ok - ..." / "not ok - ..." lines. When it has ended, the
 head-end must hold no session of that account. The last line is the sum: "N passed, N failed". Standard library only.
@@ -39,30 +39,30 @@ KEY = "ffeeddccbbaa99887766554433221100"
 
 @dataclass
 class Program:
-    """One program, how to build it and how to run it."""
+    """One test program: how to build it and how to run it."""
 
     source: Path
-    """C, or C++ by its suffix."""
+    """The main source file; its suffix selects C or C++."""
     arguments: list[str] = field(default_factory=list)
-    """`{name}` is replaced by a fact of the head-end: license_url, clearkey_url, ssm_url, token, kid."""
+    """The runner replaces `{name}` by a value of the head-end: license_url, clearkey_url, ssm_url, token, kid."""
     libraries: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    """More flags for the compiler."""
+    """Additional flags for the compiler."""
     more: list[Path] = field(default_factory=list)
-    """More sources."""
+    """Additional source files."""
     needs: str = ""
     """A pkg-config name; if it is not installed, the program is skipped."""
     linked: bool = True
-    """False: not linked with libusher."""
+    """Whether the program is linked with libusher."""
     expires: bool = False
-    """Its sessions may end by expiry: the program ends without teardown on purpose."""
+    """The program ends without teardown on purpose, so its sessions end only when they expire."""
     own_allocator: bool = False
-    """It replaces malloc, as sanitizers and valgrind do: skipped with them."""
+    """The program replaces malloc, as sanitizers and valgrind do, so the runner skips it with them."""
     suppressed: str = ""
-    """NAME of Tests/sanitizers/valgrind-NAME.supp, which says what valgrind suppresses, and why."""
+    """The NAME of Tests/sanitizers/valgrind-NAME.supp, which lists the reports to suppress, with the reason."""
     timeout_s: float = 60
     says: str = ""
-    """For examples, which print no claims: a pattern that the output must contain."""
+    """A pattern that the output must contain; for examples, which print no claims."""
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -151,7 +151,7 @@ def arguments_of(description: str) -> argparse.Namespace:
 
 
 class Runner:
-    """Runs programs, prints a line for each, counts."""
+    """Runs programs, prints a line for each, and counts passed and failed claims."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
@@ -163,7 +163,7 @@ class Runner:
         (self.folder / "plain_calls.h").write_text(c_files.plain_steps(HEADERS, words(*STORIES)))
 
     def build(self, program: Program) -> Path | str:
-        """Builds the program; returns its path, or why there is no program."""
+        """Builds the program. Returns its path, or the reason why it is skipped or does not build."""
         if program.own_allocator and (self.arguments.under or "-fsanitize" in self.arguments.flags):
             return "skipped: it has its own allocator"
         cxx = program.source.suffix == ".cpp"
@@ -275,7 +275,7 @@ class Runner:
         self.end_of(program, passed, failures, time.monotonic() - started)
 
     def under(self, program: Program) -> list[str]:
-        """The command to run it under; valgrind gets the suppressions of this program."""
+        """The command of `--under`, to put before the program; valgrind gets the suppressions of this program."""
         under = shlex.split(self.arguments.under)
         if program.suppressed and under and Path(under[0]).name == "valgrind":
             under.append(f"--suppressions={ROOT / 'Tests' / 'sanitizers' / f'valgrind-{program.suppressed}.supp'}")
@@ -321,12 +321,12 @@ class Runner:
 
 
 def functions() -> list[str]:
-    """Every function of the headers."""
+    """The names of all functions of the headers."""
     return sorted(HEADERS.functions)
 
 
 def words(*files: Path) -> set[str]:
-    """Every usher_ function called in these files; comments do not count."""
+    """All identifiers that begin with usher_ in these files, without comments."""
     text = "\n".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S) for file in files)
     return set(re.findall(r"\b(usher_\w+)\b", text))
 

@@ -1,6 +1,6 @@
 /*
- * stage.h - shared by the tests whose callbacks free their own playback, player, delegate or context: the objects, what
- * is freed, and the checks afterwards.
+ * stage.h - shared by the tests whose callbacks free their own playback, player, delegate or context: the objects, the
+ * actions that free them, and the checks afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ static const char *const action_names[] = {
     "playback freed", "playback closed and freed", "player freed", "delegate freed", "context freed", "all freed"};
 
 struct stage {
-  int kind; /* of callback that the test frees in */
+  int kind; /* the kind of callback in which the test frees */
   enum action action;
   usher_context *context;
   usher_delegate *delegate;
@@ -25,7 +25,7 @@ struct stage {
   int32_t status;
 };
 
-/* Called in each callback; frees once, in a callback of the kind under test. */
+/* Every callback calls it. In the first callback of the kind under test it frees the objects that `action` names. */
 static void act(struct stage *s, int kind) {
   int32_t status = USHER_OK;
   if (s->kind != kind) return;
@@ -42,7 +42,8 @@ static void act(struct stage *s, int kind) {
 }
 static void on_destroy(void *user_data) { add(&((struct stage *)user_data)->destroyed, 1); }
 
-/* Checks that the callback ran, that its free succeeded, that the context can be freed, and each destroy ran once. */
+/* Checks that the callback ran, that its free succeeded, that the context can be freed, and that each destroy ran once.
+ */
 static void finish(struct stage *s, int32_t callbacks, const char *what) {
   int tries;
   if (!comes(s->context, callbacks, &s->acted, 1, 8000)) tell(0, "%s: the callback came", what);

@@ -1,8 +1,8 @@
 /*
  * stress.c - for USHER_TEST_SECONDS (5), eight threads call random functions of the whole API with random handles, some
- * of them stale, and close and free at random. No crash, no hang, each destroy exactly once, no session left; each
- * thread calls every function. USHER_TEST_SEED repeats a run, as far as the order of threads allows. stress_steps.h has
- * the steps, stress.h what they share.
+ * of them stale, and close and free objects at random. The process does not crash or hang, each destroy runs exactly
+ * once, no session is left, and each thread calls every function. USHER_TEST_SEED repeats a run, as far as the order of
+ * threads allows. stress_steps.h has the steps; stress.h has their shared parts.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 
 static int ended, busy[THREADS];
 
-/* First each kind of step once, in random order; then any. */
+/* A thread: runs each step once, in random order; then random steps until the test stops. */
 static void *work(void *index) {
   struct dice d;
   uint32_t order[STEPS], at, other, kept;
@@ -32,19 +32,19 @@ static void run_threads(void) {
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
     __atomic_store_n(
-        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* a second of storm, then a calm */
-    usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20,
-        0); /* or all threads might block on this context, waiting for each other */
+        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, then 2.5 s of calm */
+    usher_context_advance(
+        (usher_context *)look(&contexts[MANUAL]), 20, 0); /* otherwise all threads could wait for this clock */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
-  until = now_s() + 13 * patience(); /* the longest calls: a synchronous play, and a free that waits up to its cap */
+  until = now_s() + 13 * patience(); /* longer than a synchronous play, or a free that waits for its time-out */
   do {
     sleep_ms(20);
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);
     for (stuck = index = 0; index < THREADS; index++) stuck += get(&busy[index]) == before[index];
   } while (stuck > 0 && now_s() < until);
   add(&stop, 1);
-  while (get(&ended) < THREADS) { /* a thread that waits on the manual clock needs it moved */
+  while (get(&ended) < THREADS) { /* moves the manual clock, for which a thread may wait */
     for (index = 0; index < CONTEXTS; index++) usher_context_advance((usher_context *)look(&contexts[index]), 1000, 0);
     sleep_ms(2);
   }
@@ -53,8 +53,8 @@ static void run_threads(void) {
 }
 
 /*
- * Prints for each function how many threads called it, how often, and how often it succeeded. In a run of half a minute
- * each must have succeeded, also those that need a session some seconds old.
+ * Prints for each function the number of threads that called it, of calls and of successes. In a run of half a minute
+ * every function must succeed, also functions that need a session some seconds old.
  */
 static void claim_calls(int is_long) {
   int function, index, total = 0;

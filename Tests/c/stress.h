@@ -1,7 +1,7 @@
 /*
- * stress.h - what stress.c's threads share: dice, a counter for each function, handles that every thread may use, free
- * or find stale, and callbacks. Counters and slots are relaxed atomics: they order nothing, so ThreadSanitizer sees
- * only the order that the library makes.
+ * stress.h - shared by the threads of stress.c: random numbers, a counter for each function, handles that every thread
+ * may use or free, and callbacks. Counters and slots are relaxed atomics. They synchronise no threads, so
+ * ThreadSanitizer sees only the synchronisation of the library.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,13 +13,13 @@
 #define THREADS 8
 #define CONTEXTS 4
 #define SLOTS 32
-/* The context on the manual clock. Its playbacks have no session: if time jumps past the deadline of a request, the
-   reply is lost, and the token in it. */
+/* The context on the manual clock. Its playbacks have no session, because a jump of time past a request's deadline
+   would lose the reply with its session token. */
 #define MANUAL 3
 
 /* ---- dice and counters ------------------------------------------------------------------------------------------- */
 
-/* Every function of the headers, by name. */
+/* A number for every function of the headers. */
 enum {
 #define FUNCTION(name, ...) at_##name,
 #include "functions.h"
@@ -37,8 +37,8 @@ static uint64_t seed;
 
 struct dice {
   uint64_t state;
-  int thread; /* THREADS: a callback's */
-  int first; /* 1: take every branch, also the rare ones */
+  int thread; /* THREADS means: of a callback */
+  int first; /* 1: the first round, in which each step takes every branch */
 };
 static uint32_t roll(struct dice *d, uint32_t below) {
   d->state ^= d->state << 13, d->state ^= d->state >> 7, d->state ^= d->state << 17;
@@ -70,7 +70,7 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
   uint32_t kind = roll(d, 40);
   if (kind == 0) return NULL;
   if (kind == 1) return (void *)(uintptr_t)d->state;
-  if (kind == 2) return look(&players[roll(d, SLOTS)]); /* of the wrong kind, perhaps */
+  if (kind == 2) return look(&players[roll(d, SLOTS)]); /* perhaps of the wrong kind */
   return look(&slots[roll(d, count)]);
 }
 #define CONTEXT ((usher_context *)pick(d, contexts, CONTEXTS))
@@ -92,7 +92,7 @@ static usher_completion question(struct dice *d, enum question kind) {
   return roll(d, 20) ? id : d->state;
 }
 
-/* Counts the user_data that a function took, and how many of them were destroyed. */
+/* For each function that takes user_data: how many the test gave it, and how many the library destroyed. */
 static struct place {
   const char *name;
   int given, destroyed;
@@ -123,7 +123,7 @@ static struct dice callback_dice(void) {
   roll(&d, 2);
   return d;
 }
-/* A callback sometimes makes a step itself: rarely, or there would be more callbacks than can run. */
+/* Runs a step inside a callback, but rarely: a step may cause more callbacks, and too many could never all run. */
 static void do_more(struct dice *d) {
   if (!known(&stop) && roll(d, 12) == 0) take_any_step(d);
 }
@@ -144,7 +144,7 @@ static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t 
   do_more(&d);
 }
 
-/* A question is answered at once, or kept for the first thread that takes it, or never answered. */
+/* Gives a random answer of the kind that the question needs. */
 static void answer(struct dice *d, enum question kind, usher_completion id) {
   usher_customer_license made = USHER_CUSTOMER_LICENSE_INIT;
   made.license = (const uint8_t *)"licence", made.license_size = roll(d, 8);

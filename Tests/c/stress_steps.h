@@ -1,5 +1,5 @@
 /*
- * stress_steps.h - the steps of stress.c's threads; together they call every function of the headers.
+ * stress_steps.h - the steps that the threads of stress.c run; together they call every function of the headers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -58,12 +58,12 @@ static void make_context(struct dice *d, uint32_t slot) {
   options.log_destroy = on_destroy;
   CALL(usher_context_new, (&options, &context));
   if (!__atomic_compare_exchange_n(&contexts[slot], &none, (void *)context, 0, __ATOMIC_RELAXED,
-          __ATOMIC_RELAXED)) /* another thread was faster */
+          __ATOMIC_RELAXED)) /* another thread has filled the slot */
     CALL(usher_context_free, (context));
 }
 static void replace_context(struct dice *d) {
   uint32_t slot = roll(d, CONTEXTS);
-  if (d->thread == THREADS) { /* in a callback it may be the callback's own context: its stale handle stays */
+  if (d->thread == THREADS) { /* may free the callback's own context; leaves the stale handle in its slot */
     CALL(usher_context_free, ((usher_context *)look(&contexts[slot])));
   } else {
     CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));
@@ -111,13 +111,14 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* without the built-in ones a session's licence is refused */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* rare: the licence needs the built-in headers */
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;
   return hooks;
 }
-/* With the head-end's sessions; one key system: a reply read as another's would hide the newest token. */
+/* Makes a delegate with sessions at the head-end. It uses one key system only: if the library read a reply as that of
+   another key system, it would miss the newest token. */
 static void make_session_delegate(struct dice *d) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
   usher_ssp_v2_options v2 = USHER_SSP_V2_OPTIONS_INIT;
@@ -138,7 +139,7 @@ static void make_session_delegate(struct dice *d) {
   if (kind == 1 || d->first) CALL(usher_ssp_delegate_new, (context, &ssp, &delegate)), put(d, delegates, delegate);
   if ((kind == 2 && slot != MANUAL) || d->first) {
     v2.ssp = &ssp;
-    v2.teardown_on_close = 1; /* so that no session is left */
+    v2.teardown_on_close = 1; /* otherwise V2 leaves the session to expire */
     ssp.license_url = slot == MANUAL ? enforced_url() : v2_enforced_url();
     CALL(usher_ssp_v2_delegate_new, (context, &v2, &delegate)), put(d, delegates, delegate);
   }
@@ -231,7 +232,7 @@ static void load_something(struct dice *d) {
   uint64_t id = 0;
   CALL(usher_playback_load_resource,
       (playback, (const uint8_t *)"skd://one", 9, roll(d, 300), on_answer, user(&load), on_destroy, &id));
-  if (roll(d, 2)) id = __atomic_exchange_n(&loads[roll(d, SLOTS)], id, __ATOMIC_RELAXED); /* another's */
+  if (roll(d, 2)) id = __atomic_exchange_n(&loads[roll(d, SLOTS)], id, __ATOMIC_RELAXED); /* a load of another thread */
   if (roll(d, 2) || d->first) CALL(usher_playback_cancel_load, (playback, id));
   if (roll(d, 4) == 0 || d->first)
     CALL(usher_playback_get_resource, (PLAYBACK, (const uint8_t *)"skd://one", 9, 1 + roll(d, 50), &response));
@@ -304,14 +305,14 @@ static void wait_for_the_rest(struct dice *d) {
 }
 static void use_response(struct dice *d) {
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
-  CALL(usher_response_get, (RESPONSE, &info)); /* not read: another thread may free what it points to */
+  CALL(usher_response_get, (RESPONSE, &info)); /* `info` is not read: another thread may free the data */
   CALL(usher_response_free, (RESPONSE));
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* Every function that no step above calls, with plain arguments: Tests/c/runner.py writes plain_steps.h, those lines of
-   functions.h. */
+/* A step for the functions that no step above calls, with plain arguments. Tests/c/runner.py writes plain_steps.h, the
+   lines of functions.h for these functions. */
 #define SLOTS_OF_usher_context contexts, CONTEXTS
 #define SLOTS_OF_usher_delegate delegates, SLOTS
 #define SLOTS_OF_usher_player players, SLOTS
@@ -345,8 +346,8 @@ static void take_plain_steps(struct dice *d) {
 
 /* ---- which step -------------------------------------------------------------------------------------------------- */
 
-/* How often a step is chosen; and of how many times one is taken, in a storm and in a calm: in a calm sessions live for
-   a while. */
+/* `weight`: how often a step is chosen. `storm` and `calm`: in that phase a chosen step runs once in so many times on
+   average. In the calm phase objects are freed rarely, so that sessions live for a while. */
 static const struct step {
   void (*take)(struct dice *);
   uint32_t weight, storm, calm;

@@ -71,11 +71,12 @@ MAY_BE_UNUSED static double now_s(void) {
 static void add(int *counter, int by) { __atomic_add_fetch(counter, by, __ATOMIC_SEQ_CST); }
 static int get(int *counter) { return __atomic_load_n(counter, __ATOMIC_SEQ_CST); }
 
-/* Waits until the counter is at least `wanted`, at most `ms` (slower under valgrind and sanitizers). */
+/* The factor for all time limits: more than 1 with valgrind and sanitizers, which make programs slow. */
 static int patience(void) {
   const char *text = getenv("USHER_TEST_PATIENCE");
   return text ? atoi(text) : 1;
 }
+/* Waits until the counter is at least `wanted`, at most `ms` times patience(). */
 MAY_BE_UNUSED static int reaches(int *counter, int wanted, long ms) {
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) sleep_ms(2);
   return get(counter) >= wanted;
@@ -150,7 +151,8 @@ static int held(void) {
   found = strstr(ask(path, NULL, answer, sizeof answer), "\"active\":");
   return found ? atoi(found + 9) : -1;
 }
-/* The last claim of each test. A free without close ends sessions in the background: waits a little for those. */
+/* The last claim of each test: the head-end holds no session of its account. Waits a little, because a free without a
+   close tears sessions down in the background. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
   int found = held(), tries = 500 * patience(); /* sessions left on purpose expire after four periods of one second */
   while (found != 0 && tries-- > 0) {
@@ -229,7 +231,7 @@ MAY_BE_UNUSED static usher_license_request a_request(const char *key_system) {
   request.payload_size = 9;
   return request;
 }
-/* Pumps, in pumped mode, until the counter is at least `wanted`; waits, in threaded mode. */
+/* Waits until the counter is at least `wanted`, at most `ms`; in pumped mode it pumps meanwhile. */
 MAY_BE_UNUSED static int comes(usher_context *context, int32_t callbacks, int *counter, int wanted, long ms) {
   if (callbacks == USHER_CALLBACKS_THREADED) return reaches(counter, wanted, ms);
   for (ms *= patience(); ms > 0 && get(counter) < wanted; ms -= 2) {

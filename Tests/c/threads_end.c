@@ -1,6 +1,6 @@
 /*
- * threads_end.c - all callback threads of a context have ended, with the host's thread-local data destroyed, before
- * usher_context_free() returns: also threads that are just ending, and threads that were idle for a long time.
+ * threads_end.c - before usher_context_free() returns, all callback threads of the context have ended and have
+ * destroyed the host's thread-local data. This includes threads that are ending at that moment and idle threads.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

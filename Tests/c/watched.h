@@ -12,7 +12,7 @@
 struct watched {
   int calls, destroyed, late, line;
 };
-/* Each is used once, so that a late destroy is not counted for another. */
+/* The test uses each element once, so that it cannot count a late destroy for another user_data. */
 static struct watched arena[1000];
 static int given;
 static struct watched *watch_at(struct watched **w, int line) {
@@ -21,7 +21,7 @@ static struct watched *watch_at(struct watched **w, int line) {
   return *w;
 }
 #define watch(w) watch_at(w, __LINE__)
-/* For one that the library did not get, or got without a destroy. */
+/* Excludes a user_data from the final check: the library did not get it, or got it without a destroy. */
 MAY_BE_UNUSED static void forget(struct watched *w) { w->destroyed = 1; }
 static void called(void *user_data) {
   struct watched *w = (struct watched *)user_data;
@@ -30,7 +30,7 @@ static void called(void *user_data) {
 }
 static void on_destroy(void *user_data) { add(&((struct watched *)user_data)->destroyed, 1); }
 
-/* Claims that a refused call destroyed it on the calling thread, before it returned. */
+/* Claims that a refused call destroyed its user_data at most once and called no callback. */
 static int at_return, after_return;
 static void refused(struct watched *w, int32_t wanted, int32_t found, const char *what) {
   int destroyed = get(&w->destroyed);
@@ -45,7 +45,7 @@ static void refused(struct watched *w, int32_t wanted, int32_t found, const char
     found_ = (call); \
     refused(w, wanted, found_, what); \
   } while (0)
-/* Claims that it is destroyed soon, once, after `calls` callbacks; -1: any number. */
+/* Claims that the library soon destroys the user_data, once, after `calls` callbacks (-1: any number). */
 static void once(usher_context *context, int32_t callbacks, struct watched *w, int calls, const char *what) {
   int came = context ? comes(context, callbacks, &w->destroyed, 1, 5000) : reaches(&w->destroyed, 1, 5000);
   sleep_ms(2);
