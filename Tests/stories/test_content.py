@@ -1,4 +1,4 @@
-"""What a player reads from its content: pssh and tenc boxes, HLS keys, DASH protection, content identifiers."""
+"""Data that a player reads from its content: pssh and tenc boxes, HLS keys, DASH protection, content identifiers."""
 
 from __future__ import annotations
 

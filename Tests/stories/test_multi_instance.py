@@ -259,8 +259,8 @@ def test_contentIds_thatUnicodeCallsEqual_areTwo(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
-    """One playback gets licences for two content ids (e.g. an advertisement): each request has its own token, both one
-    session (multi-instance page)."""
+    """One playback gets licences for two content ids (e.g. an advertisement), with the token of each, in one session
+    (multi-instance page)."""
     stage.headend.add_key(KID, KEY, "movie")
     stage.headend.add_key(KID_2, KEY_2, "spot")
     delegate = multi(stage, "fairplay")

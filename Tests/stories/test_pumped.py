@@ -440,7 +440,7 @@ def test_context_closedInsideACallback_endsAndDestroysOnce(
         playback = usher.Player(context).play(delegate=delegate)
         playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE, callback=ends("license"))
     deadline = time.monotonic() + 20
-    others = 2  # the two entries of the context that the stage made
+    others = 2  # the log callback and the observer of the stage
     while not done.is_set() or registry.count() > others:
         assert time.monotonic() < deadline, f"{registry.count()} not destroyed; {headend.journal.dump()}"
         if callbacks == "pumped" and not context.closed:

@@ -166,9 +166,7 @@ def test_context_thatNobodyKeeps_isFreed(stage_factory: StageFactory, headend: H
     with pytest.warns(ResourceWarning, match="not closed"):
         del context, delegate, playback
         deadline = time.monotonic() + REAL_TIMEOUT_S
-        while (
-            registry.count() and time.monotonic() < deadline
-        ):  # threads of the library release the last references a little later
+        while registry.count() and time.monotonic() < deadline:  # library threads release references later
             gc.collect()
     assert headend.journal.routes() == ["setup", "teardown"]
     assert events[-1] is usher.EventType.PLAYBACK_CLOSED

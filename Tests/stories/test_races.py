@@ -529,7 +529,7 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    stage.wait_timer(3_000)  # the teardown's time-out is also 3 s: wait until the call has begun its own
+    stage.wait_timer(3_000)  # the teardown's timer is also 3 s: still_waiting() gives the call time to begin its wait
     assert stage.still_waiting(closing)
     stage.advance(2_999)
     assert stage.still_waiting(closing)

@@ -70,8 +70,7 @@ def test_licences_deniedTogether_shareOneQuestion(plain: Stage) -> None:
 def test_licences_deniedTogether_underASession_shareOneQuestion(
     stage_factory: StageFactory, status: int, beating: bool
 ) -> None:
-    """Two licence requests of one session (picture and sound) are denied: both wait for one fresh token and are sent
-    again with it."""
+    """Three licence requests of one session are denied: all wait for one fresh token and are sent again with it."""
     stage = stage_factory(headend={"period_s": 5, "revoked_token_status": status})
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)

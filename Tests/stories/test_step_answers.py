@@ -75,7 +75,7 @@ class Kept:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredLaterFromAnotherThread_goesOn(stage: Stage, step: str) -> None:
-    """A hook may answer later, from any thread; only its own request waits for the answer
+    """A hook may answer later, from any thread; only the request of this hook waits for the answer
     (protocol.md: Licences; delegates.md: Hooks)."""
     kept = Kept(stage, step)
     playback = kept.play()

@@ -1,4 +1,4 @@
-"""The host suspends while it plays: background, a clock that jumps; and its network goes away and comes back."""
+"""The host suspends while an item plays (background, a clock that jumps), and its network fails and comes back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAUSE = usher.Suspend.PAUSE
 
 
 def paused(stage: Stage) -> usher.Playback:
-    """A playback whose session is paused while it is suspended."""
+    """Starts a playback whose heartbeats pause while it is suspended."""
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
     stage.settle()
     return playback
@@ -25,7 +25,7 @@ def paused(stage: Stage) -> usher.Playback:
 
 
 def test_background_normal_beatsGoOn(stage: Stage) -> None:
-    """Normal background mode and picture-in-picture: the SSM service works as normal
+    """In normal background mode and picture-in-picture, heartbeats continue as in the foreground
     (SSM v1 page; protocol.md: When it fails)."""
     playback = stage.play()
     stage.settle()
@@ -38,7 +38,7 @@ def test_background_normal_beatsGoOn(stage: Stage) -> None:
 
 
 def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage: Stage) -> None:
-    """Playback can resume in the foreground if no error notification is received (SSM v1 page)."""
+    """Without an error notification the playback resumes in the foreground, in the same session (SSM v1 page)."""
     playback = stage.play()
     stage.settle()
     stage.clear_keys(playback)
@@ -51,7 +51,7 @@ def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage:
 
 
 def test_background_withAHeartbeatError_zapsToTheSameStream(stage: Stage) -> None:
-    """After a heartbeat error the host stops and zaps to the same stream, which plays securely under a new session
+    """After a heartbeat error the host stops and zaps to the same stream, which plays in a new session
     (SSM v1 page; protocol.md: When it fails)."""
     token = stage.headend.content_token("alice")
     playback = stage.play(token)
@@ -71,7 +71,8 @@ def test_background_withAHeartbeatError_zapsToTheSameStream(stage: Stage) -> Non
 
 
 def test_licenceInTheBackground_isAnswered(stage: Stage) -> None:
-    """Nothing but keep-alives is held back while suspended (protocol.md: When it fails)."""
+    """Only keep-alives wait while a playback is suspended: a licence request is sent at once
+    (protocol.md: When it fails)."""
     playback = paused(stage)
     playback.suspend()
     assert stage.clear_keys(playback)
@@ -84,7 +85,7 @@ def test_licenceInTheBackground_isAnswered(stage: Stage) -> None:
 
 
 def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
-    """A short pause changes nothing (protocol.md: When it fails)."""
+    """A pause that ends before the heartbeat is due changes nothing (protocol.md: When it fails)."""
     playback = paused(stage)
     stage.advance(20_000)
     playback.suspend()
@@ -98,7 +99,7 @@ def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
-    """On resume, if the deadline passed: one immediate heartbeat; until it is answered the session is doubtful
+    """If the heartbeat became due in the pause, one is sent on resume; until its reply the session is doubtful
     (protocol.md: When it fails; protocol.md: Who wins)."""
     playback = paused(stage)
     playback.suspend()
@@ -120,7 +121,7 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
-    """However many beats were missed, one is sent (protocol.md: Who wins)."""
+    """However many heartbeats were due in the pause, one is sent (protocol.md: Who wins)."""
     stage = stage_factory(headend={"grace": 100.0})
     playback = paused(stage)
     stage.context.suspend()
@@ -135,7 +136,7 @@ def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> 
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
-    """If the heartbeat after resume fails, that is a heartbeat error: playback must stop
+    """If the heartbeat after resume fails, the library reports a heartbeat error, and playback must stop
     (protocol.md: When it fails; protocol.md: Who wins)."""
     playback = paused(stage)
     stage.context.suspend()
@@ -155,8 +156,8 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
 def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
-    """The clock jumps while the machine sleeps: a heartbeat at once, and an event that the session is doubtful
-    (protocol.md: Who wins)."""
+    """When the clock jumps because the machine slept, a heartbeat is sent at once, and an event reports a doubtful
+    session (protocol.md: Who wins)."""
     playback = stage.play(delegate=stage.delegate(suspend=suspend))
     stage.settle()
     stage.context.suspend()
@@ -172,7 +173,7 @@ def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Su
 
 @pytest.mark.breaks_rules("late-beat")
 def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None:
-    """A host that says nothing of sleep: the overdue timer says it (protocol.md: Who wins)."""
+    """If the host does not report the sleep, the library notices it by its overdue timer (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.sleep(100_000)
@@ -182,7 +183,7 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 
 @pytest.mark.breaks_rules("late-beat")
 def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
-    """Each playback is suspended alone: the preview stops, the main stream continues
+    """Each playback is suspended separately: the preview pauses, the main stream continues
     (delegates.md: Token map)."""
     delegate = stage.delegate(suspend=PAUSE)
     first = stage.play(delegate=delegate)
@@ -198,7 +199,7 @@ def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
 
 
 def test_suspended_twice_andResumedTwice_isTheSame(stage: Stage) -> None:
-    """Saying it again changes nothing."""
+    """A second suspend() or resume() changes nothing."""
     playback = paused(stage)
     for _ in range(2):
         stage.context.suspend()
@@ -209,7 +210,8 @@ def test_suspended_twice_andResumedTwice_isTheSame(stage: Stage) -> None:
 
 
 def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
-    """Set-up is no keep-alive: it ends, and the session counts from then (protocol.md: When it fails)."""
+    """Set-up is not a keep-alive: it continues while the playback is suspended, and the first period starts with its
+    reply (protocol.md: When it fails)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE))
     stage.settle()
@@ -223,7 +225,7 @@ def test_suspended_duringSetup_isSetUpAllTheSame(stage: Stage) -> None:
 
 
 def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
-    """Stopping is stopping: the slot goes back (protocol.md: When it fails)."""
+    """Closing a suspended playback tears its session down (protocol.md: When it fails)."""
     playback = paused(stage)
     playback.suspend()
     playback.close()
@@ -233,7 +235,7 @@ def test_closed_whileSuspended_isTornDown(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_enforcedSession_paused_asksForItsRenewalOnResume(stage_factory: StageFactory) -> None:
-    """In enforced mode the keep-alive that was due is a renewal
+    """In enforced mode the keep-alive that is due on resume is a renewal
     (protocol.md: Heartbeats or renewals; protocol.md: When it fails)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     playback = stage.play(delegate=stage.delegate(suspend=PAUSE), payload=lambda request: CHALLENGE)
@@ -248,7 +250,7 @@ def test_enforcedSession_paused_asksForItsRenewalOnResume(stage_factory: StageFa
 
 
 def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
-    """A stale handle is told as such, always."""
+    """Every call with a stale handle raises InvalidHandleError."""
     playback = stage.play()
     stage.settle()
     playback.close()
@@ -268,7 +270,8 @@ def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
-    """A beat that failed is tried when the network is back, not at its next time (protocol.md: Who wins)."""
+    """A heartbeat that failed is sent again as soon as the network is back, not at the time of its retry
+    (protocol.md: Who wins)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.reset(), times=3)
@@ -283,8 +286,8 @@ def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None:
-    """One error per outage; when the network is back the heartbeat is sent at once, and success is reported as recovery
-    (protocol.md: Who wins)."""
+    """Each outage causes one error. When the network is back, a heartbeat is sent at once, and its success is reported
+    as recovery (protocol.md: Who wins)."""
     stage = stage_factory(headend={"grace": 10.0})
     playback = stage.play()
     stage.settle()
@@ -299,7 +302,7 @@ def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None
 
 
 def test_network_changedWhileAllIsWell_sendsNothing(stage: Stage) -> None:
-    """Another network causes no early heartbeat; the next one uses a new connection
+    """A change of the network causes no early heartbeat; the next heartbeat uses a new connection
     (protocol.md: When it fails)."""
     stage.play()
     stage.settle()

@@ -1,4 +1,4 @@
-"""The token map of a multi-instance delegate: what is in it, what is forgotten, and that it does not grow."""
+"""The token map of a multi-instance delegate: its entries, which of them it removes, and that it does not grow."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def tokens(make: Any) -> Iterator[usher.TokenMap]:
 
 
 def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
-    """setStreamToken(token, contentId) stores a token by content id; it can be removed when no longer needed
-    (multi-instance page)."""
+    """setStreamToken(token, contentId) stores a token under its content id; the host removes it when it needs it no
+    longer (multi-instance page)."""
     assert (len(tokens), bool(tokens), "one" in tokens) == (0, False, False)
     tokens["one"], tokens["two"] = "a", "b"
     assert (len(tokens), bool(tokens), tokens["one"], tokens.get("two"), "one" in tokens) == (2, True, "a", "b", True)
@@ -58,7 +58,7 @@ def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
 
 
 def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
-    """Content identifiers are compared as bytes: not UTF-8, may have NUL, no Unicode equivalence
+    """Content identifiers are compared as bytes: they may be not UTF-8 and contain NUL, and Unicode equivalents differ
     (delegates.md: Token map)."""
     keys: list[Any] = [b"\xff\xfe", b"a\0b", b"a", "\u00e9", "e\u0301", b"\0"]
     for index, key in enumerate(keys):
@@ -70,7 +70,7 @@ def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
 
 @pytest.mark.parametrize("key", [b"", "", b"x" * 65_537])
 def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
-    """A content identifier is 1 byte to 64 kB."""
+    """A content identifier must have 1 byte to 64 kB; the map refuses others."""
     for call in (
         lambda: tokens.__setitem__(key, TOKEN),
         lambda: tokens[key],
@@ -85,7 +85,7 @@ def test_map_keyThatIsNone_isRefused(tokens: usher.TokenMap, key: Any) -> None:
 
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_map_tokenThatIsNone_isRefusedAndLeavesTheOld(tokens: usher.TokenMap, token: str) -> None:
-    """A token is a header value (protocol.md: Licences)."""
+    """A token must be a valid header value; the map refuses others and keeps the old token (protocol.md: Licences)."""
     tokens["id"] = TOKEN
     with pytest.raises(usher.InvalidArgumentError):
         tokens["id"] = token
@@ -102,7 +102,7 @@ def test_map_ofAnotherKindOfDelegate_isNotThere(stage: Stage, lib: Any) -> None:
 
 
 def test_map_ofAFreedDelegate_isStale(make: Any) -> None:
-    """A stale handle is told as such, always."""
+    """Every call with a stale handle raises InvalidHandleError."""
     delegate = make()
     delegate.tokens["id"] = TOKEN
     delegate.close()
@@ -116,11 +116,12 @@ def test_map_ofAFreedDelegate_isStale(make: Any) -> None:
             call()
 
 
-# ---- kept small ------------------------------------------------------------------------------------------------------
+# ---- limits of size and time -----------------------------------------------------------------------------------------
 
 
 def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
-    """So that memory does not increase endlessly: the token set longest ago makes room (multi-instance page)."""
+    """A full map removes the token that was set longest ago, so that memory does not grow without limit
+    (multi-instance page)."""
     tokens = make(tokens_max=3).tokens
     for name in "abc":
         tokens[name] = name
@@ -130,8 +131,8 @@ def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
 
 
 def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
-    """The map keeps tokens that playbacks hold: if all are held it refuses one more; a released one makes room
-    (multi-instance page)."""
+    """A full map keeps the tokens that playbacks hold: if it holds only such tokens, it refuses one more until one is
+    released (multi-instance page)."""
     delegate = make(tokens_max=2)
     players = [usher.Player(stage.context) for _ in range(2)]
     for name, player in zip("ab", players, strict=True):
@@ -149,7 +150,7 @@ def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
 
 
 def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> None:
-    """Tokens expire from the map after their time, on the context's clock
+    """A token expires from the map after its lifetime on the context's clock, unless a playback holds it
     (multi-instance page)."""
     delegate = make(time_to_live_ms=60_000)
     tokens = delegate.tokens
@@ -173,9 +174,9 @@ def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> Non
     "ASAN_OPTIONS" in os.environ, reason="AddressSanitizer keeps what is freed, to see who uses it then"
 )
 def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
-    """If tokens are removed when no longer required, memory usage does not increase (multi-instance page)."""
+    """If the host removes tokens that it needs no longer, memory use does not grow (multi-instance page)."""
     delegate = make()
-    library = ctypes.CDLL(ffi.find_library())  # functions of its own: not traced, and so fast enough
+    library = ctypes.CDLL(ffi.find_library())  # a second CDLL, whose functions are not traced and so are fast enough
     add, remove = library.usher_delegate_set_stream_token, library.usher_delegate_remove_stream_token
     add.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p
     remove.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
@@ -199,7 +200,7 @@ def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
 
 
 def test_map_fromManyThreads_losesNothing(tokens: usher.TokenMap) -> None:
-    """Any thread may set and look up."""
+    """Any number of threads may set and read tokens at the same time; no token is lost."""
     failures: list[BaseException] = []
 
     def work(name: str) -> None:

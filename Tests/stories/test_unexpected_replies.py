@@ -15,14 +15,14 @@ E = usher.EventType
 
 
 def certified(stage: Stage) -> usher.Playback:
-    """A playback whose delegate has a certificate URL, its session set up."""
+    """Starts a playback whose delegate has a certificate URL; its session is set up."""
     delegate = stage.delegate("fairplay", certificate_url=stage.headend.certificate_url("fairplay"))
     playback = stage.play(delegate=delegate)
     stage.settle()
     return playback
 
 
-# ---- whether the head-end may have read it ---------------------------------------------------------------------------
+# ---- whether the head-end may have read the request ------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session
@@ -61,7 +61,7 @@ def test_setup_deniedByTheProxy_leavesNoOrphan(stage_factory: StageFactory) -> N
         assert not stage.events.error(E.SETUP_ERROR).orphan_possible
 
 
-# ---- a token that was lost -------------------------------------------------------------------------------------------
+# ---- a session token that was lost -----------------------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session
@@ -89,7 +89,7 @@ def test_heartbeat_answeredWithATokenThatIsNone_isTriedAgain(stage_factory: Stag
     assert stage.seqs()[-1] == ("heartbeat", 3)
 
 
-# ---- answers that are none -------------------------------------------------------------------------------------------
+# ---- invalid replies -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.leaves_session

@@ -20,7 +20,7 @@ def screen(stage: Stage) -> usher.Player:
 
 
 def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
-    """Tear down the old session, then set up the new one, then its licence (protocol.md: Who wins)."""
+    """A zap tears down the old session, then sets up the new one, then requests the licence (protocol.md: Who wins)."""
     first = stage.play(stage.headend.content_token("one"), tag="first")
     stage.settle()
     stage.clear_keys(first)
@@ -40,7 +40,7 @@ def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
 
 
 def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
-    """Teardown before set-up on every zap: one stream is enough to zap for ever (protocol.md: Who wins)."""
+    """Every zap tears down before it sets up, so that a limit of one session is enough (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     for _ in range(10):
         stage.play()
@@ -51,7 +51,7 @@ def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
 
 @pytest.mark.leaves_session
 def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
-    """A failed teardown is reported but does not block the next set-up (protocol.md: Who wins)."""
+    """A failed teardown is reported, but does not delay the next set-up (protocol.md: Who wins)."""
     stage.headend.faults.add("teardown", Fault.error(4000, status=500), always=True)
     delegate = stage.delegate(teardown_retries=usher.OFF)
     stage.play(delegate=delegate, tag="first")
@@ -64,7 +64,8 @@ def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
 
 
 def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> None:
-    """A failed set-up does not stop the player's item; it gets no licence, with the reason (protocol.md: Who wins)."""
+    """After a failed set-up the player's item continues without a session, and its licence requests fail with the
+    reason (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("setup", Fault.error(1011))
@@ -78,7 +79,7 @@ def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> Non
 
 
 def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
-    """During a set-up only the newest source waits; it replaces the others
+    """While a set-up runs, only the newest item waits; it replaces an item that waited before
     (protocol.md: Who wins)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     first = stage.play(stage.headend.content_token("first"), tag=0)
@@ -98,7 +99,7 @@ def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
 
 
 def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
-    """A source without DRM: the old session is torn down, no new one is set up
+    """On a zap to a stream without DRM the old session is torn down, and no new one is set up
     (multi-instance page; protocol.md: Who wins)."""
     stage.play()
     stage.settle()
@@ -113,7 +114,8 @@ def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
 
 
 def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
-    """Another delegate for the next item: the old session ends by its own (protocol.md: Who wins)."""
+    """On a zap to an item with another delegate, the old session is torn down with the old item's delegate
+    (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.play(delegate=stage.delegate(ssm_url=None))
@@ -123,7 +125,7 @@ def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
 
 @pytest.mark.leaves_session
 def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactory) -> None:
-    """Each session goes back to its own head-end; a refusal of one is no business of the other."""
+    """Each session is torn down at the head-end that set it up; a refusal by one head-end does not affect the other."""
     stage, other = stage_factory(), stage_factory()
     stage.play()
     stage.settle()
@@ -144,7 +146,7 @@ def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactor
 
 
 def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
-    """An aborted source cancels an in-flight licence request (protocol.md: Who wins)."""
+    """A zap cancels the licence requests of the old item that are in flight (protocol.md: Who wins)."""
     stage.headend.faults.add("license", Fault.stall())
     first = stage.play()
     stage.settle()
@@ -159,7 +161,7 @@ def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
 
 
 def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
-    """Licence requests made before the session token exists wait for it (protocol.md: Who wins)."""
+    """Licence requests that are made before the session token exists wait for it (protocol.md: Who wins)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -176,7 +178,7 @@ def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
 
 
 def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
-    """syncSSMSetupTeardown: teardown, then set-up, before play() returns
+    """With syncSSMSetupTeardown, play() returns after teardown and set-up
     (SSM v1 page; protocol.md: When it fails; protocol.md: Who wins)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     for _ in range(2):
@@ -188,12 +190,13 @@ def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
 
 
 def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
-    """At most 3 s for the teardown, then set-up; play() itself waits 5 s at most (protocol.md: When it fails)."""
+    """The library waits at most 3 s for the teardown before set-up; play() itself returns after at most 5 s
+    (protocol.md: When it fails)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     stage.player.play(stage.headend.content_token(), delegate=delegate)
     stage.headend.faults.add("teardown", Fault.stall())
     playing = stage.call(stage.player.play, stage.headend.content_token(), delegate=delegate)
-    stage.wait_timer(3_000)  # the teardown is out
+    stage.wait_timer(3_000)  # the teardown request is in flight
     stage.advance(2_999)
     assert stage.still_waiting(playing)
     stage.advance(1)
@@ -203,12 +206,12 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
     stage.settle()
 
 
-# ---- refused for the limit -------------------------------------------------------------------------------------------
+# ---- set-up refused because of the limit -----------------------------------------------------------------------------
 
 
 def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
-    """Our teardown was answered before the set-up went out, so the slot is another device's: a limit error, no retry
-    (protocol.md: When it fails; protocol.md: Who wins)."""
+    """The library's teardown was answered before set-up was sent, so another device has the slot: a limit error, no
+    retry (protocol.md: When it fails; protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     stage.play(tag="first")
     stage.settle()
@@ -220,8 +223,8 @@ def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: S
 
 
 def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_factory: StageFactory) -> None:
-    """1007 while a teardown of any player of the context is in flight: wait for it, then retry the set-up once
-    (protocol.md: Who wins)."""
+    """If set-up is refused with 1007 while a teardown of this context is in flight, it is retried once after the
+    teardown (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -238,7 +241,7 @@ def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_f
 
 
 def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
-    """Once more, not for ever (protocol.md: Who wins)."""
+    """Set-up is retried once only: a second refusal is a limit error (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -254,7 +257,7 @@ def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
 
 
 def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: StageFactory) -> None:
-    """The wait for our own teardown is at most its cap (protocol.md: Who wins)."""
+    """Set-up waits for the library's teardown at most 3 s, then it is retried (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -271,7 +274,8 @@ def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: St
 
 
 def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFactory) -> None:
-    """One slot comes free, two wait for it: one gets it, the other's refusal is final (protocol.md: Who wins)."""
+    """A teardown frees one slot, and two set-ups wait for it: one gets the slot, and the refusal of the other is final
+    (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -289,7 +293,7 @@ def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFac
 
 
 def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: Stage) -> None:
-    """After a heartbeat error: stop, and zap to the same stream to resume securely
+    """After a heartbeat error the host stops and zaps to the same stream, which plays in a new session
     (SSM v1 page; protocol.md: When it fails)."""
     token = stage.headend.content_token("alice")
     first = stage.play(token)
@@ -311,7 +315,7 @@ def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: St
 
 
 def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
-    """In the state ERROR a new source is adopted and set up (protocol.md: Who wins)."""
+    """After a set-up error play() with the same stream sets up again (protocol.md: Who wins)."""
     stage.headend.faults.add("setup", Fault.status(503))
     token = stage.headend.content_token()
     stage.play(token, tag="first")
@@ -324,8 +328,8 @@ def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
 
 
 def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
-    """A heartbeat refused, but not as unknown: the old session is torn down, so that the account can play again
-    (protocol.md: Who wins)."""
+    """After a heartbeat refused with an error other than an unknown session, the old session is torn down before the
+    new set-up (protocol.md: Who wins)."""
     stage = stage_factory(headend={"limit": 1})
     token = stage.headend.content_token()
     stage.play(token)
@@ -341,7 +345,8 @@ def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_fac
 
 
 def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
-    """Null source: reset. What plays is torn down, what waited for its turn is closed (protocol.md: Who wins)."""
+    """Stopping the player (a null source in the SDKs) tears down the session of the current item and closes the item
+    that waits (protocol.md: Who wins)."""
     stage.play(tag="first")
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -355,8 +360,7 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
 
 
 def test_player_freed_tearsDown(stage: Stage) -> None:
-    """View destruction also tears down (protocol.md: Who wins); the session ends with the release of the player item
-    (SSM v1 page)."""
+    """Freeing the player (the view in the SDKs) tears its session down (protocol.md: Who wins; SSM v1 page)."""
     player = screen(stage)
     stage.play(player=player)
     stage.settle()
@@ -366,7 +370,7 @@ def test_player_freed_tearsDown(stage: Stage) -> None:
 
 
 def test_playbackOfAnotherPlayer_isNotDisturbedByAZap(stage: Stage) -> None:
-    """Independent playback and control for each player (multi-instance page)."""
+    """Players are independent: a zap on one does not disturb the playback of another (multi-instance page)."""
     main = stage.play(stage.headend.content_token("main"), player=screen(stage))
     preview = screen(stage)
     for number in range(3):
