@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /* rule */
-/** The JSON that follows the scheme as base64 (any variant); if there is none, the text itself. */
+/** The JSON that follows the scheme as base64 (any variant). If the text is not base64 of JSON: the text itself. */
 #define USHER_CONTENT_ID_DECODED_JSON 0
-/** What follows the scheme, decoded from base64; if it is not base64, the text itself. */
+/** The text that follows the scheme, decoded from base64. If it is not base64: the text itself. */
 #define USHER_CONTENT_ID_DECODED_BASE64 1
 /** The host. */
 #define USHER_CONTENT_ID_HOST 2
@@ -26,7 +26,8 @@ extern "C" {
 #define USHER_CONTENT_ID_AFTER_SEMICOLON 4
 /** The whole URL. */
 #define USHER_CONTENT_ID_WHOLE_URL 5
-/** The member "ContentId" of the JSON, by which the token map knows the content; if there is none, the text itself. */
+/** The member "ContentId" of the decoded JSON, which is the key of the token map. Without such a member: the text
+    itself. */
 #define USHER_CONTENT_ID_SSP 6
 
 /** One way in which the content is protected. The struct and everything it points to live until the callback returns.
@@ -65,7 +66,7 @@ typedef struct usher_protection {
   uint32_t crypt_blocks;
   /** tenc: clear blocks of the pattern. */
   uint32_t skip_blocks;
-  /** 1: it applies to the whole presentation (HLS EXT-X-SESSION-KEY). */
+  /** 1: the key applies to the whole presentation (HLS EXT-X-SESSION-KEY). */
   int32_t is_session;
 } usher_protection;
 

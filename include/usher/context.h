@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** Time passes by itself, also while the machine sleeps (CLOCK_BOOTTIME). */
+/** Real time, which also passes while the machine sleeps (CLOCK_BOOTTIME). */
 #define USHER_CLOCK_SYSTEM 0
 /** For tests: time passes only in usher_context_advance() and usher_context_jump(). */
 #define USHER_CLOCK_MANUAL 1
@@ -57,8 +57,8 @@ typedef struct usher_context_options {
   void *log_user_data;
   /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
-  /** How many threads may run callbacks at once. Default 16. While fewer callbacks than that block, no keep-alive waits
-      for a callback. */
+  /** How many threads may run callbacks at once. Default 16. While fewer callbacks than this number block, no
+      keep-alive waits for a callback. */
   uint32_t callback_threads_max;
   /** Time limit to connect to a server, ms. Default 5000. */
   uint32_t connect_timeout_ms;
@@ -100,16 +100,16 @@ typedef struct usher_context_options {
  *
  * @param options  copied before return. NULL: all defaults.
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_ARGUMENT, or USHER_E_SYSTEM if a thread or a file descriptor cannot be had. After a
- *         failure `log_destroy` has run, unless `struct_size` itself was refused.
+ * @return USHER_OK, USHER_E_INVALID_ARGUMENT, or USHER_E_SYSTEM if the system gives no thread or file descriptor. After
+ *         a failure `log_destroy` has run, unless `struct_size` itself was refused.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
 
 /**
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
- * until all are closed. It also waits for replies that may still bring a session token, and gives that slot back. From
- * now on the context starts nothing new. A second call waits again.
+ * until all are closed. It also waits for replies that may still bring a session token, and tears that session down.
+ * After this call began, the context starts no new playbacks and accepts no new requests. A second call waits again.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (on the manual clock another thread has to move it). 0:
@@ -128,10 +128,10 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  * will run, and none of its threads is left. The handles of its players, playbacks and delegates then answer
  * USHER_E_INVALID_HANDLE; you need not free them. NULL is a no-op.
  *
- * In a callback of any context it returns at once, and a background thread does the rest. A pumped context has no
- * background thread: freed inside its own pump, the rest happens before that pump returns; freed in a callback of
- * another context, before this function returns. The callbacks of a pumped context that are still due run inside this
- * function.
+ * In a callback of any context it returns at once, and a background thread ends the context. A pumped context has no
+ * such thread: if it is freed inside its own pump, it ends before that pump returns; if it is freed in a callback of
+ * another context, it ends before this function returns. The callbacks of a pumped context that are still due run
+ * inside this function.
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -141,9 +141,10 @@ USHER_API int32_t usher_context_free(usher_context *context);
 
 /**
  * Runs the callbacks that are due, on the calling thread. A context made with USHER_CALLBACKS_PUMPED runs callbacks
- * nowhere else. Callbacks that become due meanwhile wait for the next pump. The I/O thread keeps sessions alive,
- * however seldom you call this. On the thread that pumped last (the pumping thread), functions that wait for servers or
- * for the host answer USHER_E_WOULD_DEADLOCK, since they may wait for that thread; the functions of testing.h do not.
+ * only in this function. Callbacks that become due meanwhile wait for the next pump. The I/O thread keeps sessions
+ * alive, however seldom you call this. On the thread that pumped last (the pumping thread), functions that wait for
+ * servers or for the host answer USHER_E_WOULD_DEADLOCK, since they may wait for a callback that only that thread's
+ * next pump runs; the functions of testing.h do not.
  *
  * @param context  a context in pumped mode.
  * @param out_ran  how many callbacks ran. May be NULL.
@@ -157,7 +158,7 @@ USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 /**
  * Gives the file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio and the like.
  * Only watch it: do not read, write or close it. It lives until usher_context_free(): remove it from your loop before
- * that.
+ * that call.
  *
  * @param context  a context in pumped mode.
  * @param out_fd   the descriptor; -1 on failure. Not NULL.
@@ -192,8 +193,8 @@ USHER_API int32_t usher_context_add_observer(
 USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
 
 /**
- * Sets or replaces the delegate (the context's DRM manager) that serves playbacks whose options name none; NULL clears
- * it. Playbacks already started keep theirs.
+ * Sets or replaces the delegate (the context's DRM manager) that serves playbacks whose options have no `delegate`;
+ * NULL clears it. Playbacks that have already started keep their delegate.
  *
  * @param context   the context of those playbacks.
  * @param delegate  a delegate of the same context, or NULL. The context keeps it alive; you may free the handle.

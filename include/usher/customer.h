@@ -1,6 +1,6 @@
 /** @file
- * customer.h - customer SSM: the operator's own session management. The host talks to its own servers; the library
- * tells it when.
+ * customer.h - customer SSM: the operator's own session management. The host sends the requests to its own servers; the
+ * library calls the host when a request is due.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -74,17 +74,17 @@ typedef struct usher_customer_options {
   size_t certificate_size;
   /** Gets licences and renewals. Required. */
   usher_customer_license_fn license;
-  /** Sends heartbeats. Default: none; the library then does nothing at the end of a period. */
+  /** Sends heartbeats. Default: none; the library then does nothing when a heartbeat is due. */
   usher_customer_call_fn heartbeat;
-  /** Ends the session. Runs once when a playback that had a licence closes (an addition of this library: the SDKs have
-      none). Default: none. */
+  /** Ends the session. Runs once when a playback that had a licence closes (the SDKs have no such callback). Default:
+      none. */
   usher_customer_call_fn teardown;
-  /** Passed to all three. */
+  /** Passed to the three callbacks. */
   void *user_data;
   /** Last call for `user_data`: when the delegate is gone, or if usher_customer_delegate_new() fails. May be NULL. */
   usher_destroy_fn destroy;
-  /** Time limit for the answer of the licence callback, ms. Default 10000; a renewal has at most the time of a
-      heartbeat. */
+  /** Time limit for the answer of the licence callback, ms. Default 10000. For a renewal at most
+      `heartbeat_timeout_ms`. */
   uint32_t license_timeout_ms;
   /** Time limit for the answer to a heartbeat or renewal, ms. Default: three eighths of the period, at least 1000. */
   uint32_t heartbeat_timeout_ms;
@@ -106,20 +106,21 @@ typedef struct usher_customer_options {
 #define USHER_CUSTOMER_OPTIONS_INIT \
   { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or why there is none. The library copies it
-    before return. */
+/** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or the reason why the host has no licence. The
+    library copies it before return. */
 typedef struct usher_customer_license {
   /** USHER_CUSTOMER_LICENSE_INIT sets it. */
   size_t struct_size;
-  /** The licence for the CDM, up to 1 MiB. NULL: there is none; the fields below say why. */
+  /** The licence for the CDM, up to 1 MiB. NULL: the host has no licence; the fields below say why. */
   const uint8_t *license;
   /** Its length in bytes. */
   size_t license_size;
-  /** Period of heartbeats or renewals in seconds, 0 to 1e9; 0: none, and less than 0.05 counts as 0.05. A later answer
-      changes it. */
+  /** Period of heartbeats or renewals in seconds, 0 to 1e9; 0: no keep-alives; a value between 0 and 0.05 counts as
+      0.05. A later answer may change the period. */
   double heartbeat_s;
   /** USHER_RENEW_ENFORCED: the library requests a renewal each period. USHER_RENEW_HEARTBEAT: it calls the heartbeat
-      callback. 0: as USHER_RENEW_ENFORCED. The first answer decides. */
+      callback. 0: the same as USHER_RENEW_ENFORCED. The first answer decides; the library ignores this field in later
+      ones. */
   int32_t renew_type;
   /** HTTP status of your server, which goes into the error; 0: none. */
   int32_t http_status;
@@ -151,7 +152,7 @@ USHER_API int32_t usher_customer_delegate_new(
  * Answers a licence callback.
  *
  * @param completion  the id that the callback received.
- * @param license     copied. NULL: there is none; the request fails with USHER_E_CALLBACK.
+ * @param license     copied. NULL: the host has no licence; the request fails with USHER_E_CALLBACK.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for a period that is negative or not a number, an unknown renew type, or a licence
  *         of 0 bytes or more than 1 MiB (the question stays open).
@@ -164,8 +165,8 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  *
  * @param completion  the id that the callback received.
  * @param status      USHER_OK: done. USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT: your server ended the session;
- *                    playback must stop. Any other USHER_E_...: it failed; the library retries a heartbeat inside its
- *                    period.
+ *                    playback must stop. Any other USHER_E_...: the call failed; the library retries a heartbeat inside
+ *                    its period.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1

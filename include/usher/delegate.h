@@ -36,11 +36,11 @@ extern "C" {
 #define USHER_HEARTBEAT_START_LICENSE 1
 
 /* keep_alive */
-/** As the first licence reply says. */
+/** The first licence reply decides. */
 #define USHER_KEEP_ALIVE_AUTO 0
-/** By heartbeats. */
+/** Heartbeats keep the session alive. */
 #define USHER_KEEP_ALIVE_HEARTBEAT 1
-/** By licence renewals. */
+/** Licence renewals keep the session alive. */
 #define USHER_KEEP_ALIVE_RENEWAL 2
 
 /* resetup_on_extra_license */
@@ -79,7 +79,7 @@ typedef void (*usher_token_fn)(usher_completion completion, usher_playback *play
 
 /**
  * Options of an SSP delegate. 0 or NULL: the default written here. The library copies the strings. URLs: http or https,
- * up to 8 kB; the library joins a path before the URL's query. Headers: "Name: value" lines separated by '\n', no CR or
+ * up to 8 kB; the library adds a path before the URL's query. Headers: "Name: value" lines separated by '\n', no CR or
  * NUL.
  */
 typedef struct usher_ssp_options {
@@ -94,15 +94,16 @@ typedef struct usher_ssp_options {
       session. */
   const char *ssm_url;
   /** 1: usher_player_play() waits for set-up, at most `setup_timeout_ms`, and usher_playback_close() for teardown, at
-      most `teardown_timeout_ms`. What takes longer continues in the background. Default 0: neither waits. */
+      most `teardown_timeout_ms`. If set-up or teardown takes longer, it continues in the background. Default 0: neither
+      call waits. */
   int32_t sync_setup_teardown;
   /** USHER_APPEND_...: whether the library appends `ssm_api_version` to ssm_url. Default AUTO: unless the URL's last
       segment is a 'v' and digits. */
   int32_t ssm_append_version;
   /** The version to append. Default "v1". */
   const char *ssm_api_version;
-  /** Complete URL for set-up, if it does not follow from the above. Without ssm_url give all or none of `setup_url`,
-      `heartbeat_url` and `teardown_url`. Default: none. */
+  /** Complete URL for set-up. Set it only if the library cannot build the URL from `ssm_url`. Without `ssm_url`, set
+      `setup_url`, `heartbeat_url` and `teardown_url`, or none of the three. Default: none. */
   const char *setup_url;
   /** Complete URL for heartbeats. Default: none. */
   const char *heartbeat_url;
@@ -120,7 +121,7 @@ typedef struct usher_ssp_options {
   const char *keep_alive_body;
   /** Longest wait for set-up, in sync mode and in usher_playback_wait_session(), ms. Default 5000. */
   uint32_t setup_timeout_ms;
-  /** Longest wait for a teardown, wherever the library waits for one, ms. Default 3000. */
+  /** Longest time for which the library waits for a teardown, ms. Default 3000. */
   uint32_t teardown_timeout_ms;
   /** Time limit for the answer of the token callback, ms. Default 5000. */
   uint32_t token_timeout_ms;
@@ -147,16 +148,17 @@ typedef struct usher_ssp_options {
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */
   uint32_t keep_alive_failures_max;
-  /** USHER_KEEP_ALIVE_...: how the session is kept alive. Default AUTO: as the first licence reply says. */
+  /** USHER_KEEP_ALIVE_...: what keeps the session alive. Default AUTO: the first licence reply decides. */
   int32_t keep_alive;
   /** USHER_RESETUP_...: what happens to the session when one playback requests a further licence that is not a renewal.
-      Default: with a token callback, the library tears the session down and sets up another with the new token;
-      without, it uses the session again. */
+      Default: with a token callback, the library tears the session down and sets up another with the new token; without
+      a token callback, it uses the session again. */
   int32_t resetup_on_extra_license;
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
   /** How often the library retries a teardown that failed in transport, with 5xx or 429 (after 0.5 s, 1 s, 2 s ...).
-      Default 3; USHER_OFF: never. A set-up that waits for the slot still starts after `teardown_timeout_ms`. */
+      Default 3; USHER_OFF: never. The retries do not delay a set-up that waits for the slot: it starts after
+      `teardown_timeout_ms`. */
   uint32_t teardown_retries;
   /** How long a playback without a content token waits for usher_playback_set_content_token(), if the delegate has no
       token callback, ms. Default 5000; USHER_OFF: it does not wait. */
@@ -195,8 +197,7 @@ typedef struct usher_ssp_v2_options {
   /** USHER_SSP_V2_OPTIONS_INIT sets it. */
   size_t struct_size;
   /** Servers, headers and times. The delegate ignores `setup_url`, `setup_body` and `heartbeat_start`, since the
-      licence request sets the session up. Of the complete URLs give both `heartbeat_url` and `teardown_url`, or
-      neither. Not NULL. */
+      licence request sets the session up. Set both `heartbeat_url` and `teardown_url`, or neither. Not NULL. */
   const usher_ssp_options *ssp;
   /** 1: usher_playback_close() with USHER_CLOSE_DEFAULT tears the session down. Default 0: the session is left to
       expire at the head-end. */
@@ -300,7 +301,7 @@ USHER_API int32_t usher_delegate_set_token_callback(
     usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
- * Frees the handle. The delegate lives on while playbacks or the context use it. NULL is a no-op.
+ * Frees the handle. The delegate itself lives as long as playbacks or the context use it. NULL is a no-op.
  *
  * @param delegate  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -312,8 +313,8 @@ USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
  * Answers a token callback.
  *
  * @param completion  the id that the callback received.
- * @param token       a header value: not empty, no CR, LF or NUL, at most 64 kB. NULL: there is none; the request fails
- *                    with USHER_E_NO_TOKEN.
+ * @param token       a header value: not empty, no CR, LF or NUL, at most 64 kB. NULL: the host has no token; the
+ *                    request fails with USHER_E_NO_TOKEN.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the question stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1

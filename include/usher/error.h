@@ -58,8 +58,8 @@ extern "C" {
 #define USHER_E_TOO_LARGE (-26)
 /** There is no content token: the host gave none, and the token callback gave none in time (5022 in the SDKs). */
 #define USHER_E_NO_TOKEN (-27)
-/** The server replied with a redirect. The library follows none, so that a token goes only to the server it was meant
-    for. */
+/** The server replied with a redirect. The library follows no redirects, so that a token goes only to the configured
+    server. */
 #define USHER_E_REDIRECT (-28)
 /** The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not sent. */
 #define USHER_E_SESSION (-29)
@@ -117,8 +117,8 @@ typedef struct usher_error {
   int32_t http_status;
   /** The server's `errorCode`; 0 if it gave none. */
   int64_t service_code;
-  /** The server's message, or one line from the library. UTF-8, tokens removed, never NULL. Lives as long as the struct
-      that holds it. */
+  /** The server's message, or one line from the library. UTF-8, tokens removed, never NULL. Lives as long as the event
+      or response that contains this struct. */
   const char *message;
   /** 1: the host must stop playback. */
   int32_t must_stop;
@@ -142,11 +142,11 @@ typedef struct usher_legacy_codes {
   int32_t apple_code;
 } usher_legacy_codes;
 
-/** What an error means, in words for a support desk. All strings are static. */
+/** The meaning of an error, in words for a support desk. All strings are static. */
 typedef struct usher_explanation {
-  /** One sentence a viewer understands. Never NULL. */
+  /** One sentence that a viewer understands. Never NULL. */
   const char *summary;
-  /** What to do about it. Never NULL. */
+  /** One sentence of advice for the viewer or the operator. Never NULL. */
   const char *advice;
   /** 1: the code is in the table that `source` names; 0: the words describe only the kind of error. */
   int32_t known;

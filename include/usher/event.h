@@ -15,7 +15,7 @@ extern "C" {
 
 /** The session was set up; `period_ms` is its keep-alive period (0: none). */
 #define USHER_EVENT_SESSION_STARTED 1
-/** Set-up failed: there is no licence and no playback (OTVSSMSetupErrorNotification). */
+/** Set-up failed: the playback gets no licence and must stop (OTVSSMSetupErrorNotification). */
 #define USHER_EVENT_SETUP_ERROR 2
 /** The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue, start
     the same item again. Reported once per outage. */
@@ -68,9 +68,9 @@ typedef struct usher_event {
   uint64_t tag;
   /** SESSION_STARTED: the keep-alive period in milliseconds. */
   uint64_t period_ms;
-  /** KEPT_ALIVE: how long after it was due the keep-alive was sent, in milliseconds. */
+  /** KEPT_ALIVE: how late the keep-alive was sent, in milliseconds. */
   uint64_t lateness_ms;
-  /** The error. Its `status` is USHER_OK in events that report none. */
+  /** The error. Its `status` is USHER_OK in events that report no error. */
   usher_error error;
 } usher_event;
 

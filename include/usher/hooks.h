@@ -128,7 +128,8 @@ USHER_API int32_t usher_delegate_set_hooks(
  * Answers a hook whose answer is bytes.
  *
  * @param completion  the id that the hook received.
- * @param bytes       the answer, 1 byte to 1 MiB. NULL: there is none; the request fails with USHER_E_CALLBACK.
+ * @param bytes       the answer, 1 byte to 1 MiB. NULL: the host has no answer; the request fails with
+ *                    USHER_E_CALLBACK.
  * @param size        its length in bytes.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to a
  *         headers hook; USHER_E_INVALID_ARGUMENT for a wrong size, or for a licence URL that is not a URL (the question
@@ -141,8 +142,8 @@ USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t
  * Answers a headers hook.
  *
  * @param completion  the id that the hook received.
- * @param headers     "Name: value" lines separated by '\n', at most 64 kB. "": the library sends the request without
- *                    them. NULL: it does not send the request, which fails with USHER_E_DECLINED.
+ * @param headers     "Name: value" lines separated by '\n', at most 64 kB. Empty text: the library sends the request
+ *                    without these lines. NULL: it does not send the request, which fails with USHER_E_DECLINED.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
  *         another hook; USHER_E_INVALID_ARGUMENT for lines that are not headers (the question stays open).
  * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
@@ -159,14 +160,14 @@ USHER_API int32_t usher_complete_headers(usher_completion completion, const char
 USHER_API int32_t usher_complete_builtin(usher_completion completion);
 
 /**
- * Gives the result of the built-in behaviour for a question and leaves the question open, as a subclass calls its
- * superclass. For a certificate it may wait for the server, at most the context's `http_timeout_ms`; on a manual clock,
- * until another thread moves the clock.
+ * Gives the result of the built-in behaviour for a question and leaves the question open, as a method of a subclass
+ * calls the superclass's method. For a certificate it may wait for the server, at most the context's `http_timeout_ms`;
+ * on a manual clock, until another thread moves the clock.
  *
  * @param completion  the id that the hook received.
  * @param out         a response to free with usher_response_free(): `data` is the bytes, the text of the URL, or the
- *                    header lines. There is also a response if the built-in behaviour failed; NULL if the call itself
- *                    was refused. Not NULL.
+ *                    header lines. If the built-in behaviour failed, `*out` is a response with its error; if the call
+ *                    itself was refused, `*out` is NULL. `out` itself is not NULL.
  * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the id was answered before, is
  *         too late or unknown; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes, also in the asking one. Waits: for the download of a certificate. Since: 0.1

@@ -30,16 +30,16 @@ extern "C" {
 #define USHER_LICENSE_RENEWAL 1
 
 /* renew_type */
-/** There is no session, or nothing keeps it alive. */
+/** The playback has no session, or a session without keep-alives. */
 #define USHER_RENEW_NONE 0
-/** Heartbeats keep it alive. */
+/** Heartbeats keep the session alive. */
 #define USHER_RENEW_HEARTBEAT 1
-/** The library's own licence renewals keep it alive. */
+/** The library's own licence renewals keep the session alive. */
 #define USHER_RENEW_ENFORCED 2
 /** The CDM itself asks for renewals (Widevine). */
 #define USHER_RENEW_CDM 3
 
-/** What the CDM asks for. The library copies it before return. */
+/** The licence request that the CDM made. The library copies it before return. */
 typedef struct usher_license_request {
   /** USHER_LICENSE_REQUEST_INIT sets it. */
   size_t struct_size;
@@ -54,9 +54,9 @@ typedef struct usher_license_request {
   const uint8_t *payload;
   /** Its length in bytes. */
   size_t payload_size;
-  /** What the licence is for: the text of the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB.
-      Hooks receive it, and a multi-instance delegate finds the content token by it. Default: none; the request uses the
-      playback's own token. */
+  /** The content of the licence: the text of the `skd:` URL or asset ID (base64 of JSON with "ContentId"), up to 64 kB.
+      Hooks receive it, and a multi-instance delegate uses it to find the content token. Default: none; the request uses
+      the playback's own token. */
   const uint8_t *asset_id;
   /** Its length in bytes. */
   size_t asset_id_size;
@@ -71,8 +71,8 @@ typedef struct usher_license_request {
 typedef struct usher_response_info {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** What the CDM needs: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on error.
-      */
+  /** The data for the CDM: CKC, Widevine licence, PlayReady SOAP reply, Clear Key JSON; or a certificate. NULL on
+      error. */
   const uint8_t *data;
   /** Its length in bytes; 0 on error. */
   size_t data_size;
@@ -82,7 +82,7 @@ typedef struct usher_response_info {
   int32_t renew_type;
   /** USHER_LICENSE_... of the request that it answers. */
   int32_t type;
-  /** Its `status` is USHER_OK, or says why there is no data. */
+  /** The error. Its `status` is USHER_OK if there is data. */
   usher_error error;
 } usher_response_info;
 
@@ -143,8 +143,8 @@ USHER_API int32_t usher_playback_get_license(
     usher_playback *playback, const usher_license_request *request, usher_response **out);
 
 /**
- * Gets the delegate's certificate and waits for it. The library fetches it once and then has it in memory; it does not
- * remember a failure.
+ * Gets the delegate's certificate and waits for it. The library fetches it once and keeps it in memory; after a
+ * failure, the next call fetches again.
  *
  * @param playback    the playback whose delegate has it.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
@@ -171,15 +171,15 @@ USHER_API int32_t usher_playback_request_certificate(
 
 /**
  * Gets the content identifier of a `skd:` URL or asset ID from the delegate, and waits for it (Apple:
- * contentIdentifier(url:)). If the delegate has a hook, the hook makes it. Otherwise the library removes the scheme,
- * cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). Text that is not base64 of JSON is
- * used as the identifier itself.
+ * contentIdentifier(url:)). If the delegate has a hook for it, the hook makes the identifier. Otherwise the library
+ * removes the scheme, cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). Text that is not
+ * base64 of JSON is used as the identifier itself.
  *
  * @param playback    the playback whose delegate it asks.
  * @param url         the URL or asset ID, 1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
- * @param out         as in usher_playback_get_license(). `data` is what goes into the SPC.
+ * @param out         as in usher_playback_get_license(). `data` is the identifier that goes into the SPC.
  * @return USHER_OK; USHER_E_CALLBACK or USHER_E_TIMEOUT of the hook; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT;
  *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
@@ -206,7 +206,8 @@ USHER_API int32_t usher_playback_request_content_id(usher_playback *playback, co
  * Reads a response.
  *
  * @param response  from usher_playback_get_license() or any other function that gives a response.
- * @param out       filled; set its struct_size first. What it points to lives until usher_response_free(). Not NULL.
+ * @param out       filled; set its struct_size first. Everything it points to lives until usher_response_free(). Not
+ *                  NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */

@@ -16,10 +16,10 @@ extern "C" {
 #endif
 
 /* route */
-/** To `license_url`, or to the URL inside the `skd:` URL. */
+/** The SPC goes to `license_url`, or to the URL inside the `skd:` URL. */
 #define USHER_ROUTE_KEY_SERVER 0
-/** First ask the entitlement server (`entitlement_url`, or the URL inside the `skd:` URL with "?cid="): it answers a
-    token URL, and the SPC goes there. */
+/** The library first asks the entitlement server (`entitlement_url`, or the URL inside the `skd:` URL with "?cid=").
+    Its reply has a token URL, and the SPC goes to that URL. */
 #define USHER_ROUTE_ENTITLEMENT 1
 /** The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`. */
 #define USHER_ROUTE_TOKEN_URL 2
@@ -39,7 +39,7 @@ extern "C" {
 #define USHER_URLENCODE_VALUE 0
 /** Percent-code nothing. */
 #define USHER_URLENCODE_NONE 1
-/** Percent-code the pairs, with their '=' and '&'. */
+/** Percent-code the whole form, including '=' and '&'. */
 #define USHER_URLENCODE_WHOLE 2
 
 /* response_format */
@@ -105,7 +105,8 @@ typedef struct usher_loader_options {
   /** Entitlement server. Default: the URL inside the `skd:` URL, if its host is allowed. */
   const char *entitlement_url;
   /** Hosts that a URL from content or from an entitlement server may have, separated by blanks: "host", "host:port",
-      "host:*", "*.example.com"; without a port, the scheme's own. Default: none, so the library uses no such URL. */
+      "host:*", "*.example.com"; without a port, the default port of the scheme. Default: none, so the library uses no
+      such URL. */
   const char *allowed_hosts;
   /** Replaces `scheme` in a token URL: "https", or "http" (for loopback). Default "https". */
   const char *derived_scheme;
@@ -115,13 +116,14 @@ typedef struct usher_loader_options {
   size_t certificate_size;
   /** A file that holds the certificate; read by usher_context_add_loader(). Default: none. */
   const char *certificate_file;
-  /** URL of the certificate; the library fetches it once, if that succeeds. Default: none. */
+  /** URL of the certificate. The library fetches it once; after a failure, the next request fetches again. Default:
+      none. */
   const char *certificate_url;
   /** "Name: value" header lines for the key server, separated by '\n'. Default: none. */
   const char *extra_headers;
   /** USHER_FPS_REQUEST_...: form of the request. Default: the bytes of the SPC. */
   int32_t request_format;
-  /** USHER_URLENCODE_...: what a form percent-codes. Default: values. */
+  /** USHER_URLENCODE_...: which parts of a form the library percent-codes. Default: values. */
   int32_t spc_urlencode;
   /** Name of the SPC's field in a form or in JSON. Default "spc". */
   const char *spc_field;
@@ -129,8 +131,8 @@ typedef struct usher_loader_options {
   const char *content_id_field;
   /** USHER_FPS_RESPONSE_...: form of the reply. Default AUTO. */
   int32_t response_format;
-  /** 1: the entitlement server binds the device: the first request registers the device, and later ones are bound to
-      it. Needs `customer_cookie`. Default 0. */
+  /** 1: the entitlement server binds the device: the first request registers the device, and later tokens are valid for
+      this device only. Needs `customer_cookie`. Default 0. */
   int32_t device_binding;
   /** Sent to the entitlement server, up to 32 bytes of UTF-8. Default: none. */
   const char *customer_cookie;

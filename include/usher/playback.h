@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/** Do what the delegate does by default: SSM v1 and customer SSM tear the session down; SSP V2 leaves it to expire, but
-    tears it down on a zap (see its options). */
+/** Do what the kind of delegate does by default: SSM v1 and customer SSM tear the session down; SSP V2 leaves it to
+    expire, but tears it down on a zap (see its options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
 #define USHER_CLOSE_TEARDOWN 1
@@ -62,14 +62,15 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 USHER_API int32_t usher_playback_free(usher_playback *playback);
 
 /**
- * Waits until set-up has ended. If the session failed later, answers why.
+ * Waits until set-up has ended. If the session failed later, returns the status of that failure.
  *
  * @param playback    the playback whose set-up it waits for.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms`.
- * @return USHER_OK: the session is active, or there is none to set up. USHER_E_TIMEOUT: set-up is still under way.
- *         USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a callback or on the pumping thread. Otherwise why set-up
- *         failed or the playback ended: USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT, USHER_E_TLS,
- *         USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT, USHER_E_NO_TOKEN, USHER_E_REPLACED, USHER_E_CLOSED.
+ * @return USHER_OK: the session is active, or the playback needs none. USHER_E_TIMEOUT: set-up is still under way.
+ *         USHER_E_INVALID_HANDLE. USHER_E_WOULD_DEADLOCK: in a callback or on the pumping thread. Otherwise the reason
+ *         why set-up failed or the playback ended: USHER_E_LIMIT, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT,
+ *         USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT, USHER_E_NO_TOKEN, USHER_E_REPLACED,
+ *         USHER_E_CLOSED.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1
  */
 USHER_API int32_t usher_playback_wait_session(usher_playback *playback, uint32_t timeout_ms);
@@ -110,8 +111,8 @@ USHER_API int32_t usher_playback_set_content_token(usher_playback *playback, con
 USHER_API int32_t usher_playback_suspend(usher_playback *playback);
 
 /**
- * Ends usher_playback_suspend(). The library at once sends a keep-alive that fell due meanwhile. Until its reply the
- * session is doubtful (USHER_EVENT_SESSION_DOUBTFUL); if it fails, USHER_EVENT_HEARTBEAT_ERROR follows.
+ * Ends usher_playback_suspend(). If a keep-alive became due meanwhile, the library sends it at once. Until its reply
+ * the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL); if the keep-alive fails, USHER_EVENT_HEARTBEAT_ERROR follows.
  *
  * @param playback  the playback.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

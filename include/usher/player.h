@@ -33,14 +33,14 @@ typedef void (*usher_payload_fn)(
 typedef struct usher_playback_options {
   /** USHER_PLAYBACK_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** Its licence delegate. Default: the context's delegate. */
+  /** The licence delegate of this item. Default: the context's delegate. */
   usher_delegate *delegate;
   /** The operator's content token: a header value, not empty, no CR, LF or NUL, at most 64 kB; may hold commas.
-      Default: the library asks the delegate's token callback. Without one, it waits `token_wait_ms` for
-      usher_playback_set_content_token(). */
+      Default: the library asks the delegate's token callback. Without a token callback, the playback waits
+      `token_wait_ms` for usher_playback_set_content_token(). */
   const char *content_token;
-  /** The content's identifier: bytes, up to 64 kB. A multi-instance delegate finds the content token by it. Default:
-      none; the asset_id of the first licence request identifies the content. */
+  /** The content's identifier: bytes, up to 64 kB. A multi-instance delegate uses it to find the content token.
+      Default: none; the `asset_id` of the first licence request identifies the content. */
   const uint8_t *content_id;
   /** Its length in bytes. */
   size_t content_id_size;
@@ -80,7 +80,8 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * Starts the next item on a player; if another item plays there, this is a zap. The library first closes the earlier
  * playback and tears down its session, and waits for that teardown at most `teardown_timeout_ms`. Then it sets up the
  * session of the new item, if its delegate has an SSM. USHER_EVENT_SESSION_STARTED or USHER_EVENT_SETUP_ERROR reports
- * the result. If a newer item replaces this one before it could start, it is closed with USHER_E_REPLACED.
+ * the result. If the player gets a newer item before this one could start, the library closes this one with
+ * USHER_E_REPLACED.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits for set-up as
  * usher_playback_wait_session() does, and answers USHER_OK whether set-up succeeded or not.
@@ -97,7 +98,7 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
 
 /**
- * Stops a player: closes the item that plays, and one that has not started yet, as usher_playback_close() does, but
+ * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does, but
  * never waits.
  *
  * @param player  the screen.
@@ -121,7 +122,8 @@ USHER_API int32_t usher_player_free(usher_player *player);
  * Answers a payload callback, or the SPC callback of a loader.
  *
  * @param completion  the id that the callback received.
- * @param payload     the CDM's fresh challenge or SPC. NULL: there is none; the request fails with USHER_E_CALLBACK.
+ * @param payload     the CDM's fresh challenge or SPC. NULL: the CDM gave none; the request fails with
+ *                    USHER_E_CALLBACK.
  * @param size        its length in bytes, 1 to 1 MiB.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for a wrong size (the question stays open).

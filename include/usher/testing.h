@@ -60,8 +60,8 @@ typedef struct usher_pending {
 USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uint32_t settle_ms);
 
 /**
- * Advances the clock by `ms` in one step, as when the machine slept: every timer on the way fires at the end, and knows
- * that it is late.
+ * Advances the clock by `ms` in one step, as when the machine slept: every timer on the way runs at the end, and the
+ * library sees how late it is.
  *
  * @param context  a context on the manual clock.
  * @param ms       by how many milliseconds.
@@ -71,8 +71,8 @@ USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uin
 USHER_API int32_t usher_context_jump(usher_context *context, uint64_t ms);
 
 /**
- * Waits until at most `transfers` requests and `callbacks` callbacks are under way: those that your server or your test
- * holds on purpose. Works on both clocks.
+ * Waits until at most `transfers` requests and `callbacks` callbacks are under way: the number that your server or your
+ * test holds back on purpose. Works on both clocks.
  *
  * @param context     a context on either clock.
  * @param transfers   how many requests may stay under way.

@@ -18,11 +18,11 @@ extern "C" {
 typedef struct usher_token_map_options {
   /** USHER_TOKEN_MAP_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** How many tokens the map holds at most. When it is full, a new token removes the one set longest ago that no
-      playback holds. Default 0: no limit. */
+  /** How many tokens the map holds at most. When the map is full, a new token removes another: of those that no
+      playback holds, the one that was set longest ago. Default 0: no limit. */
   size_t tokens_max;
-  /** How long after it was set the map removes a token that no playback holds, ms on the context's clock. Default 0:
-      never. */
+  /** Age at which the map removes a token that no playback holds, ms on the context's clock since the token was set.
+      Default 0: never. */
   uint64_t time_to_live_ms;
 } usher_token_map_options;
 
@@ -69,7 +69,7 @@ USHER_API int32_t usher_delegate_set_stream_token(
  * @param content_id       as in usher_delegate_set_stream_token().
  * @param content_id_size  its length in bytes.
  * @param out              on USHER_OK a response to free with usher_response_free(), whose `data` is the token. NULL:
- *                         only ask whether there is a token.
+ *                         only the status says whether the map has a token.
  * @return USHER_OK; USHER_E_NO_TOKEN if the map has none; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT;
  *         USHER_E_STATE for a delegate without a map.
  * Threads: any. In callbacks: yes. Since: 0.1

@@ -7,7 +7,7 @@
  * name for the licence service that works with an SSM) or another one. Before a playback libusher asks the SSM for a
  * session token. It sends the token with the licence request, keeps the session alive (with heartbeats, or with licence
  * renewals where the operator enforces those) and tears the session down when playback stops. Your player keeps its
- * demuxer, its content decryption module (CDM) and its screen; libusher sends the requests and keeps the time.
+ * demuxer, its content decryption module (CDM) and its screen; libusher sends the requests at the right times.
  *
  *   context   one independent instance of the library: its I/O thread, connections, timers and observers
  *   delegate  says how to ask for licences: default, common (hooks), SSP (SSM v1), SSP V2, multi-instance, customer SSM
@@ -23,11 +23,11 @@
  *   ... usher_context_close -> usher_context_free
  *
  * OWNERSHIP
- * A `usher_x *` is a handle, never an address: it holds an index into a table and a generation number. A handle that
- * was freed, that ended with its context, that is of another kind or that the library never gave out makes every
- * function answer USHER_E_INVALID_HANDLE. You free what `_new`, `_play` and `_get_...` give you, in any order; freeing
- * NULL does nothing. A delegate lives on while a playback uses it. Freeing a context closes and frees everything in it.
- * The library copies all strings and bytes that you pass in before the call returns. What a callback receives by
+ * A `usher_x *` is a handle, never an address: it holds an index into a table and a generation number. Every function
+ * answers USHER_E_INVALID_HANDLE for a handle that was freed, that ended with its context, that is of another kind or
+ * that the library never gave out. You free what `_new`, `_play` and `_get_...` give you, in any order; freeing NULL
+ * does nothing. A delegate lives on while a playback uses it. Freeing a context closes and frees everything in it. The
+ * library copies all strings and bytes that you pass in before the call returns. Memory that a callback receives by
  * pointer lives until the callback returns.
  *
  * THREADS
@@ -35,9 +35,10 @@
  * one I/O thread, which never runs your code. Callbacks run on the context's callback threads, at most
  * `callback_threads_max`: callbacks of one playback in order and one at a time, those of different playbacks in
  * parallel. With USHER_CALLBACKS_PUMPED there are no callback threads: callbacks run only inside usher_context_pump(),
- * on the thread of your own loop, and a file descriptor tells you when to call it. A function that would wait answers
- * USHER_E_WOULD_DEADLOCK inside a callback, since it would wait for itself. The comment of such a function says
- * "Waits:" and, if the thread that pumps may not call it between two pumps either, "Pumping thread: no".
+ * on the thread of your own loop, and a file descriptor tells you when to call it. A function that waits answers
+ * USHER_E_WOULD_DEADLOCK inside a callback, since it may wait for something that happens only after this callback. The
+ * comment of such a function says "Waits:" and, if the thread that pumps may not call it between two pumps either,
+ * "Pumping thread: no".
  *
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the
@@ -46,10 +47,10 @@
  *
  * ERRORS
  * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... There is no "last error". Every function that takes
- * a handle may answer USHER_E_INVALID_HANDLE. Every function answers USHER_E_INVALID_ARGUMENT if an argument breaks
- * what its comment says. Errors of servers and networks travel in the event or response as a usher_error: status,
- * origin (which server answered), operation, HTTP status, the server's own code and message, and whether playback must
- * stop. usher_error_explain() turns them into words for a support desk.
+ * a handle may answer USHER_E_INVALID_HANDLE. Every function answers USHER_E_INVALID_ARGUMENT if an argument is not as
+ * its comment requires. Errors of servers and networks travel in the event or response as a usher_error: status, origin
+ * (which server answered), operation, HTTP status, the server's own code and message, and whether playback must stop.
+ * usher_error_explain() turns them into words for a support desk.
  *
  * OPTION STRUCTS
  * Each begins with `size_t struct_size` and has a ..._INIT macro. A field left 0 or NULL means the default written

@@ -79,8 +79,8 @@ inline void on_log(int32_t level, const char *line, void *user_data) {
 }
 } // namespace detail
 
-/** One independent instance of the library. The destructor frees it as usher_context_free() does: it closes what is
-    open and waits for that, except inside callbacks. */
+/** One independent instance of the library. The destructor frees it as usher_context_free() does: it closes the open
+    playbacks and waits until they are closed, except inside callbacks. */
 class context : public detail::owner<usher_context, usher_context_free> {
 public:
   /** usher_context_new(). In callbacks: yes. */
@@ -146,7 +146,8 @@ public:
     int32_t s = usher_context_pump_fd(handle_, &fd);
     return detail::done(s, fd);
   }
-  /** The first exception that left a callback and that nobody has taken yet; null if there is none. Threads: any. */
+  /** The first exception that left a callback and that no earlier call has returned; null if there is none. Threads:
+      any. */
   std::exception_ptr take_exception() const noexcept { return kept_ ? kept_->take() : nullptr; }
 
   /** usher_context_add_observer(). @return the id for remove_observer(). In callbacks: yes. */

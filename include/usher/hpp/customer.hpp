@@ -16,9 +16,10 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_customer_license: a licence, or why there is none. The library reads it until the call returns. */
+/** usher_customer_license: a licence, or the reason why the host has no licence. The library reads it until the call
+    returns. */
 struct customer_license {
-  /** No bytes: there is none; the fields below say why. */
+  /** No bytes: the host has no licence; the fields below say why. */
   bytes_view license;
   /** Period of heartbeats or renewals; zero: none. */
   std::chrono::duration<double> heartbeat{0};
@@ -81,8 +82,8 @@ public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** usher_complete_call(): ok, or why it failed. The statuses session, refused and limit end the session. @return as
-      customer_request::answer(). */
+  /** usher_complete_call(): ok, or the status of the failure. The statuses session, refused and limit end the session.
+      @return as customer_request::answer(). */
   outcome<bool> answer(status s = status::ok) { return accepted(usher_complete_call(id_, static_cast<int32_t>(s))); }
 };
 

@@ -66,7 +66,7 @@ private:
   detail::shared_faults kept_;
 };
 
-/** Decides how the library asks for licences. The C object lives on while playbacks or the context use it. */
+/** Decides how the library asks for licences. The C object lives as long as playbacks or the context use it. */
 class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
 public:
   using owner::owner;

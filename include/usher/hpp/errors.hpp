@@ -1,5 +1,5 @@
 /*
- * hpp/errors.hpp - part of usher.hpp: what failing functions throw or return.
+ * hpp/errors.hpp - part of usher.hpp: the errors that functions throw or return.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -77,7 +77,7 @@ inline const std::error_category &category() noexcept {
 inline std::error_code make_error_code(status s) noexcept { return {static_cast<int>(s), category()}; }
 
 #if defined(__cpp_exceptions)
-/** What functions throw when they fail. code() is the status, what() its message. */
+/** The exception that functions throw when they fail. code() is the status, what() its message. */
 class error : public std::system_error {
 public:
   explicit error(error_detail d)
@@ -92,8 +92,8 @@ private:
 };
 #endif
 
-/** A value, or the error why there is none. After an error value() throws usher::error; without exceptions it ends the
-    process, so call ok() first. */
+/** A value, or the error that explains why there is no value. After an error value() throws usher::error; without
+    exceptions it ends the process, so call ok() first. */
 template <class T>
 class [[nodiscard]] result {
 public:

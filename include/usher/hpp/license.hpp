@@ -25,7 +25,7 @@ struct license_request {
   bytes_view payload;
   license_type type = license_type::request;
   milliseconds timeout{0};
-  /** What the licence is for. The library reads it until the call returns. */
+  /** The content of the licence (`asset_id` in C). The library reads it until the call returns. */
   bytes_view asset_id{};
 };
 

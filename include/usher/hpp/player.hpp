@@ -19,7 +19,8 @@ inline namespace USHER_HPP_FORM {
 struct playback_options {
   /** nullptr: the context's delegate. */
   const usher::delegate *delegate = nullptr;
-  /** No value: it comes from the delegate's token callback or token map, or from playback_ref::set_content_token(). */
+  /** No value: the token comes from the delegate's token callback or token map, or from
+      playback_ref::set_content_token(). */
   std::optional<std::string> content_token;
   /** The library reads it until play() returns. */
   bytes_view content_id;

@@ -56,7 +56,7 @@ private:
 };
 
 namespace detail {
-/** A question that `None` refuses: it answers that there is no answer. */
+/** A question that can be refused. `None` is the C function that tells the library that the host has no answer. */
 template <void (*None)(usher_completion)>
 class refusable_question : public question {
 public:
@@ -68,7 +68,7 @@ public:
   ~refusable_question() {
     if (usher_completion id = release()) refuse_now_or_later(None, id);
   }
-  /** Answers that there is no answer: the operation that needs it fails. */
+  /** Tells the library that the host has no answer: the operation that needs it fails. */
   void refuse() noexcept {
     if (usher_completion id = release()) None(id);
   }
