@@ -108,7 +108,7 @@ private func licenseWords(_ code: Int64) -> (StaticString, StaticString)? {
     return (
       "The licence server could not match the stream with its keys.", "Operator: check tokens and keys of the content."
     )
-  case 4017: return ("This device is disabled.", "HostQuestion the operator to enable it.")
+  case 4017: return ("This device is disabled.", "Ask the operator to enable it.")
   case 4018: return ("The device is not known.", "Register the device with the account.")
   case 4019:
     return (
@@ -169,7 +169,7 @@ private func statusWords(_ status: Status) -> (StaticString, StaticString) {
     )
   case .declined:
     return (
-      "The app chose not to get a licence for this stream.", "HostQuestion the app's maker why its delegate declined."
+      "The app chose not to get a licence for this stream.", "Ask the app's maker why its delegate declined."
     )
   case .invalidArgument, .invalidHandle, .noDelegate, .wouldDeadlock, .forked, .system, .callback, .invalidCompletion,
     .state, .full:

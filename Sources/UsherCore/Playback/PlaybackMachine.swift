@@ -11,11 +11,11 @@ package struct PlaybackMachine {
     /// The session has one timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
-    /// HostQuestion the token callback; call `tokenAnswered` with its answer.
+    /// Ask the token callback; call `tokenAnswered` with its answer.
     case askToken
     /// Wait for the host to give a token; call `tokenWaitEnded` when the time is over.
     case awaitToken(atMost: Milliseconds)
-    /// HostQuestion the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
+    /// Ask the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
     /// Complete the licence request with the licence of the reply; nil where the caller of the machine gave none.
