@@ -117,7 +117,7 @@ def story(
             threads = set(threading.enumerate())
             try:
                 await asyncio.wait_for(function(stage), REAL_TIMEOUT_S)
-                assert uses_threads or set(threading.enumerate()) <= threads, "no thread of Python's was started"
+                assert uses_threads or set(threading.enumerate()) <= threads, "asyncio needs no further Python thread"
             finally:
                 server.faults.clear()
                 server.release()

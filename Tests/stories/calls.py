@@ -53,7 +53,8 @@ CALLS = pytest.StashKey[Calls]()
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[CALLS] = Calls()
     config.addinivalue_line(
-        "markers", "sweep: calls every function of the header in a loop, so it counts as a test of no function"
+        "markers",
+        "sweep: calls every function of the headers in a loop, and so does not count as a test of any of them",
     )
 
 

@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "leaves_session: at the end of this story a session remains at the head-end, on purpose"
     )
     config.addinivalue_line(
-        "markers", "breaks_rules(*kinds): violations of the protocol that this story brings about on purpose"
+        "markers", "breaks_rules(*kinds): violations of the protocol that this story causes on purpose"
     )
     config.addinivalue_line("markers", "callback_errors: callbacks of this story raise on purpose")
 
@@ -56,7 +56,7 @@ def stage_factory(
     for stage in stages:
         left = stage.headend.sessions.active()
         if request.node.get_closest_marker("leaves_session"):
-            assert left, "the story says that a session is left, none is: remove the marker"
+            assert left, "the head-end holds no session any more: remove the marker leaves_session"
         else:
             assert not left, f"sessions left at the head-end: {left}\n{stage.headend.journal.dump()}"
         stage.headend.assert_clean(ignore=broken.args if broken else ())

@@ -218,7 +218,7 @@ def test_playback_whoseCallbackRaised_isFreedWithItsLastReference(enforced: Call
     stage.settle()
     stage.clear_keys(playback)
     stage.advance(95_000)
-    assert type(stage.context.last_callback_error) is PortalError, "kept, and its traceback has the request in a frame"
+    assert type(stage.context.last_callback_error) is PortalError, "its traceback refers to the request"
     stage.play()  # a zap: the player releases the first playback
     stage.settle()
     stage.events.clear()

@@ -23,7 +23,7 @@ def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage
     stage.until(lambda: playback.session_state is usher.SessionState.ENDED)
     stage.advance(3_000)
     assert stage.routes() == ["setup", "heartbeat", "teardown"]
-    assert closing.result(REAL_TIMEOUT_S) == 0, "the beat that is still under way holds no slot"
+    assert closing.result(REAL_TIMEOUT_S) == 0, "the heartbeat in flight holds no slot, so close does not wait for it"
     stage.headend.release()
 
 

@@ -205,7 +205,7 @@ def seconds(playlist: str) -> float:
 
 def test_rewrite_ofManyKeys_takesTimeInProportion() -> None:
     assert len(usher.read_hls_keys(usher.rewrite_hls_keys(keys(16_000), "k/"))) == 16_000
-    assert seconds(keys(16_000)) < 40 * seconds(keys(1_600)), "ten times as many: not a hundred times as long"
+    assert seconds(keys(16_000)) < 40 * seconds(keys(1_600)), "less than 40 times the time"
 
 
 # ---- DASH ------------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_contentId_ofAPackagersUrl_isItsJson(content: media.Content) -> None:
             "IV": base64.b64encode(key.iv or b"").decode(),
         }
         assert usher.content_id(key.skd, RULE.SSP) == content.content_id.encode()
-        assert usher.content_id(key.skd.removeprefix("skd://")) == named, "the asset id is named alike"
+        assert usher.content_id(key.skd.removeprefix("skd://")) == named, "the scheme does not matter"
 
 
 def test_contentId_ofNothing_isRefused() -> None:
@@ -309,7 +309,7 @@ def test_bufferInC_tooSmall_saysHowLargeItMustBe() -> None:
     size, buffer = ctypes.c_size_t(3), (ctypes.c_uint8 * 8)(*b"........")
     with pytest.raises(usher.TooLargeError):
         ffi.lib.usher_content_id(ffi.c_bytes(b"skd://movie"), 11, 0, buffer, ctypes.byref(size))
-    assert (size.value, bytes(buffer)) == (5, b"........"), "nothing is written where there is no room"
+    assert (size.value, bytes(buffer)) == (5, b"........"), "a buffer that is too small stays unchanged"
     size.value = 8
     ffi.lib.usher_content_id(ffi.c_bytes(b"skd://movie"), 11, 0, buffer, ctypes.byref(size))
     assert (size.value, bytes(buffer)) == (5, b"movie...")

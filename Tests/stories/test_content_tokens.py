@@ -171,7 +171,7 @@ def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, 
             tokens.requests[0].answer(stage.headend.content_token())
     stage.advance(60_000)
     assert stage.routes() == ["setup", "license", "heartbeat"]
-    assert stage.clear_keys(playback) == {KID: KEY}, "and the next request asks again"
+    assert stage.clear_keys(playback) == {KID: KEY}, "the next request asks the token callback again"
     assert len(tokens.requests) == 2
 
 
@@ -197,7 +197,7 @@ def test_furtherLicence_withoutSsm_asksForATokenOnly(stage_factory: StageFactory
     for _ in range(3):
         assert stage.clear_keys(playback) == {KID: KEY}
     assert stage.routes() == ["license"] * 3
-    assert sent_tokens(stage, "license")[1:] == tokens.given, "each token is good for one licence"
+    assert sent_tokens(stage, "license")[1:] == tokens.given, "each token is valid for one licence"
 
 
 # ---- tokens that come late -------------------------------------------------------------------------------------------

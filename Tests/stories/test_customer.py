@@ -90,7 +90,7 @@ def test_customer_firstLicence_opensTheSession(stage: Stage) -> None:
         b"asset",
     )
     assert (request.playback, request.tag) == (playback, "mine")
-    assert stage.routes() == [], "the library itself asks nobody"
+    assert stage.routes() == [], "the library itself sends no request"
 
 
 @pytest.mark.parametrize("key_system", list(usher.KeySystem))

@@ -258,7 +258,7 @@ def test_headersStep_ofTheSuperclass_makesTokenAndHeaders(stage: Stage) -> None:
     class Own(usher.CommonDelegate):
         def http_headers(self, call: usher.HookCall[dict[str, str]]) -> dict[str, str]:
             made.append(super().http_headers(call))
-            assert not call.answered, "asking the superclass leaves the question open"
+            assert not call.answered, "builtin() leaves the question open"
             return {**call.builtin(), "X-Added": "yes"}
 
     delegate = Own(stage.context, license_url=stage.headend.license_url("clearkey"))
@@ -545,7 +545,7 @@ def test_steps_ofAnSspDelegate_applyToItsLicencesToo(stage_factory: StageFactory
     stage.advance(60_000)
     playback.close()
     stage.settle()
-    assert asked == [1], "content token and session token"
+    assert asked == [1], "the built-in headers: content token and session token"
     assert [(entry.route, entry.header("x-own")) for entry in stage.headend.journal] == [
         ("setup", None),
         ("license", "1"),

@@ -90,4 +90,4 @@ def test_answerLater_killedByTheOperator_stops(
     assert done.returncode == 0, done.stderr
     assert "HEARTBEAT_ERROR" in done.stdout
     frames = int(next(line for line in done.stdout.splitlines() if " frames, " in line).split()[0])
-    assert 0 < frames < 75, "stopped before the end"
+    assert 0 < frames < 75, "the example must stop before the end of the clip"

@@ -90,7 +90,7 @@ def test_greenlets_playBesideEachOther_onOneThread(stage_factory: StageFactory) 
     assert closed.get(timeout=20)
     ticking.join(timeout=20)
     hub.close()
-    assert ticks[0] > 1, "the hub went on meanwhile"
+    assert ticks[0] > 1, "other greenlets ran while the library worked"
     assert threads == {threading.get_ident()}
     assert set(threading.enumerate()) <= before
 

@@ -220,7 +220,7 @@ def test_url_ofEverySize_isLoadedOrRefused(stage: Stage, size: int) -> None:
         assert isinstance(error, usher.InvalidArgumentError)
         assert stage.routes() == []
     else:
-        assert isinstance(error, usher.RefusedError), "the head-end knows no such content"
+        assert isinstance(error, usher.RefusedError), "the head-end does not know this content"
         assert cdm.asked[0].content_id == url[6:].encode()
 
 

@@ -282,7 +282,7 @@ def test_callbacks_ofOnePlayback_runInOrder_andNotAtOnce(stage: Stage) -> None:
     cdm, running, order = CDM(), threading.Semaphore(1), list[str]()
 
     def spc(request: usher.SPCRequest) -> bytes:
-        assert running.acquire(blocking=False), "two at once"
+        assert running.acquire(blocking=False), "two SPC callbacks ran at the same time"
         order.append(request.url)
         made = cdm.make(request)
         running.release()

@@ -202,7 +202,7 @@ def test_certificateUrl_thatNeverAnswers_endsAtTheBoundOfARequest(stage: Stage) 
     stage.advance(10_000)
     with pytest.raises(usher.UsherTimeoutError):
         load.result(10)
-    assert cdm.opened(playback.get_resource(SKD)) == (KID, KEY), "the next one fetches it again"
+    assert cdm.opened(playback.get_resource(SKD)) == (KID, KEY), "the next load fetches the certificate again"
 
 
 def test_certificateUrl_ofAClosedPlayback_isKeptForTheNext(stage: Stage) -> None:

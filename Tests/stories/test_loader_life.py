@@ -71,7 +71,7 @@ def test_scheme_inAnyCase_andWithOrWithoutSlashes_isHandled(stage: Stage, url: s
     loader(stage, cdm, content_id_rule=usher.ContentIDRule.DECODED_JSON)
     playback = play(stage)
     if url == "skd:/movie-1":
-        assert isinstance(failed(playback, url), usher.RefusedError), "the slash is part of the name"
+        assert isinstance(failed(playback, url), usher.RefusedError), "the slash is part of the content id"
         assert cdm.asked[0].content_id == b"/movie-1"
     else:
         assert cdm.opened(playback.get_resource(url)) == (KID, KEY)
@@ -114,7 +114,7 @@ def test_loader_forTheSameScheme_replacesTheEarlier(stage: Stage) -> None:
     second.opened(playback.get_resource(SKD))
     earlier.close()
     second.opened(playback.get_resource(SKD))
-    assert (len(first.asked), len(second.asked)) == (0, 2), "freeing the replaced one takes nothing away"
+    assert (len(first.asked), len(second.asked)) == (0, 2), "freeing the replaced loader does not affect the new one"
 
 
 def test_loader_closed_isAskedNoMore_butFinishesWhatItBegan(stage: Stage) -> None:

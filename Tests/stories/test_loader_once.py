@@ -90,7 +90,7 @@ def test_load_endedWhileAServerAnswers_isToldOnce(stage: Stage, step: str, end: 
         assert load.cancelled()
     else:
         assert type(load.exception(10)) is wanted
-    assert stage.routes()[-1] == step, "nothing is sent for a request that is finished"
+    assert stage.routes()[-1] == step, "the library sends no request for a finished load"
 
 
 def finish(
@@ -105,7 +105,7 @@ def finish(
         stage.player.stop()
     elif end == "cancel":
         assert load.cancel()
-        assert load.cancel(), "cancelled is cancelled"
+        assert load.cancel(), "a second cancel() also answers True"
         return None
     elif end == "zap":
         play(stage)
@@ -241,7 +241,7 @@ def test_cancel_racingTheReply_endsOnceOneWayOrTheOther(stage: Stage) -> None:
         load.cancel()
         loads.append(load)
     stage.settle()
-    assert told.futures == loads, "each was told once, in order of asking"
+    assert told.futures == loads, "the callback ran once for each load, in the order of the loads"
     for load in loads:
         if not load.cancelled():
             cdm.opened(load.result(0))

@@ -31,7 +31,7 @@ def test_keyServer_fixed_givesTheKeyOfTheContent(stage: Stage) -> None:
     assert cdm.opened(ckc) == (KID, KEY)
     (sent,) = stage.sent("ckc")
     assert sent.header("content-type") == "application/octet-stream"
-    assert sent.header("nv-authorizations") is None, "it has no session and no content token"
+    assert sent.header("nv-authorizations") is None, "the key request carries no session token and no content token"
     (asked,) = cdm.asked
     assert asked.url == SKD
     assert json.loads(asked.content_id)["ContentId"] == CONTENT
@@ -122,7 +122,7 @@ def test_entitlement_derived_isTheUrlInsideTheSkdUrl_andAsksForItsCid(stage: Sta
     assert cdm.opened(play(stage).get_resource(url)) == (KID, KEY)
     sent = stage.sent("entitlement")[0]
     assert (sent.path, json.loads(sent.body)["contentID"]) == (f"/TENANT1/sees/entitlement?cid={CONTENT}", CONTENT)
-    assert cdm.asked[0].content_id == CONTENT.encode(), "the same names the key"
+    assert cdm.asked[0].content_id == CONTENT.encode(), "the content id of the SPC is the same"
 
 
 def test_entitlement_derivedWithAnotherRule_theRuleSaysWhatNamesTheKey(stage: Stage) -> None:
@@ -155,7 +155,7 @@ def test_entitlement_denied_isToldWithItsText(stage: Stage) -> None:
     assert (error.message, error.service_code) == ("not in your package", 17)
     assert (error.origin, error.operation) == (usher.Origin.ENTITLEMENT, usher.Operation.ENTITLEMENT)
     assert stage.routes() == ["entitlement"]
-    assert not cdm.asked, "no SPC is made for what is denied"
+    assert not cdm.asked, "the library asks for no SPC after a denial"
     stage.settle()
     assert stage.events.error(EventType.LICENSE_ERROR).message == "not in your package"
 
@@ -191,7 +191,7 @@ def test_entitlement_answerToAnotherMessage_isNoAnswer(stage_factory: StageFacto
         usher.Origin.ENTITLEMENT,
         "the entitlement server answered another message",
     )
-    assert stage.routes() == ["entitlement"], "its token URL was not used"
+    assert stage.routes() == ["entitlement"], "the library did not use the token URL of this reply"
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_tokenUrl_ofAnUnlistedHost_isRefusedWithoutARequest(stage: Stage) -> Non
         content_id_rule=usher.ContentIDRule.AFTER_SEMICOLON,
         allowed_hosts=["127.0.0.1"],
     )
-    assert isinstance(failed(play(stage), token_url(stage)), usher.NotAllowedError), "the port is another"
+    assert isinstance(failed(play(stage), token_url(stage)), usher.NotAllowedError), "the port is not in the allow-list"
     assert stage.routes() == []
 
 
@@ -355,7 +355,7 @@ def test_tokenUrl_refused_isToldWithItsNumberAndText(
     error = failed(play(stage), token_url(stage))
     assert isinstance(error, usher.RefusedError), error
     assert error.service_code == number
-    assert error.message == (TEXTS[number] if style == "html" else text), "a page has no words of its own"
+    assert error.message == (TEXTS[number] if style == "html" else text), "an HTML page has no message"
     assert error.origin is usher.Origin.LICENSE
 
 

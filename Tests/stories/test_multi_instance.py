@@ -67,7 +67,7 @@ def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) 
     assert sorted(entry.session for entry in stage.sent("heartbeat")) == sorted(sessions.values())
     playbacks["preview"].close()
     stage.advance(60_000)
-    assert stage.headend.sessions.only().account == "main", "the main stream goes on when the preview is closed"
+    assert stage.headend.sessions.only().account == "main", "the main stream continues after the preview was closed"
     assert [entry.session for entry in stage.sent("teardown")] == [sessions["preview"]]
 
 
@@ -419,7 +419,7 @@ def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
     assert stage.events.error(E.SETUP_ERROR).legacy_codes.react_native == 5022
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     stage.settle()
-    assert stage.routes() == [], "too late: play it again"
+    assert stage.routes() == [], "a token that comes too late has no effect on this playback"
 
 
 def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:

@@ -169,7 +169,7 @@ def test_loop_ofOneThread_playsRenewsAndClosesAllInsidePump(stage_factory: Stage
     delegate.close()
     context.close()
     assert witness.elsewhere() == []
-    assert registry.count() == 2, "those of the stage: its log and its observer"
+    assert registry.count() == 2, "the log callback and the observer of the stage"
 
 
 def test_pumpFd_isReadableJustWhileCallbacksAreDue(pumped: Stage) -> None:
@@ -179,7 +179,7 @@ def test_pumpFd_isReadableJustWhileCallbacksAreDue(pumped: Stage) -> None:
     assert not readable(context)
     pumped.play()
     assert readable(context, 10)
-    assert readable(context), "polling takes nothing away"
+    assert readable(context), "polling the descriptor must not reset it"
     pumped.settle()
     assert not readable(context)
     assert context.pump() == 0
@@ -346,11 +346,13 @@ def test_blockingCalls_onThePumpingThread_areWouldDeadlock(pumped: Stage) -> Non
             call()
     assert pumped.routes() == ["setup"]
     asking = pumped.call(pumped.clear_keys, playback)
-    assert asking.result(10), "another thread may wait"
+    assert asking.result(10), "a blocking call on another thread returns"
     with pytest.raises(usher.WouldDeadlockError):
         pumped.context.shutdown()
     pumped.settle()
-    assert pumped.events.types()[-2:] == ["SESSION_ENDED", "PLAYBACK_CLOSED"], "closing began all the same"
+    assert pumped.events.types()[-2:] == ["SESSION_ENDED", "PLAYBACK_CLOSED"], (
+        "the refused shutdown() has begun to close the context"
+    )
 
 
 def test_pumpingThread_changes_withWhoeverPumpsLast(pumped: Stage) -> None:
@@ -397,7 +399,7 @@ def test_interrupt_insideACallback_isRaisedByPump(pumped: Stage, kind: type[Base
         pumped.settle()
     observer.remove()
     pumped.settle()
-    assert pumped.events.types() == ["SESSION_STARTED"], "what else was due ran all the same"
+    assert pumped.events.types() == ["SESSION_STARTED"], "the other callbacks that were due ran too"
     assert not pumped.callback_failures
 
 
@@ -520,4 +522,4 @@ def test_contexts_pumpedAndThreaded_doNotMix(stage_factory: StageFactory) -> Non
     pumped.settle()
     playback = threaded.play()
     playback.wait_session()
-    assert threaded.clear_keys(playback), "the pumping thread may wait for what another context's threads bring"
+    assert threaded.clear_keys(playback), "the pumping thread may block on another context, which has threads"

@@ -39,7 +39,7 @@ def test_close_whileSetupNeverAnswers_endsAtTheCapWithOrphanPossible(stage: Stag
     assert stage.routes() == ["setup"]
     stage.headend.release()
     stage.settle()
-    assert stage.routes() == ["setup", "teardown"], "a token that comes after the cap is still a slot of ours"
+    assert stage.routes() == ["setup", "teardown"], "a session token that comes after the time-out is still torn down"
 
 
 def test_close_whileHeartbeatInFlight_waitsAndTearsDownWithTheNewestToken(stage: Stage) -> None:

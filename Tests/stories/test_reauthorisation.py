@@ -219,7 +219,7 @@ def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
     for _ in range(2):
         plain.headend.faults.add("license", Fault.status(401))
         assert plain.clear_keys(playback) == {KID: KEY}
-    assert len(tokens.requests) == 3, "two denials, and the second licence asked for a token of its own"
+    assert len(tokens.requests) == 3, "two for the denials, and one for the second licence"
 
 
 @pytest.mark.breaks_rules("late-beat")

@@ -39,7 +39,7 @@ def test_firstLicence_setsTheSessionUp_andTeardownEndsIt(stage: Stage, key_syste
     session = stage.headend.sessions.only()
     assert session.created_by == "license"
     sent = stage.sent("license")[0]
-    assert sent.session_token is None, "it goes out with the content token alone"
+    assert sent.session_token is None, "the first request carries only the content token"
     assert len(sent.parts) == 1
     playback.close(T)
     stage.settle()
@@ -82,7 +82,7 @@ def test_severalLicencesAtOnce_theFirstSetsUp_theOthersWaitForIt(stage_factory: 
     futures = [playback.request_license(SYSTEMS["clearkey"], PAYLOAD["clearkey"]) for _ in range(4)]
     stage.headend.wait_held()
     stage.settle()
-    assert stage.routes() == ["license"], "the others need the session"
+    assert stage.routes() == ["license"], "the other requests wait for the session"
     stage.headend.release()
     for future in futures:
         assert future.result(10).clear_keys() == {KID: KEY}
@@ -137,7 +137,7 @@ def test_renewals_keepItAlive_whereTheReplySaysSo(stage_factory: StageFactory, k
     for entry in stage.sent("license-renewal"):
         assert entry.query_value("renew") == "true"
         assert entry.path.startswith(stage.sent("license")[0].path)
-        assert entry.header("nv-authorizations") == entry.session_token.raw, "a renewal carries the session token alone"
+        assert entry.header("nv-authorizations") == entry.session_token.raw, "a renewal carries only the session token"
     assert len(renewed) == 2
 
 
@@ -215,7 +215,7 @@ def test_heartbeatRefused_playbackMustStop(stage: Stage) -> None:
     assert (error.service_code, error.must_stop) == (1006, True)
     playback.close(T)
     stage.settle()
-    assert stage.routes() == ["license", "heartbeat"], "a session the server calls unknown is not torn down"
+    assert stage.routes() == ["license", "heartbeat"], "no teardown for a session that the server does not know"
 
 
 # ---- options for the names of the fields in the reply ----------------------------------------------------------------

@@ -32,13 +32,13 @@ def test_limit_onTheLicenceReply_isASetupError(stage_factory: StageFactory) -> N
         told = stage.events.error(E.SETUP_ERROR, "second")
         assert (type(told), told.must_stop, told.service_code) == (usher.LimitError, True, 1007)
         assert second.session_state is usher.SessionState.FAILED
-        assert stage.events.types("second") == ["SETUP_ERROR", "LICENSE_ERROR"], "what failed, and what failed with it"
+        assert stage.events.types("second") == ["SETUP_ERROR", "LICENSE_ERROR"], (
+            "set-up failed, and the licence request with it"
+        )
         second.close(T)
         first.close(T)
         stage.settle()
-        assert stage.routes() == ["license", "license", "teardown"], (
-            "nothing is tried again, and what was refused is not torn down"
-        )
+        assert stage.routes() == ["license", "license", "teardown"], "no retry, and no teardown for the refused session"
 
 
 def test_limit_whileAnOwnTeardownIsUnderWay_isTriedOnceMore(stage_factory: StageFactory) -> None:
@@ -75,7 +75,7 @@ def test_limit_whileAnOwnTeardownNeverAnswers_endsAtTheCap(stage_factory: StageF
         stage.settle()
         stage.advance(3_000)
         assert isinstance(future.exception(10), usher.LimitError)
-        assert stage.routes() == ["license", "teardown", "license", "license"], "once more, not twice"
+        assert stage.routes() == ["license", "teardown", "license", "license"], "one retry only"
         stage.headend.release()
         stage.settle()
 
@@ -113,7 +113,7 @@ def test_openingReply_lost_isToldWithOrphanPossible(stage: Stage, fault: Fault) 
     stage.settle()
     playback.close(T)
     stage.settle()
-    assert stage.routes() == ["license"], "nobody knows its token, so nothing can be torn down"
+    assert stage.routes() == ["license"], "without its token the session cannot be torn down"
     assert stage.events.only(E.PLAYBACK_CLOSED).orphan_possible
     assert len(stage.headend.sessions.active()) == 1
 
@@ -206,7 +206,7 @@ def test_teardownWhileTheOpeningReplyIsUnderWay_usesItsToken(stage: Stage, when:
     assert stage.seqs() == [("license", None), ("teardown", 1)]
     closed = stage.events.only(E.PLAYBACK_CLOSED)
     assert (closed.error, closed.orphan_possible) == (None, False)
-    assert stage.events.all(E.LICENSE) == [], "nobody was waiting for the licence any more"
+    assert stage.events.all(E.LICENSE) == [], "the licence request had ended before"
 
 
 def test_leaveWhileTheOpeningReplyIsUnderWay_leavesIt(stage: Stage) -> None:
@@ -237,7 +237,7 @@ def test_teardownWhileTheOpeningReplyNeverComes_endsAtTheCapWithOrphanPossible(s
     stage.headend.release()
     stage.settle()
     assert stage.seqs() == [("license", None), ("teardown", 1)], (
-        "a token that comes after the cap is still a slot of ours"
+        "a session token that comes after the time-out is still torn down"
     )
 
 
@@ -293,7 +293,7 @@ def test_zapWhileTheOpeningReplyIsUnderWay_itsSessionIsTornDown_thenTheNextAsks(
     future = ask(second)
     assert isinstance(first.exception(10), usher.ClosedError)
     stage.settle()
-    assert stage.routes() == ["license"], "the slot is not free before its token is known"
+    assert stage.routes() == ["license"], "without the first session's token the slot cannot be freed"
     stage.headend.release()
     assert future.result(10).clear_keys() == {KID: KEY}
     assert stage.seqs() == [("license", None), ("teardown", 1), ("license", None)]
@@ -369,7 +369,7 @@ def test_tokenCallback_isAskedForFurtherLicences_andTheSessionIsMadeAnew(stage: 
 
     playback = play(stage, token_callback=token)
     licence(playback)
-    assert tokens == [], "the first licence uses the token it was started with"
+    assert tokens == [], "the first licence uses the token given to play()"
     licence(playback)
     assert len(tokens) == 1
     assert stage.seqs() == [("license", None), ("teardown", 1), ("license", None)]
@@ -469,7 +469,7 @@ def test_heartbeatError_zapToTheSameStream_playsUnderANewSession(stage: Stage, w
     again.close(T)
     stage.settle()
     assert stage.routes() == ["license", "heartbeat", "license", "teardown"], (
-        "a session the server calls unknown is not torn down"
+        "no teardown for a session that the server does not know"
     )
 
 

@@ -116,7 +116,7 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
     assert playback.session_state is S.ACTIVE
     assert stage.events.only(E.KEPT_ALIVE).lateness_ms == 40_000
     stage.advance(20_000)
-    assert stage.routes() == ["setup", "heartbeat", "heartbeat"], "back in its rhythm, 60 s after set-up each"
+    assert stage.routes() == ["setup", "heartbeat", "heartbeat"], "the next one is due 120 s after set-up"
 
 
 @pytest.mark.breaks_rules("late-beat")
@@ -141,7 +141,7 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
     playback = paused(stage)
     stage.context.suspend()
     stage.advance(3_600_000)
-    assert not stage.headend.sessions.active(), "the head-end gave the slot away"
+    assert not stage.headend.sessions.active(), "the session has expired at the head-end"
     stage.context.resume()
     stage.settle()
     error = stage.events.error(E.HEARTBEAT_ERROR)
@@ -150,7 +150,7 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
     assert playback.session_state is S.FAILED
     playback.close()
     stage.settle()
-    assert stage.routes() == ["setup", "heartbeat"], "no teardown for a session the server calls unknown"
+    assert stage.routes() == ["setup", "heartbeat"], "no teardown for a session that the server does not know"
 
 
 @pytest.mark.breaks_rules("late-beat")

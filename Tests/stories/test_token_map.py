@@ -64,7 +64,7 @@ def test_map_keys_areBytes(tokens: usher.TokenMap) -> None:
     for index, key in enumerate(keys):
         tokens[key] = f"token-{index}"
     assert [tokens[key] for key in keys] == [f"token-{index}" for index in range(len(keys))]
-    assert tokens["\u00e9".encode()] == "token-3", "text stands for its UTF-8"
+    assert tokens["\u00e9".encode()] == "token-3", "a text key is the same as its UTF-8 bytes"
     assert 7 not in tokens
 
 
@@ -167,11 +167,11 @@ def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> Non
     assert (len(tokens), "held" in tokens) == (1, True)
     stage.player.stop()
     stage.settle()
-    assert len(tokens) == 0, "no playback holds it any more, and its time is over"
+    assert len(tokens) == 0, "the lifetime is over, and no playback holds the token"
 
 
 @pytest.mark.skipif(
-    "ASAN_OPTIONS" in os.environ, reason="AddressSanitizer keeps what is freed, to see who uses it then"
+    "ASAN_OPTIONS" in os.environ, reason="AddressSanitizer keeps freed memory to detect later uses of it"
 )
 def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
     """If the host removes tokens that it needs no longer, memory use does not grow (multi-instance page)."""

@@ -308,7 +308,7 @@ def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: St
     stage.settle()
     assert stage.clear_keys(second) == {KID: KEY}
     assert stage.routes() == ["setup", "license", "heartbeat", "setup", "license"], (
-        "no teardown for a session the server calls unknown"
+        "no teardown for a session that the server does not know"
     )
     sessions = [entry.session for entry in stage.sent("license")]
     assert len(set(sessions)) == 2
