@@ -1,9 +1,9 @@
 /// The order of the host's hooks in one licence request and its reply, as a value with no I/O.
 ///
-/// The URL hook is asked first, then the body hook, then the headers hook, which gets the newest session token. Then
-/// the request is sent. The licence hook is asked when the reply has arrived.
+/// The exchange asks the URL hook first, then the body hook, then the headers hook, which gets the newest session
+/// token. Then the request is sent. When the reply has arrived, it asks the licence hook.
 package struct LicenseExchange {
-  /// What a request hook makes; hooks are asked in this order.
+  /// The part of a request that a hook makes. The hooks are asked in this order.
   package enum Part: UInt8, Sendable, CaseIterable { case url = 1, body, headers }
 
   /// The request hooks that the host has.
@@ -23,7 +23,7 @@ package struct LicenseExchange {
     }
   }
 
-  /// How the question to a hook ended. What the hook made stays with the caller, who puts it into the request.
+  /// How a hook's question ended. The value that the hook made stays with the caller, who puts it into the request.
   package enum Answer {
     case value
     case builtin
@@ -32,26 +32,26 @@ package struct LicenseExchange {
   }
 
   package enum Action {
-    /// Asks the host's hook; its answer comes as `answered`.
+    /// Ask the host's hook; pass its answer to `answered`.
     case ask(Part)
-    /// Puts the newest session token into the request, then asks the headers hook; its answer comes as `answered`.
+    /// Put the newest session token into the request, then ask the headers hook; pass its answer to `answered`.
     case authoriseAndAskForHeaders
-    /// Sends the request as it is; the reply comes as `replied`.
+    /// Send the request as it is; pass the reply to `replied`.
     case send
-    /// Puts the newest session token into the request, then sends it.
+    /// Put the newest session token into the request, then send it.
     case authoriseAndSend
-    /// Ends the request, which is not sent.
+    /// End the request without sending it.
     case fail(Status, message: String)
   }
 
   package enum ReplyAction {
-    /// Asks the licence hook; its answer comes as `licenseAnswered`.
+    /// Ask the licence hook; pass its answer to `licenseAnswered`.
     case ask
-    /// Ends with what the built-in decoder read.
+    /// End with the result of the built-in decoder.
     case useBuiltin
-    /// Ends with the licence that the hook found.
+    /// End with the licence that the hook returned.
     case useAnswer
-    /// Ends without a licence.
+    /// End without a licence.
     case fail(Status)
   }
 
@@ -80,7 +80,7 @@ package struct LicenseExchange {
     self.hasURL = hasURL
   }
 
-  /// Whether the headers hook is asked now, and the built-in headers are of use to it.
+  /// Whether the headers hook is being asked and can still use the built-in headers.
   package var isAskingForHeaders: Bool {
     if case .asking(.headers) = phase { return true }
     return false
@@ -112,7 +112,7 @@ package struct LicenseExchange {
     }
   }
 
-  /// The host got another answer to its licence request: it timed out, or the playback closes.
+  /// The host's licence request has completed with this status: it timed out, or the playback closes.
   package mutating func abandon(_ status: Status) {
     switch phase {
     case .asking: phase = .unwanted(status)
@@ -121,8 +121,8 @@ package struct LicenseExchange {
     }
   }
 
-  /// The request was answered, or failed on its way.
-  /// - Parameter hasHook: the host has a licence hook, and the reply is one that it may read.
+  /// The request was answered, or failed in transport.
+  /// - Parameter hasHook: whether the host has a licence hook, and the reply is one that the hook may read.
   package mutating func replied(hasHook: Bool) -> ReplyAction? {
     switch phase {
     case .sent(isWanted: true) where hasHook:
@@ -154,7 +154,7 @@ package struct LicenseExchange {
       phase = .asking(part)
       return part == .headers ? .authoriseAndAskForHeaders : .ask(part)
     }
-    // While a hook was asked, another reply may have replaced the token.
+    // While a hook was asked, another reply may have replaced the session token.
     return send(last == nil ? .send : .authoriseAndSend)
   }
 

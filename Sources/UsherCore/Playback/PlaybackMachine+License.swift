@@ -1,11 +1,11 @@
 extension PlaybackMachine {
-  /// The host asks for a licence, or the library does: for a renewal whose payload came.
+  /// The host requests a licence, or the library does, for a renewal whose payload has arrived.
   /// - Parameters:
-  ///   - isRaw: the reply will be octets, so it cannot say how the session is kept alive.
-  ///   - isAuxiliary: not for a licence but for what the CDM needs before one (the Widevine service certificate). Its
-  ///     reply does not decide how the session is kept alive.
-  ///   - token: the content token of what the request names, where the token map has one.
-  ///   - isForPlayingItem: the request is for the content that plays, not for another content beside it.
+  ///   - isRaw: the reply will be binary, so it cannot say how the session is kept alive.
+  ///   - isAuxiliary: the request is not for a licence but for data that the CDM needs first (the Widevine service
+  ///     certificate). Its reply does not decide how the session is kept alive.
+  ///   - token: the content token that the token map has for the request's content; nil: it has none.
+  ///   - isForPlayingItem: whether the request is for the content that plays, and not for additional content.
   package mutating func requestLicense(
     _ id: LicenseID, keySystem: KeySystem, isRenewal: Bool, isRaw: Bool = false, isAuxiliary: Bool = false,
     token: Secret? = nil, isForPlayingItem: Bool = true,
@@ -23,7 +23,7 @@ extension PlaybackMachine {
     return sendWaiting(now: now)
   }
 
-  /// Sends the licence requests that need not wait any longer.
+  /// Sends the waiting licence requests that are ready to be sent.
   mutating func sendWaiting(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .playing, .sessionless: break
@@ -83,7 +83,7 @@ extension PlaybackMachine {
     case fail(UsherError)
   }
 
-  /// What a waiting request needs before it can be sent. The session is ready for it.
+  /// Whether a waiting request can be sent, given that the session is ready for it.
   private func readiness(_ license: LicenseRequest) -> Readiness {
     if license.isRenewal, usesSession {
       return session.canOpen
@@ -105,11 +105,12 @@ extension PlaybackMachine {
     return policy.resetup == .always && usesSession && !session.canOpen ? .replaceSession : .send
   }
 
-  /// The session failed, and with it the licence requests that wait for it.
+  /// The session failed: all licence requests that wait for it fail.
   private mutating func failWaiting(_ failure: UsherError) -> [Action] {
     removeLicenses { $0.isWaiting }.map { license in
       var error = failure
-      // The error of a failed set-up stays as it was; of a session that lived, only its end matters.
+      // If set-up failed, its error is passed on unchanged. If the session failed later, the requests report only that
+      // it is over.
       if error.operation != .setup { error.status = .session }
       error.operation = license.isRenewal ? .renewal : .license
       error.orphanPossible = false
@@ -138,8 +139,8 @@ extension PlaybackMachine {
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
 
-  /// The host's hooks have prepared a request, which may have taken long. Returns the session token to send it with;
-  /// nil: the one it has is the newest, or it carries none.
+  /// The host's hooks have prepared a request, which may have taken a long time. Returns the session token to send it
+  /// with; nil if the request already has the newest token, or carries none.
   package mutating func licenseAuthorised(_ request: RequestID) -> Secret? {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }), let token = session.token,
       case .inFlight(_, .carriesToken(let generation)) = licenses[index].phase, generation != session.tokenGeneration
@@ -148,7 +149,7 @@ extension PlaybackMachine {
     return token
   }
 
-  /// The host does not wait any longer for the request. False: it has its answer already.
+  /// The host no longer waits for the request. Returns false if the request has completed already.
   package mutating func abandonLicense(_ id: LicenseID, now: Milliseconds) -> Bool {
     guard let index = licenses.firstIndex(where: { $0.id == id && !$0.isAbandoned }) else { return false }
     if licenses[index].isWaiting { licenses.remove(at: index) } else { licenses[index].isAbandoned = true }

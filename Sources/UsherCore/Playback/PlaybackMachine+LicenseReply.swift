@@ -1,12 +1,12 @@
-/// What the reply to a licence request does: to the request, to the session it may open, and to the session token.
+/// The effects of a licence reply: on the request, on the session that it may open, and on the session token.
 extension PlaybackMachine {
   package enum LicenseOutcome: Sendable {
     case success(SessionFields, license: Secret? = nil)
     case failure(WireFailure, Origin)
   }
 
-  /// A licence request has its reply, or failed. A reply whose request id is not awaited changes nothing.
-  /// - Parameter ownTeardowns: as for set-up, where this request opens the session.
+  /// A licence request was answered or failed. Does nothing if the request id is not awaited.
+  /// - Parameter ownTeardowns: the same as for set-up, if this request opens the session.
   package mutating func licenseReplied(
     _ request: RequestID, _ outcome: LicenseOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, now: Milliseconds
   ) -> [Action] {
@@ -33,10 +33,10 @@ extension PlaybackMachine {
     }
   }
 
-  /// The host waits for the request's answer.
+  /// Whether the request can be sent again: the host still waits for its answer.
   private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
 
-  /// A licence request failed that carried the session token of that generation.
+  /// The server denied, or did not answer, a licence request that carried the session token of `generation`.
   private mutating func deniedInSession(
     _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
@@ -47,7 +47,7 @@ extension PlaybackMachine {
     let denial = Denial(failure: failure, origin: origin, generation: generation)
     var actions: [Action]
     if mayAsk, isStale, licenses[index].resends < 3 {
-      // Another reply replaced the session token while this request was under way, or is about to: the request goes
+      // Another reply replaced the session token while this request was in flight, or is about to: send the request
       // once more, with the newest token.
       licenses[index].phase = .waiting
       licenses[index].resends += 1
@@ -57,22 +57,23 @@ extension PlaybackMachine {
       actions = reauthorise(index, denial)
     } else {
       let license = licenses.remove(at: index)
-      // Nobody waits for the request, and its token is not the newest: the refusal says nothing about the session.
+      // The host no longer waits for the request, and the request did not carry the newest token: the refusal says
+      // nothing about the session.
       actions = denied(license, isStale && !mayAsk ? WireFailure(.timeout) : failure, origin, now: now)
     }
     actions += perform(session.licenseReplied(now: now), now: now)
     return withFollowUps(actions, now: now)
   }
 
-  /// The server denied the request for its content token, for the first time, and there is a callback to ask for
-  /// another.
+  /// Whether the server denied the request because of its content token for the first time, and a callback can give
+  /// another token.
   func mayReauthorise(_ license: LicenseRequest, _ failure: WireFailure) -> Bool {
     hasTokenCallback && license.reauthorised == nil && license.isForPlayingItem && !(license.isRenewal && usesSession)
       && failure.isAuthorisation
   }
 
-  /// Puts a denied request back until the callback gives another content token. One call of it serves all requests that
-  /// are denied meanwhile.
+  /// Lets a denied request wait until the callback gives another content token. One call of the callback serves all
+  /// requests that the server denies meanwhile.
   mutating func reauthorise(_ index: Int, _ denial: Denial) -> [Action] {
     licenses[index].phase = .waiting
     licenses[index].hasFreshToken = true
@@ -95,7 +96,7 @@ extension PlaybackMachine {
       if !isClosing {
         let wasReplacing = isReplacing
         lifecycle.openedNoSession()
-        // The session to replace is finished. Closing the playback needs one that is not.
+        // The session that was to be replaced has finished. Closing the playback needs a session that has not.
         if wasReplacing { session = session.successor() }
         actions.append(.report(.sessionless))
       }
@@ -127,7 +128,7 @@ extension PlaybackMachine {
     }
     let license = licenses.remove(at: index)
     if failure.token != nil {
-      // No licence, but a session: it is kept alive, and torn down when the playback closes.
+      // The reply has a session but no licence: the session is kept alive, and is torn down when the playback closes.
       var fields = SessionFields()
       fields.token = failure.token
       let opened = perform(
@@ -145,7 +146,7 @@ extension PlaybackMachine {
     return withFollowUps(actions + perform(session.openingFailed(request, orphanPossible: isLost), now: now), now: now)
   }
 
-  /// The session token was replaced since that generation, or a reply under way may replace it.
+  /// Whether the session token of `generation` was replaced, or a reply in flight may replace it.
   private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
     generation != session.tokenGeneration || (session.isActive && !session.isReady)
       || licenses.indices.contains { $0 != index && !licenses[$0].isWaiting }
@@ -185,7 +186,7 @@ extension PlaybackMachine {
     return withFollowUps(actions, now: now)
   }
 
-  /// How the session is kept alive, as the first licence reply says.
+  /// How the session is kept alive, according to the first licence reply.
   private func mode(_ license: LicenseRequest, _ fields: SessionFields) -> SSMSession.KeepAliveMode {
     if policy.opening == .customer { return fields.enforced == false ? .heartbeat : .enforced }
     switch policy.keepAlive {
@@ -198,7 +199,8 @@ extension PlaybackMachine {
       }
       switch license.keySystem {
       case .fairPlay, .playReady, .clearKey: return fields.token == nil ? .heartbeat : .enforced
-      // A reply in octets cannot say it. A needless heartbeat does no harm, a missing one loses the slot.
+      // A binary reply cannot say how. A needless heartbeat does no harm, but without a needed one the session loses
+      // its slot.
       case .widevine: return license.isRaw || fields.enforced == false ? .heartbeat : .cdm
       }
     }
@@ -206,9 +208,9 @@ extension PlaybackMachine {
 }
 
 extension WireFailure {
-  /// The server wants another content token.
+  /// The server may accept the request with another content token.
   var isAuthorisation: Bool { httpStatus == 401 || httpStatus == 403 }
 
-  /// The server answered with a refusal.
+  /// The server refused the request.
   var isDenial: Bool { serviceCode != 0 || httpStatus == 401 || httpStatus == 403 }
 }

@@ -1,27 +1,28 @@
 extension PlaybackMachine {
-  /// Where the playback is in its life; its session has phases of its own. The line with the arrow lists every phase
-  /// that may follow; `make model` tries all orders of events and fails when such a line is wrong.
+  /// The phases of a playback; its session has separate phases. The line with the arrow lists every phase that may
+  /// follow; `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
     /// Another item plays on the player.
     /// → playing, closing
     case waiting
     /// → replacing, sessionless, closing
     case playing
-    /// The session is closing; a new one starts when it is finished.
+    /// The session is closing; a new session starts when it is finished.
     /// → playing, sessionless, closing
     case replacing
-    /// The licence reply that should have opened the session brought none: playback goes on without.
+    /// The licence reply that should have opened a session had no session token: playback continues without a session.
     /// → closing
     case sessionless
-    /// The host closed the playback, and waits for the end of its session.
+    /// The host closed the playback, which waits until its session has ended.
     /// → closed
     case closing(Status)
-    /// The host knows that the playback is closed. Late replies may still bring tokens to give back.
+    /// The playback has reported that it is closed. Late replies may still bring tokens, with which slots are given
+    /// back.
     /// → nothing
     case closed(Status)
   }
 
-  /// The phase, and the only methods that change it. Each is named for what happened.
+  /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
   struct Lifecycle {
     private(set) var phase = Phase.waiting
     #if !hasFeature(Embedded)
@@ -43,22 +44,22 @@ extension PlaybackMachine {
     mutating func closed(_ status: Status) { move(to: .closed(status)) }
   }
 
-  /// Another item plays on the player: this one has not started.
+  /// Whether another item plays on the player, so that this playback has not started.
   package var isWaiting: Bool {
     if case .waiting = lifecycle.phase { return true }
     return false
   }
 
-  /// The host closed it.
+  /// Whether the host closed the playback.
   package var isClosing: Bool { closeStatus != nil }
 
-  /// The host closed it, and the end was reported.
+  /// Whether the host closed the playback, and the playback has reported that it is closed.
   package var isClosed: Bool {
     if case .closed = lifecycle.phase { return true }
     return false
   }
 
-  /// The status of its end, once the host closed it: closed or replaced.
+  /// The status with which the playback ends, closed or replaced; nil if the host has not closed it.
   var closeStatus: Status? {
     switch lifecycle.phase {
     case .closing(let status), .closed(let status): return status
@@ -66,13 +67,13 @@ extension PlaybackMachine {
     }
   }
 
-  /// The session is being replaced by one with a new content token.
+  /// Whether a session with a new content token is replacing the session.
   var isReplacing: Bool {
     if case .replacing = lifecycle.phase { return true }
     return false
   }
 
-  /// Licence requests go with a session.
+  /// Whether licence requests need the session.
   var usesSession: Bool {
     if case .sessionless = lifecycle.phase { return false }
     return session.sharedPolicy.value.hasSSM
@@ -97,7 +98,7 @@ extension PlaybackMachine {
 
 #if !hasFeature(Embedded)
   extension PlaybackMachine {
-    /// From now on the playback and its sessions write down their transitions.
+    /// From now on the playback and its sessions record their transitions.
     package mutating func record(in log: TransitionLog) {
       lifecycle.log = log
       session.record(in: log)

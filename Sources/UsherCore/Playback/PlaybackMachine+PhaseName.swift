@@ -1,5 +1,5 @@
 extension PlaybackMachine {
-  /// The session's phase in words, and what is special about the playback's: the state's name in docs/model.md.
+  /// The session's phase in words, and the playback's if it is unusual: this is the state's name in docs/model.md.
   package var phaseName: String {
     var name = policy.hasSSM ? session.phaseName : (isClosing ? "closed" : "playing")
     if isReplacing { name += ", replaced" }

@@ -1,5 +1,5 @@
 extension PlaybackMachine {
-  /// Turns the session's actions into the playback's.
+  /// Converts the session's actions to the playback's actions.
   mutating func perform(_ actions: [SSMSession.Action], now: Milliseconds) -> [Action] {
     var result: [Action] = []
     result.reserveCapacity(actions.count)
@@ -38,7 +38,7 @@ extension PlaybackMachine {
     return actions + reportClosed(orphanPossible: orphanPossible)
   }
 
-  /// The end of a playback that is closing.
+  /// Reports that a closing playback has ended.
   private mutating func reportClosed(orphanPossible: Bool) -> [Action] {
     guard case .closing(let status) = lifecycle.phase else { return [] }
     lifecycle.closed(status)
@@ -53,7 +53,8 @@ extension PlaybackMachine {
     return withFollowUps(perform(session.timerFired(now: now), now: now), now: now)
   }
 
-  /// The actions, and those that are possible now: the next session, licence requests that waited.
+  /// Returns `actions` and those that have become possible: starting the next session, sending waiting licence
+  /// requests.
   mutating func withFollowUps(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
     actions += startReplacement(now: now)
     actions += sendWaiting(now: now)
@@ -61,8 +62,8 @@ extension PlaybackMachine {
   }
 
   /// - Parameters:
-  ///   - ownTeardowns: whether this context was giving other sessions back to the same server.
-  ///   - queueDelay: how long the request waited in the request queue before it went out.
+  ///   - ownTeardowns: whether this context was tearing down other sessions at the same server.
+  ///   - queueDelay: how long the request waited in the request queue before it was sent.
   package mutating func ssmReplied(
     _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns,
     queueDelay: Milliseconds = 0, now: Milliseconds
@@ -78,8 +79,8 @@ extension PlaybackMachine {
     return withFollowUps(perform(actions, now: now), now: now)
   }
 
-  /// The server denied set-up with 401 or 403 for the first time, and there is a token callback: it is asked for
-  /// another token, then set-up starts again.
+  /// If the server denied set-up with 401 or 403 for the first time and there is a token callback, the playback asks
+  /// the callback for another token and then starts set-up again. Otherwise returns nil.
   private mutating func reauthoriseSetup(_ request: RequestID, _ outcome: SSMOutcome) -> [Action]? {
     guard case .failure(let failure) = outcome, failure.isAuthorisation, hasTokenCallback, !isClosing,
       setupDenial == nil
@@ -102,13 +103,13 @@ extension PlaybackMachine {
     perform(session.networkChanged(now: now), now: now)
   }
 
-  /// What closing does to the session where the host did not say.
+  /// What closing does to the session if the host did not say.
   package func ending(isZap: Bool) -> SSMSession.Ending {
     isZap ? (policy.zapTearsDown ? .teardown : .leave) : (policy.leavesByDefault ? .leave : .teardown)
   }
 
-  /// The host closes the playback, or the player does. A second call does nothing.
-  /// - Parameter status: of its open licence requests and of its end: closed or replaced.
+  /// The host or the player closes the playback. A second call does nothing.
+  /// - Parameter status: the status with which the playback and its open licence requests end: closed or replaced.
   package mutating func close(_ ending: SSMSession.Ending, status: Status, now: Milliseconds) -> [Action] {
     guard !isClosing else { return [] }
     let wasReplacing = isReplacing
@@ -125,9 +126,9 @@ extension PlaybackMachine {
     guard policy.hasSSM else {
       return actions + [.nextMayStart] + reportClosed(orphanPossible: false) + endWithoutSession(now: now)
     }
-    // The session that is being replaced is closing already; the player waits for its end.
+    // The session that is being replaced is closing already; the player waits until it has ended.
     if wasReplacing {
-      // The session said so before, but while it was replaced the player did not need to know.
+      // The session returned `nextMayStart` before, but the playback did not pass it on during the replacement.
       let next: [Action] = session.hasFreedSlot ? [.nextMayStart] : []
       return actions + next + (session.isEnded ? reportClosed(orphanPossible: false) : [])
     }

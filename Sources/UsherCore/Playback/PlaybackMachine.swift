@@ -8,7 +8,7 @@ package struct PlaybackMachine {
     /// `token` is the content token for set-up, the session token otherwise.
     case sendSSM(RequestID, SSMSession.Call, token: Secret)
     case sendLicense(RequestID, LicenseID, content: Secret?, session: Secret?, renewal: Bool)
-    /// The session has one timer; a new instant replaces the old one.
+    /// Sets the session's only timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
     /// Ask the token callback; call `tokenAnswered` with its answer.
@@ -18,12 +18,12 @@ package struct PlaybackMachine {
     /// Ask the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
-    /// Complete the licence request with the licence of the reply; nil where the caller of the machine gave none.
+    /// Complete the licence request with the reply's licence; nil if the caller passed none to the machine.
     case deliverLicense(LicenseID, Secret?)
     case failLicense(LicenseID, UsherError)
-    /// The player may start its next item. Comes once.
+    /// The player may start its next item. Returned once.
     case nextMayStart
-    /// The playback's end: nothing more happens that the host needs to know. Comes once.
+    /// The playback has ended: no event follows. Returned once.
     case closed(Status, orphanPossible: Bool)
   }
 
@@ -36,11 +36,11 @@ package struct PlaybackMachine {
     case recovered
     case doubtful
     case ended(left: Bool)
-    /// The licence reply that should have opened the session brought none: playback goes on without.
+    /// The licence reply that should have opened a session had no session token: playback continues without a session.
     case sessionless
   }
 
-  /// A refusal by the server.
+  /// A refusal by the server, kept with the request that it refused.
   struct Denial {
     let failure: WireFailure
     let origin: Origin
@@ -49,16 +49,17 @@ package struct PlaybackMachine {
   }
 
   struct LicenseRequest {
-    /// What the request has to do with the session.
+    /// The relation of the request to the session.
     enum Role {
       case sessionless
       /// Its reply opens the session.
       case opening
-      /// It carries the session token of that generation; its reply may bring a newer one.
+      /// It carries the session token of `generation`; its reply may bring a newer one.
       case carriesToken(generation: UInt32)
     }
     enum Phase {
-      /// It waits until the playback starts, has its tokens and its session, and no keep-alive is under way.
+      /// It waits until the playback has started and has its tokens and its session, and until no keep-alive is in
+      /// flight.
       case waiting
       case inFlight(RequestID, Role)
     }
@@ -67,33 +68,35 @@ package struct PlaybackMachine {
     let isRenewal: Bool
     let isRaw: Bool
     let isAuxiliary: Bool
-    /// The content token of what it names, where the token map had one.
+    /// The content token that the token map has for the request's content.
     var ownToken: Secret?
-    /// It is for the content that plays, not for another content beside it.
+    /// Whether it is for the content that plays, and not for additional content.
     let isForPlayingItem: Bool
     var phase = Phase.waiting
-    /// It carries a content token that the host gave after the request was made.
+    /// Whether it carries a content token that the host gave after the request was made.
     var hasFreshToken = false
-    /// The server denied it while other replies were awaited that may have replaced its token: they decide.
+    /// The server's refusal, kept while other replies are awaited that may have replaced the session token: they
+    /// decide.
     var denial: Denial?
     var resends: UInt8 = 0
-    /// The number of the content token it was sent with.
+    /// The generation of the content token that it was sent with.
     var contentGeneration: UInt32 = 0
-    /// The server denied it for its content token, and the callback was asked for another: the error if there is none.
+    /// The refusal for which the callback was asked for another content token: the request's error if the callback has
+    /// none.
     var reauthorised: Denial?
-    /// The host has its answer (closed, timed out); the reply is still read for its session token.
+    /// The request has completed (closed, timed out); its reply is still read for the session token.
     var isAbandoned = false
   }
 
   enum ContentToken {
     case none
-    /// The token callback was asked. `afterDenial`: because the server denied a token, not because a further licence
-    /// wants one of its own.
+    /// The token callback was asked. `afterDenial`: because the server denied a token; otherwise because there is no
+    /// token yet or a new licence request needs a fresh one.
     case asking(afterDenial: Bool)
-    /// The host may still give one.
+    /// There is no token yet, but the host may still give one.
     case awaited
     case known(Secret)
-    /// The host was asked and has none.
+    /// The host was asked and has no token.
     case missing
   }
 
@@ -102,13 +105,14 @@ package struct PlaybackMachine {
   var licenses: [LicenseRequest] = []
   var contentToken: ContentToken
   package var hasTokenCallback: Bool
-  /// The server may hold a session under a token that never reached us: this one, or one that was replaced since.
+  /// Whether the server may hold a session of this playback, present or replaced, whose token the library never
+  /// received.
   var mayHaveOrphan = false
-  /// The host has its first licence: a further request that is no renewal is for a new route or new keys.
+  /// The host has received a licence: a later request that is not a renewal is for a new route or new keys.
   var hasLicense = false
-  /// The server's reply when it denied set-up for its content token.
+  /// The server's reply when it denied set-up because of the content token.
   var setupDenial: Shared<WireFailure>?
-  /// Counts the content tokens.
+  /// The number of content tokens so far.
   var contentGeneration: UInt32 = 0
   /// The key system of the last licence request. A renewal asks the host for a payload of this key system.
   var lastKeySystem: KeySystem?
@@ -121,16 +125,16 @@ package struct PlaybackMachine {
 
   var policy: SSPPolicy { session.policy }
 
-  /// The item's content token, where one is known.
+  /// The item's content token; nil if it is not known.
   package var knownToken: Secret? {
     if case .known(let token) = contentToken { return token }
     return nil
   }
 
-  /// The engine may forget the playback: it is closed, and no reply is awaited that could bring a token.
+  /// Whether the engine may remove the playback: it is closed, and awaits no reply that could bring a token.
   package var isFinished: Bool { isClosed && session.isFinished }
 
-  /// What the engine looks at around each step.
+  /// The properties that the engine compares before and after each step.
   package struct Standing {
     package let sessionState: SessionState
     package let isWaiting: Bool
@@ -138,11 +142,11 @@ package struct PlaybackMachine {
     package let isFinished: Bool
     package let isGivingBack: Bool
     package let waitsForOwnTeardowns: Bool
-    /// A reply is under way that may bring a token to give back.
+    /// Whether a reply in flight may bring a token of a slot that must be given back.
     package let awaitsToken: Bool
   }
 
-  /// `mutating`, though it changes nothing, so that the caller does not copy the machine first.
+  /// `mutating`, although it changes nothing, so that the caller does not copy the machine first.
   package mutating func standing() -> Standing {
     Standing(
       sessionState: sessionState, isWaiting: isWaiting, isClosed: isClosed, isFinished: isFinished,
@@ -197,20 +201,20 @@ package struct PlaybackMachine {
   /// Whether a content token that the host gives now would be used.
   package var wantsToken: Bool { !isClosing && !contentToken.isKnown && session.failure == nil }
 
-  /// The host gave the token that was missing. nil: one is known already, or the playback has no use for it.
+  /// The host gave the missing token. Returns nil if a token is known already or the playback cannot use one.
   package mutating func tokenGiven(_ token: Secret, now: Milliseconds) -> [Action]? {
     guard wantsToken else { return nil }
     return tokenCame(token, now: now)
   }
 
-  /// The host gave another content token for the item; further licence requests carry it.
+  /// The host gave another content token for the item; later licence requests carry it.
   package mutating func tokenReplaced(_ token: Secret) {
     guard contentToken.isKnown else { return }
     contentToken = .known(token)
     contentGeneration &+= 1
   }
 
-  /// The host gave no content token in time.
+  /// The time in which the host could give a content token has passed.
   package mutating func tokenWaitEnded(now: Milliseconds) -> [Action] {
     guard case .awaited = contentToken, !isClosing else { return [] }
     return tokenMissing(now: now)
@@ -227,7 +231,7 @@ package struct PlaybackMachine {
     }
     guard usesSession else { return sendWaiting(now: now) }
     if session.isIdle { return isWaiting ? [] : startSession(now: now) }
-    // The host knows that a failed session is over: a late token starts no other.
+    // If the session failed, the host knows that it is over: a late token starts no new session.
     return policy.resetup == .never || replacesDenied || session.failure != nil
       ? sendWaiting(now: now) : replaceSession(now: now)
   }
@@ -238,7 +242,7 @@ package struct PlaybackMachine {
       guard let denial = setupDenial?.value else { return startSession(now: now) }
       return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
     }
-    // The session lives on; the requests that needed the token fail.
+    // The session continues; the requests that needed the token fail.
     var actions: [Action] = []
     let hasSSM = policy.hasSSM
     let failed = removeLicenses { license in
@@ -255,14 +259,14 @@ package struct PlaybackMachine {
     return actions + sendWaiting(now: now)
   }
 
-  /// Closes the session; a new one with the new content token follows it.
+  /// Closes the session; a new session with the new content token follows.
   mutating func replaceSession(now: Milliseconds) -> [Action] {
     lifecycle.beganReplacing()
     let actions = perform(session.close(.teardown, now: now), now: now)
     return actions + startReplacement(now: now)
   }
 
-  /// Starts the new session once the one that it replaces is finished.
+  /// Starts the new session when the one that it replaces has finished.
   mutating func startReplacement(now: Milliseconds) -> [Action] {
     guard isReplacing, session.isFinished else { return [] }
     lifecycle.replaced()

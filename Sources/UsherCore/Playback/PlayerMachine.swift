@@ -1,9 +1,9 @@
-/// One screen, as a value: one item plays, and at most one waits until that has ended: the newest.
+/// One screen, as a value: one item plays, and at most one item, the newest, waits until the playing one has ended.
 package struct PlayerMachine<Item: Equatable> {
   package enum Action {
     case start(Item)
     case close(Item)
-    /// A newer item takes its place before it has started.
+    /// A newer item replaces this one before it has started.
     case replace(Item)
   }
 
@@ -23,7 +23,7 @@ package struct PlayerMachine<Item: Equatable> {
     return (replaced.map { [.replace($0)] } ?? []) + [.close(playing)]
   }
 
-  /// The item is over, or its teardown takes too long: the one that waits for it may start.
+  /// The item has ended, or its teardown takes too long: the waiting item may start.
   package mutating func nextMayStart(after item: Item) -> [Action] {
     if waiting == item { waiting = nil }
     guard current == item else { return [] }

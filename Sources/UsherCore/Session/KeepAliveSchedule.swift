@@ -1,9 +1,9 @@
-/// When keep-alives are due: one per period from the start. Each playback sends all of its keep-alives early by one
-/// share of the period, which its seed decides. So many playbacks do not send at the same time, and the pause between
-/// two keep-alives of one playback is never longer than the period.
+/// When keep-alives are due: one per period from the start. Each playback sends all of its keep-alives early by the
+/// same share of the period; its seed decides the share. So the playbacks of a context do not all send at the same
+/// time, and the pause between two keep-alives of one playback is never longer than the period.
 package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
-  /// When the server expects the next one.
+  /// The instant by which the server expects the next keep-alive.
   package private(set) var due: Milliseconds
   /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
@@ -24,8 +24,8 @@ package struct KeepAliveSchedule: Sendable {
   /// When to send the next keep-alive: never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
-  /// A keep-alive was sent at `now`: the next one is due at the first instant of the schedule after that. One that was
-  /// sent before its time changes nothing.
+  /// A keep-alive was sent at `now`: the next one is due at the first instant of the schedule after `now`. Does nothing
+  /// if `now` is before `sendAt`: that keep-alive was an extra one.
   package mutating func advance(past now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)
@@ -35,8 +35,8 @@ package struct KeepAliveSchedule: Sendable {
     }
   }
 
-  /// The keep-alive that was due failed: the next one is due an instant of the schedule later; where several have
-  /// passed, at the last of them. Before `sendAt` nothing changes.
+  /// The due keep-alive failed: the next one is due one period later. If several instants of the schedule have passed,
+  /// it is due at the last of them. Does nothing before `sendAt`.
   package mutating func advance(upTo now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)

@@ -1,11 +1,11 @@
-/// The newest session token, and what the server is known to think of it. Generations number the tokens, so that a
-/// request knows whether another token replaced its own meanwhile.
+/// The newest session token, and what the library knows about its state at the server. Each token has a number, its
+/// generation: by it a request sees whether its own token has been replaced meanwhile.
 struct NewestToken {
   private(set) var secret: Secret?
   private(set) var generation: UInt32 = 0
-  /// The generation that the server called unknown.
+  /// The generation of the token that the server called unknown.
   private var refused: UInt32?
-  /// The generation that a reply may have replaced which never arrived.
+  /// The generation of the token that a lost reply may have replaced.
   private var lostReplacement: UInt32?
 
   mutating func replace(by token: Secret) {
@@ -13,19 +13,19 @@ struct NewestToken {
     generation &+= 1
   }
 
-  /// Forgets the token but not its generation: nothing can be sent with it any more.
+  /// Forgets the token but keeps its generation. From now on no request can carry the token.
   mutating func forget() { secret = nil }
 
   /// The server does not know the newest token.
   var isUnknownToServer: Bool { refused == generation }
   mutating func refuseAsUnknown() { refused = generation }
 
-  /// A reply was lost that may have brought a newer token: the server may hold the session under that one.
+  /// A lost reply may have brought a newer token: the server may hold the session under that token.
   var mayHaveSuccessor: Bool { lostReplacement == generation }
   mutating func loseReply() { lostReplacement = generation }
-  /// The server answered a request well that carried the newest token.
+  /// The server accepted a request with the newest token.
   mutating func confirm() { lostReplacement = nil }
 
-  /// A newer token than the one of `generation` is known.
+  /// Whether the session has a newer token than that of `generation`.
   func isNewer(than generation: UInt32) -> Bool { secret != nil && self.generation != generation }
 }

@@ -1,12 +1,12 @@
-/// A server that asks with Retry-After for a longer pause than this gets no further teardown: the host waits for the
-/// end.
+/// If the server asks with Retry-After for a longer pause than this, the session does not retry the teardown: the host
+/// waits for the session to end.
 private let longestTeardownPause: Milliseconds = 10_000
 
 extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
-  /// Ends the session. It first waits for replies under way, at most the time-out of a teardown, since they may carry
-  /// the only token, or a newer one.
+  /// Ends the session. It first waits for replies in flight, at most the time-out of a teardown, because they may carry
+  /// the only token or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .idle, .contested: return end(left: false, orphanPossible: false)
@@ -26,7 +26,7 @@ extension SSMSession {
   }
 
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
-    // The server does not know the newest token, unless a licence reply still brings a newer one.
+    // The server has called the newest token unknown; only a licence reply in flight can still bring a newer token.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
     if !isBeatInFlight { beat = .off }
     let until = now.adding(policy.teardownTimeout)
@@ -44,7 +44,7 @@ extension SSMSession {
     }
   }
 
-  /// A reply came that a session which is closing, or has ended, was waiting for.
+  /// An awaited reply arrived while the session was closing or after it had ended.
   mutating func continueClosing(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .closing:
@@ -52,22 +52,22 @@ extension SSMSession {
       if newest.isUnknownToServer { return end(left: false, orphanPossible: newest.mayHaveSuccessor) }
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .retryingTeardown(let teardown, _):
-      // The old token need not be tried again.
+      // A newer token has arrived: tear down with it now instead of retrying with the old one.
       return newest.isNewer(than: teardown.generation) ? sendTeardown(now: now) : []
     case .ended(let end):
-      // The teardown with an older token failed, and a newer token came after all.
+      // The teardown failed with an older token, and a newer token has arrived since.
       guard !end.left, let failed = end.failedTeardown, newest.isNewer(than: failed) else { return [] }
       return sendTeardown(now: now)
     case .idle, .settingUp, .contested, .active, .failed, .tearingDown: return []
     }
   }
 
-  /// The server does not know our token, but may hold the session under another.
+  /// After the server called our token unknown: whether it may hold the session under another token.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
   mutating func sendTeardown(now: Milliseconds) -> [Action] {
     guard let token else { return end(left: false, orphanPossible: false) }
-    // Forgotten before the teardown is sent, so that nothing later can use it.
+    // Forget the token before the teardown is sent, so that no later request can use it.
     newest.forget()
     return send(Teardown(token: token, generation: tokenGeneration, until: now.adding(policy.teardownTimeout)))
   }
@@ -82,7 +82,7 @@ extension SSMSession {
     return hasFreedSlot ? [.cancelTimer, send] : [.cancelTimer, send, .setTimer(teardown.until)]
   }
 
-  /// The timer fired in a session that is closing.
+  /// The timer of a closing session fired.
   mutating func closingTimerFired(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .closing(_, let until):
@@ -90,7 +90,7 @@ extension SSMSession {
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .tearingDown(_, let teardown):
       guard now >= teardown.until else { return [.setTimer(teardown.until)] }
-      // The request stays under way; its reply ends the session.
+      // The request stays in flight; its reply ends the session.
       return freeSlot()
     case .retryingTeardown(let teardown, let at):
       let actions = now >= teardown.until ? freeSlot() : []
@@ -99,7 +99,8 @@ extension SSMSession {
     }
   }
 
-  /// For the next request of a teardown, or for the end of the owner's wait, whichever comes first.
+  /// Sets the timer for the next teardown request, or for the instant at which the owner stops waiting for the slot,
+  /// whichever comes first.
   private func timer(_ teardown: Teardown, retryAt at: Milliseconds) -> Action {
     .setTimer(hasFreedSlot ? at : min(at, teardown.until))
   }
@@ -110,7 +111,7 @@ extension SSMSession {
     case .success: return end(left: false, orphanPossible: false)
     case .failure(let failure):
       if newest.isNewer(than: teardown.generation) { return sendTeardown(now: now) }
-      // An earlier request may have reached the server although its reply did not reach us.
+      // An earlier request may have reached the server although its reply was lost.
       if teardown.attempts > 1, failure.isUnknownSession {
         return end(left: false, orphanPossible: mayBeHeldByAnotherToken)
       }
@@ -142,6 +143,6 @@ extension SSMSession {
     return actions
   }
 
-  /// The session that needs this slot may start, once.
+  /// Reports once that the session that needs this slot may start.
   private mutating func freeSlot() -> [Action] { lifecycle.report(.nextMayStart) ? [.nextMayStart] : [] }
 }

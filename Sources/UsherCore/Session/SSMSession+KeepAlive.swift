@@ -42,7 +42,7 @@ extension SSMSession {
     var actions: [Action] = []
     if attempt == 0 {
       if owedSince == nil { owedSince = due }
-      // So late that the device must have slept: the server may have given the slot to another session.
+      // The beat is so late that the device must have slept: the server may have given the slot to another session.
       if case .good = health, now.since(due) >= max(1000, period / 10) {
         health = .doubtful
         actions.append(.doubtful)
@@ -57,15 +57,16 @@ extension SSMSession {
     return actions + [.send(request, .heartbeat, token: token)]
   }
 
-  /// - Parameter queueDelay: how long the heartbeat waited in the request queue before it went out.
+  /// - Parameter queueDelay: how long the heartbeat waited in the request queue before it was sent.
   package mutating func heartbeatReplied(
     _ request: RequestID, _ outcome: SSMOutcome, queueDelay: Milliseconds = 0, now: Milliseconds
   ) -> [Action] {
     guard case .inFlight(request, let attempt, let sentAt, let generation) = beat else { return [] }
     if case .failure(let failure) = outcome, failure.isUnknownSession, isActive {
-      // A licence reply replaced the token while this beat was under way: it goes once more, with the newest token.
+      // A licence reply replaced the token while this beat was in flight: send the beat once more, with the newest
+      // token.
       if generation != tokenGeneration { return sendBeat(attempt: attempt, now: now) }
-      // The licence that may have replaced it is still under way: its reply decides.
+      // A licence request in flight may have replaced the token: its reply decides.
       if licensesInFlight > 0 {
         beat = .refused(failure, attempt: attempt, generation: generation)
         return []
@@ -77,8 +78,8 @@ extension SSMSession {
       isNewest: isNewest, now: now)
   }
 
-  /// A renewal, the library's or the host's, was answered or could not be made. A new token in its reply was stored
-  /// before.
+  /// A renewal by the library or the host was answered, or could not be made. The caller has already stored a new token
+  /// from its reply.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
       if isActive, mode == .cdm, !failure.isTransient {
@@ -93,7 +94,7 @@ extension SSMSession {
     switch (mode, beat) {
     case (_, .asked): return answeredWell(sentAt: now, now: now, advance: true)
     case (.enforced, .waiting), (.enforced, .retrying):
-      // Renewed before it was due: the next one is a whole period away.
+      // The host renewed before the renewal was due: the next one is due a whole period from now.
       let same = period
       schedule?.change(period: same, now: now)
       return answeredWell(sentAt: now, now: now, advance: false)
@@ -152,7 +153,7 @@ extension SSMSession {
     return actions
   }
 
-  /// Sets the timer for the next beat. Where its time passed while the last one was under way, one beat is due at once.
+  /// Sets the timer for the next beat. If its time passed while the last beat was in flight, one beat is due at once.
   private mutating func catchUp(now: Milliseconds) -> [Action] {
     guard let due = schedule?.due, due <= now else { return arm() }
     guard mode == .heartbeat || mode == .enforced else { return arm() }
@@ -170,8 +171,8 @@ extension SSMSession {
     return [.cancelTimer, .failed(error)]
   }
 
-  /// The keep-alive failed, perhaps only for now: it is tried again inside the period. When that fails too, the session
-  /// reports an outage once and keeps to its schedule.
+  /// The keep-alive failed, perhaps only for now: the session tries it again within the period. If the retries fail
+  /// too, the session reports an outage once and continues its schedule.
   private mutating func beatFailed(
     _ failure: WireFailure, origin: Origin, operation: Operation, attempt: UInt32, now: Milliseconds
   ) -> [Action] {
@@ -186,7 +187,8 @@ extension SSMSession {
     return outage(failure.error(origin, operation).stopping(), now: now)
   }
 
-  /// A whole period passed without the renewal that the host was asked for: the session reports it and asks again.
+  /// The session asked the host for a renewal, and none came for a whole period: the session reports this and asks
+  /// again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
     outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
   }
@@ -206,12 +208,12 @@ extension SSMSession {
       lifecycle.failed(error)
       return [.cancelTimer] + report
     }
-    // Of the beats that fell due meanwhile, one is due at once.
+    // If several beats fell due meanwhile, only one is sent at once.
     schedule?.advance(upTo: now)
     return report + catchUp(now: now)
   }
 
-  /// The first licence reply said how the session is kept alive; further ones (key rotation) change nothing.
+  /// The first licence reply says how the session is kept alive. Later licence replies (key rotation) change nothing.
   package mutating func modeDecided(_ newMode: KeepAliveMode, now: Milliseconds) -> [Action] {
     guard isActive, case .awaited(let period) = firstLicense else { return [] }
     firstLicense = .seen
@@ -222,21 +224,21 @@ extension SSMSession {
     guard newMode != mode else { return [] }
     setMode(newMode)
     switch beat {
-    case .inFlight, .refused: return []  // its reply sets the timer for the new mode
+    case .inFlight, .refused: return []  // the reply sets the timer for the new mode
     case .asked where newMode == .enforced: return []
     case .asked, .retrying: return catchUp(now: now)
     case .off, .waiting: return schedule == nil ? [] : arm()
     }
   }
 
-  /// The host is going to sleep. By its policy, keep-alives pause meanwhile.
+  /// The host is going to sleep. If the policy says so, keep-alives pause until it wakes up.
   package mutating func suspended() -> [Action] {
     guard policy.suspend == .pause, isActive else { return [] }
     isPaused = true
     return [.cancelTimer]
   }
 
-  /// The host woke up: an overdue beat goes out at once, any other at its time.
+  /// The host woke up: an overdue beat is sent at once, any other beat at its time.
   package mutating func resumed(now: Milliseconds) -> [Action] {
     let wasPaused = isPaused
     isPaused = false
@@ -250,7 +252,7 @@ extension SSMSession {
     }
   }
 
-  /// The network is back, or changed: a failed beat is tried again at once instead of at its time.
+  /// The network is back, or changed: a failed beat is retried at once instead of at its time.
   package mutating func networkChanged(now: Milliseconds) -> [Action] {
     guard isActive, !isPaused else { return [] }
     switch (beat, health) {
@@ -260,7 +262,7 @@ extension SSMSession {
     }
   }
 
-  /// A renewal named another period.
+  /// The reply to a renewal has another period.
   package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
     guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {
@@ -277,7 +279,7 @@ extension SSMSession {
 }
 
 extension PeriodField {
-  /// The reply says that there are no keep-alives.
+  /// The reply says that the session needs no keep-alives.
   var isZero: Bool {
     switch self {
     case .number(let number), .text(let number): return number == 0

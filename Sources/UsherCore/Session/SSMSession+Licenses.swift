@@ -1,15 +1,15 @@
 /// Licence requests that carry the session token: their replies may replace it.
 extension SSMSession {
-  /// A licence request with the session token was sent.
+  /// Call when a licence request with the session token is sent.
   package mutating func licenseSent() { licensesInFlight &+= 1 }
 
-  /// The server may have answered a licence request with the session token, but the reply is lost.
+  /// The reply to a licence request with the session token was lost, but the server may have processed the request.
   package mutating func licenseReplyLost() { newest.loseReply() }
 
-  /// A licence reply brought a newer session token. `licenseReplied` follows.
+  /// A licence reply brought a newer session token. A call of `licenseReplied` follows.
   package mutating func licenseBroughtToken(_ newToken: Secret) { newest.replace(by: newToken) }
 
-  /// A licence request with the session token has its reply, or failed.
+  /// A licence request with the session token was answered or failed.
   package mutating func licenseReplied(now: Milliseconds) -> [Action] {
     licensesInFlight = licensesInFlight > 0 ? licensesInFlight - 1 : 0
     if isActive, case .refused(let failure, let attempt, let generation) = beat {

@@ -1,16 +1,16 @@
 extension SSMSession {
-  /// Where the session is in its life. The line with the arrow lists every phase that may follow; `make model` tries
-  /// all orders of events and fails when such a line is wrong.
+  /// The phases of a session. The line with the arrow lists every phase that may follow; `make model` tries all orders
+  /// of events and fails if such a line is wrong.
   enum Phase {
-    /// No session, and no request for one under way. `again`: a licence request that should have opened the session was
-    /// refused because the account has too many; the next one is the last try.
+    /// There is no session, and no request for one is in flight. `again`: the server refused the licence request that
+    /// should have opened the session, because the account has too many sessions; the next request is the last try.
     /// → settingUp, failed, ended
     case idle(again: Bool)
-    /// The set-up request, or the licence request that opens the session, is under way. `again`: it is the second try.
+    /// The set-up request, or the licence request that opens the session, is in flight. `again`: it is the second try.
     /// → idle, settingUp, contested, active, failed, closing, ended
     case settingUp(RequestID, again: Bool)
-    /// The server refused set-up because the account has too many sessions, while this library gives one back. When
-    /// that is done, or took too long, the session tries again.
+    /// The server refused set-up because the account has too many sessions, while this library is tearing others down.
+    /// The session tries again when those teardowns have ended or take too long.
     /// → idle, settingUp, ended
     case contested
     /// The session has a token and is kept alive.
@@ -19,17 +19,18 @@ extension SSMSession {
     /// Set-up or keep-alive failed for good.
     /// → closing, tearingDown, ended
     case failed(UsherError)
-    /// The host closed the session; it awaits a reply that may carry the only token, or a newer one. At `until` it
-    /// stops waiting. `setup`: the set-up request, where its reply is awaited.
+    /// The host closed the session; it waits until `until` for a reply that may carry the only token or a newer one.
+    /// `setup`: the set-up request, if its reply is the awaited one.
     /// → tearingDown, ended
     case closing(setup: RequestID?, until: Milliseconds)
-    /// A teardown request is under way.
+    /// A teardown request is in flight.
     /// → tearingDown, retryingTeardown, ended
     case tearingDown(RequestID, Teardown)
-    /// A teardown request failed in transport; the next one goes out at `at`.
+    /// A teardown request failed in transport; the session sends the next one at `at`.
     /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
-    /// The owner knows that the session ended. A late reply may still bring a token, which is then given back.
+    /// The session has reported its end. A late reply may still bring a token; the session then sends a teardown with
+    /// it.
     /// → tearingDown
     case ended(Ended)
   }
@@ -37,11 +38,11 @@ extension SSMSession {
   /// A teardown and its retries.
   struct Teardown {
     let token: Secret
-    /// The generation of that token.
+    /// The generation of `token`.
     let generation: UInt32
-    /// Requests sent.
+    /// How many requests were sent.
     var attempts: UInt32 = 0
-    /// Until then the owner waits before it starts the session that needs this slot.
+    /// Until this instant the owner delays the session that needs this slot.
     let until: Milliseconds
   }
 
@@ -50,14 +51,14 @@ extension SSMSession {
     let left: Bool
     /// The set-up request whose reply is still awaited.
     var setup: RequestID?
-    /// The generation of the token that a teardown carried, where at least one request of it failed.
+    /// The generation of the token in the last teardown, if at least one of its requests failed.
     let failedTeardown: UInt32?
   }
 
-  /// What the owner knows of the session's end.
+  /// How much of the session's end was reported to the owner.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
-  /// The phase, and the only methods that change it. Each is named for what happened.
+  /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
   struct Lifecycle {
     private(set) var phase = Phase.idle(again: false)
     private(set) var reported = Reported.nothing
@@ -88,7 +89,7 @@ extension SSMSession {
       move(to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown)))
     }
 
-    /// The set-up request has its reply: a session that is closing or ended awaits it no longer.
+    /// The set-up request was answered: a session that is closing or has ended stops waiting for it.
     mutating func setupReplied() {
       switch phase {
       case .closing(_, let until): phase = .closing(setup: nil, until: until)
@@ -99,7 +100,7 @@ extension SSMSession {
       }
     }
 
-    /// True the first time: the session then returns the action that reports it.
+    /// Returns true the first time; the session then returns the action that reports `what`.
     mutating func report(_ what: Reported) -> Bool {
       guard what.rawValue > reported.rawValue else { return false }
       reported = what
@@ -116,7 +117,7 @@ extension SSMSession {
       }
     }
 
-    /// The generation of the token that the last teardown carried, where at least one request of it failed.
+    /// The generation of the token in the last teardown, if at least one of its requests failed.
     var failedTeardown: UInt32? {
       switch phase {
       case .tearingDown(_, let teardown): return teardown.attempts > 1 ? teardown.generation : nil

@@ -1,10 +1,10 @@
-/// Sessions that a licence request opens: in SSP V2 the server sets the session up while it answers, in customer SSM
-/// the host does.
+/// Sessions that a licence request opens. In SSP V2 the server sets the session up when it answers the request; in
+/// customer SSM the host does.
 extension SSMSession {
   /// Whether the next licence request would open the session.
   package var canOpen: Bool { policy.opensByLicense && isIdle }
 
-  /// A licence request went out whose reply opens the session.
+  /// Call when the licence request is sent whose reply opens the session.
   package mutating func openingSent(_ request: RequestID) {
     guard case .idle(let again) = lifecycle.phase else { return }
     lifecycle.sentSetup(request, again: again)
@@ -12,8 +12,8 @@ extension SSMSession {
 
   package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && lifecycle.setupInFlight == request }
 
-  /// The reply to that licence request brought no session: an error, or content that needs none.
-  /// - Parameter orphanPossible: the server may have set a session up all the same.
+  /// The reply to the opening licence request brought no session: it is an error, or the content needs no session.
+  /// - Parameter orphanPossible: the server may have set up a session nevertheless.
   package mutating func openingFailed(_ request: RequestID, orphanPossible: Bool) -> [Action] {
     guard request == lifecycle.setupInFlight else { return [] }
     lifecycle.setupReplied()

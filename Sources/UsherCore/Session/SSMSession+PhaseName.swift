@@ -1,5 +1,5 @@
 extension SSMSession {
-  /// The phase in words, and in an active session what its beat does: the state's name in docs/model.md.
+  /// The phase in words, and for an active session the state of its beat: this is the state's name in docs/model.md.
   package var phaseName: String {
     switch lifecycle.phase {
     case .idle(let again): return again ? "idle, opens again" : "idle"

@@ -20,15 +20,15 @@ extension SSMSession {
     return [.send(request, .setup, token: nil)]
   }
 
-  /// Whether this context gives other sessions back to the same server.
+  /// Whether this context is tearing down, or has just torn down, other sessions at the same server.
   package enum OwnTeardowns: Sendable {
     case none
-    /// A teardown ended while set-up was under way: the server may have refused set-up just before.
+    /// A teardown ended while set-up was in flight: the server may have refused set-up shortly before.
     case ended
     case underWay
   }
 
-  /// - Parameter ownTeardowns: at the time of the reply.
+  /// - Parameter ownTeardowns: the state at the time of the reply.
   package mutating func setupReplied(
     _ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: OwnTeardowns, now: Milliseconds
   ) -> [Action] {
@@ -42,7 +42,7 @@ extension SSMSession {
       }
     case .closing: return closingSetupReplied(outcome, now: now)
     case .ended(let end):
-      // The session stopped waiting for this reply. The slot is ours all the same and is given back.
+      // The session has stopped waiting for this reply, but holds a slot now. It gives the slot back.
       if !end.left, case .success(let fields) = outcome, fields.token != nil {
         take(fields.token)
         return sendTeardown(now: now)
@@ -67,7 +67,7 @@ extension SSMSession {
       period = fields.period.isZero || policy.opening == .customer ? 0 : policy.periodFallback
     case .none:
       guard policy.missingPeriod == .noTimer else {
-        // The token is known, so that close gives the slot back.
+        // The token is known, so closing gives the slot back.
         return fail(setupError(fields, "set-up answered without a usable heartbeat period", orphan: false))
       }
       period = 0
@@ -103,13 +103,15 @@ extension SSMSession {
     return fail(error)
   }
 
-  /// The teardowns that were under way when set-up was refused have ended, or took too long: set-up is tried once more.
+  /// The context's other teardowns, which were in flight when the server refused set-up, have ended or take too long:
+  /// the session tries set-up once more.
   package mutating func ownTeardownsEnded() -> [Action] {
     guard waitsForOwnTeardowns else { return [] }
     return [.cancelTimer] + sendSetup(again: true)
   }
 
-  /// The server denied set-up for its content token. The owner asks for another one and starts the session again.
+  /// The server denied set-up because of its content token. The owner asks for another token and starts the session
+  /// again.
   mutating func setupWithdrawn(_ request: RequestID) -> Bool {
     guard case .settingUp(request, _) = lifecycle.phase else { return false }
     lifecycle.setupBroughtNothing(again: false)
@@ -129,7 +131,7 @@ extension SSMSession {
 }
 
 extension SSPPolicy {
-  /// The period in a reply, within the policy's bounds; nil if the reply has no usable one.
+  /// The period in a reply, limited to the bounds of the policy; nil if the reply has no usable period.
   package func period(_ field: PeriodField) -> Milliseconds? {
     let seconds: Double
     switch field {

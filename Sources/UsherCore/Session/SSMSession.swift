@@ -1,11 +1,11 @@
 /// The life of one secure session, as a value with no I/O: set-up, keep-alive, teardown. Its methods are named for what
-/// happened, take the time as an argument and return what to do, in order. It does not know its playback, nor how a
-/// request looks on the wire.
+/// happened; they take the time as an argument and return the actions to perform, in order. The session does not know
+/// its playback or the format of requests.
 package struct SSMSession {
   package enum Action {
     /// Sends a request; `token` is nil for set-up, which carries the content token.
     case send(RequestID, Call, token: Secret?)
-    /// The session has one timer; a new instant replaces the old one.
+    /// Sets the session's only timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
     /// The licence request whose reply opens the session may be sent again.
@@ -18,9 +18,9 @@ package struct SSMSession {
     case doubtful
     case failed(UsherError)
     case teardownFailed(UsherError)
-    /// The session that needs this slot may start: the slot is free, or its teardown takes too long. Comes once.
+    /// The session that needs this slot may start: the slot is free, or its teardown takes too long. Returned once.
     case nextMayStart
-    /// The session is over for the host. Comes once.
+    /// The session has ended for the host. Returned once.
     case ended(left: Bool, orphanPossible: Bool)
   }
 
@@ -28,33 +28,33 @@ package struct SSMSession {
 
   package enum KeepAliveMode: Sendable { case heartbeat, enforced, cdm, none }
 
-  /// A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one. This is what the next one does.
+  /// The state of the next beat. A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one.
   enum Beat {
-    /// No beat will be due: the session has no period, or the CDM renews by itself.
+    /// No beat will be due: the session has no period, or the CDM renews the licence without being asked.
     case off
     case waiting(sendAt: Milliseconds)
     case inFlight(RequestID, attempt: UInt32, sentAt: Milliseconds, generation: UInt32)
-    /// The server called the session unknown while a licence request was under way that may have replaced the token:
-    /// the licence reply decides.
+    /// The server called the session unknown while a licence request was in flight that may have replaced the token.
+    /// The licence reply decides whether the session failed.
     case refused(WireFailure, attempt: UInt32, generation: UInt32)
-    /// The last attempt failed; the next one is due at `at`.
+    /// The last attempt failed; the next attempt is due at `at`.
     case retrying(at: Milliseconds, attempt: UInt32)
-    /// An enforced renewal: the host was asked for its payload.
+    /// The mode is enforced renewal: the session asked the host for the payload of the renewal.
     case asked(attempt: UInt32)
   }
 
-  /// What the owner knows of the keep-alives.
+  /// The state of the keep-alives as reported to the owner.
   enum Health {
     case good
-    /// A beat went out so late that the server may have ended the session.
+    /// A beat was sent so late that the server may have ended the session.
     case doubtful
-    /// Keep-alives failed for that many periods in a row.
+    /// Keep-alives failed for this many consecutive periods.
     case outage(failedPeriods: UInt32)
   }
 
-  /// The first licence reply decides how the session is kept alive.
+  /// Whether the first licence reply has arrived, which decides how the session is kept alive.
   enum FirstLicense {
-    /// `period`: of the beats, where they start with that reply.
+    /// `period`: the period of the beats, if they start with that reply.
     case awaited(period: Milliseconds?)
     case seen
   }
@@ -69,23 +69,24 @@ package struct SSMSession {
   var schedule: KeepAliveSchedule?
   var beat = Beat.off
   var health = Health.good
-  /// When the oldest keep-alive was due that the server has not answered.
+  /// When the oldest keep-alive that the server has not answered was due.
   var owedSince: Milliseconds?
-  /// The host is suspended and wants no keep-alives meanwhile. Kept apart from `beat`, which a resume continues.
+  /// Whether keep-alives pause because the host is suspended. Separate from `beat`, so that a resume continues the
+  /// beat.
   var isPaused = false
-  /// Licence requests under way that carry the session token. Their replies may replace it.
+  /// How many licence requests with the session token are in flight. Their replies may replace the token.
   var licensesInFlight: UInt32 = 0
 
   /// - Parameters:
-  ///   - seed: two seeds give two playbacks different jitter.
-  ///   - firstRequest: request ids count from here.
+  ///   - seed: gives each playback a different jitter.
+  ///   - firstRequest: the first request id; the others count up from it.
   package init(policy: Shared<SSPPolicy>, seed: UInt64, firstRequest: RequestID = 1) {
     sharedPolicy = policy
     self.seed = seed
     nextRequest = firstRequest
   }
 
-  /// A new session in the place of this one, which is finished.
+  /// A new session that replaces this finished one.
   func successor() -> SSMSession {
     var next = SSMSession(policy: sharedPolicy, seed: seed, firstRequest: nextRequest)
     #if !hasFeature(Embedded)
@@ -109,16 +110,16 @@ package struct SSMSession {
 
   /// The newest session token.
   package var token: Secret? { newest.secret }
-  /// Counts the tokens received, so that a request knows whether its token was replaced meanwhile.
+  /// The number of tokens received. A request compares it to see whether its token has been replaced meanwhile.
   package var tokenGeneration: UInt32 { newest.generation }
 
   // MARK: Questions of the owner
 
-  /// Whether licence requests may be sent with the session token now. While a keep-alive is under way they wait, since
-  /// its reply replaces the token.
+  /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
+  /// because its reply replaces the token.
   package var isReady: Bool { isActive && !isBeatInFlight }
 
-  /// The phases in groups, for the owner.
+  /// The phases in groups, for the queries below.
   enum Stage { case pending, active, failed, givingBack, ended }
 
   var stage: Stage {
@@ -126,7 +127,7 @@ package struct SSMSession {
     case .idle, .settingUp, .contested: return .pending
     case .active: return .active
     case .failed: return .failed
-    // The session gives its slot back, or is about to.
+    // The session is giving its slot back, or is about to.
     case .closing, .tearingDown, .retryingTeardown: return .givingBack
     case .ended: return .ended
     }
@@ -148,36 +149,36 @@ package struct SSMSession {
     return false
   }
 
-  /// Set-up was refused for the limit; the session waits until this library has given other slots back.
+  /// Whether set-up was refused for the limit and the session waits until this library has given other slots back.
   package var waitsForOwnTeardowns: Bool {
     if case .contested = lifecycle.phase { return true }
     return false
   }
 
-  /// Why the session failed, if it did.
+  /// Why the session failed; nil if it did not.
   package var failure: UsherError? {
     if case .failed(let error) = lifecycle.phase { return error }
     return nil
   }
 
-  /// A set-up request is under way, or a licence request that opens the session.
+  /// Whether a set-up request, or a licence request that opens the session, is in flight.
   var awaitsSetupReply: Bool { lifecycle.setupInFlight != nil }
 
-  /// `nextMayStart` was returned.
+  /// Whether the session has returned `nextMayStart`.
   var hasFreedSlot: Bool { lifecycle.reported.rawValue >= Reported.nextMayStart.rawValue }
 
-  /// A reply is under way that may bring a token; the session would then be given back.
+  /// Whether a reply in flight may bring a token, with which the session would give its slot back.
   var awaitsToken: Bool {
     if case .ended(let end) = lifecycle.phase, end.left { return false }
     return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
   }
 
-  /// The session ended, and no reply is awaited any more.
+  /// Whether the session ended and awaits no reply.
   package var isFinished: Bool { isEnded && !awaitsReply }
 
   var awaitsReply: Bool { awaitsSetupReply || isBeatInFlight || licensesInFlight > 0 }
 
-  /// How long a keep-alive may take: a failed one can be tried again inside the period.
+  /// The time-out of a keep-alive, short enough that a failed keep-alive can be retried within the period.
   package var keepAliveTimeout: Milliseconds { policy.keepAliveTimeout ?? max(1000, period.permille(375)) }
 
   package var period: Milliseconds { schedule?.period ?? 0 }
@@ -187,8 +188,8 @@ package struct SSMSession {
     return false
   }
 
-  /// A renewal was asked for and is under way, but slow: the host is not asked twice. Returns when to look again; nil
-  /// if no renewal was asked for.
+  /// The library asked for a renewal whose request is still in flight after a whole period. The session does not ask
+  /// the host again; it returns when to check again, or nil if it is not waiting for a renewal.
   func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
     guard isActive, case .asked = beat else { return nil }
     return now.adding(max(period, 1))
@@ -198,7 +199,7 @@ package struct SSMSession {
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif
 
-  /// The newest reply brought this session token; nil: it brought none.
+  /// Stores the session token of the newest reply; nil: the reply has none.
   mutating func take(_ newToken: Secret?) {
     if let newToken { newest.replace(by: newToken) }
   }

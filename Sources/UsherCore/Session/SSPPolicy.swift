@@ -1,10 +1,10 @@
-/// A constant value in one place in memory, for many owners that would otherwise each store a copy.
+/// A constant value with several owners, which share one copy of it in memory.
 package final class Shared<Value: Sendable>: Sendable {
   package let value: Value
   package init(_ value: Value) { self.value = value }
 }
 
-/// What a host decides about an SSP delegate's behaviour; the defaults are the header's.
+/// The behaviour that a host chooses for an SSP delegate. The defaults are those of the header.
 package struct SSPPolicy: Sendable {
   package enum MissingPeriod: Sendable { case error, noTimer }
   package enum HeartbeatStart: Sendable { case setup, license }
@@ -25,11 +25,11 @@ package struct SSPPolicy: Sendable {
   package var periodMin: Milliseconds = 50
   package var periodMax: Milliseconds = 86_400_000
   package var periodUpdates = false
-  /// The most that a keep-alive may be early, in thousandths of the period.
+  /// How early a keep-alive may be sent at most, in thousandths of the period.
   package var jitter: UInt32 = 50
-  /// How late a failed keep-alive may be tried again, in thousandths of the period; 0: it is not tried again.
+  /// How late a failed keep-alive may be retried at most, in thousandths of the period; 0: it is not retried.
   package var retry: UInt32 = 500
-  /// After this many failed periods in a row the session fails; nil: never.
+  /// After this many consecutive failed periods the session fails; nil: it never fails for this reason.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
   /// nil: three eighths of the period, but at least one second.
@@ -38,23 +38,23 @@ package struct SSPPolicy: Sendable {
   package var resetup = Resetup.callbackOnly
   package var hasSSM = true
   package var opening = Opening.setup
-  /// No licence request is sent without a content token.
+  /// Whether a licence request is sent only with a content token.
   package var needsToken = true
-  /// How long a playback that has neither a content token nor a token callback waits for the host to give a token;
-  /// 0: it does not wait.
+  /// How long a playback with neither a content token nor a token callback waits until the host gives a token; 0: it
+  /// does not wait.
   package var tokenWait: Milliseconds = 5000
-  /// Set-up starts with the first licence request, which names the content.
+  /// Whether set-up starts with the first licence request, because that names the content.
   package var startsWithLicense = false
   package var suspend = Suspend.keep
-  /// The period of a session whose opening licence reply has none; 0: no keep-alives.
+  /// The period of the session if the licence reply that opens it has none; 0: no keep-alives.
   package var periodFallback: Milliseconds = 60_000
-  /// A zap tears the session down, even where a stop would leave it to expire.
+  /// Whether a zap tears the session down even if a stop would leave it to expire.
   package var zapTearsDown = true
-  /// Closing leaves the session to expire where the host does not say what to do.
+  /// Whether closing leaves the session to expire if the host does not say what to do.
   package var leavesByDefault = false
 
   package init() {}
 
-  /// A licence request opens the session, no set-up request.
+  /// Whether a licence request opens the session, instead of a set-up request.
   package var opensByLicense: Bool { opening != .setup }
 }

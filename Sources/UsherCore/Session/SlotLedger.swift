@@ -1,10 +1,10 @@
 /// Names one playback of one context.
 package typealias PlaybackID = UInt64
 
-/// Records which playbacks of a context are tearing down, and which set-ups wait for them: if the head-end refuses a
-/// set-up for the limit, the library sends it once more after its own teardowns at that head-end.
+/// Records which playbacks of a context are tearing down, and which set-ups wait for those teardowns. If the head-end
+/// refuses a set-up for the limit, the library sends it once more when its own teardowns at that head-end have ended.
 package struct SlotLedger {
-  /// Where a session is held. Two delegates with the same teardown server share one.
+  /// The server that holds a session. Two delegates with the same teardown server have the same head-end.
   package struct HeadEnd: Equatable {
     let delegate: ObjectIdentifier
     let teardownOrigin: [UInt8]?
@@ -21,7 +21,7 @@ package struct SlotLedger {
     }
   }
 
-  /// How many slots were given back until an instant; compared with a later one, it says whether any was meanwhile.
+  /// The number of slots given back so far. If it is higher at a later time, a slot was given back in between.
   package typealias Mark = UInt64
 
   package private(set) var mark: Mark = 0
@@ -35,17 +35,17 @@ package struct SlotLedger {
 
   package mutating func teardownBegan(_ playback: PlaybackID, at headEnd: HeadEnd) { tearingDown[playback] = headEnd }
 
-  /// The slot is free, or the library has given up on it.
+  /// The slot is free, or the library has stopped trying to free it.
   package mutating func teardownEnded(_ playback: PlaybackID) {
     if tearingDown.removeValue(forKey: playback) != nil { mark &+= 1 }
   }
 
-  /// The head-end refused this playback's set-up for the limit while our own teardowns were under way.
+  /// The head-end refused this playback's set-up for the limit while the context was tearing down other sessions there.
   package mutating func setupWaits(_ playback: PlaybackID, at headEnd: HeadEnd) { waiting[playback] = headEnd }
 
   package mutating func setupWaitsNoLonger(_ playback: PlaybackID) { waiting.removeValue(forKey: playback) }
 
-  /// Whether another playback gives a slot back to this head-end, or has done so since `mark`.
+  /// Whether another playback is giving a slot back to this head-end, or has given one back since `mark` was `earlier`.
   package func ownTeardowns(
     besides playback: PlaybackID, at headEnd: HeadEnd, since earlier: Mark
   ) -> SSMSession.OwnTeardowns {
@@ -53,7 +53,7 @@ package struct SlotLedger {
     return mark == earlier ? .none : .ended
   }
 
-  /// The set-ups to send again, oldest playback first: the library has no teardown left at their head-end.
+  /// The set-ups to send again, oldest playback first: the context has no other teardown in flight at their head-end.
   package var readyToRetry: [PlaybackID] {
     guard !waiting.isEmpty else { return [] }
     return waiting.filter { !hasTeardown(besides: $0.key, at: $0.value) }.map { $0.key }.sorted()

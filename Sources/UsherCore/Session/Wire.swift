@@ -1,7 +1,7 @@
-/// Names one request of one playback. A reply with an id that is not awaited any more is a late one.
+/// Names one request of one playback. A reply with an id that the session no longer awaits is late.
 package typealias RequestID = UInt64
 
-/// The period in a reply, as the reply has it.
+/// The period in a reply, in the form that the reply has it.
 package enum PeriodField: Equatable, Sendable {
   case missing
   /// Seconds.
@@ -11,7 +11,7 @@ package enum PeriodField: Equatable, Sendable {
   case wrongType
 }
 
-/// What a successful reply says about the session.
+/// The fields of a successful reply that describe the session.
 package struct SessionFields: Sendable {
   package var httpStatus: Int32 = 200
   package var isObject = false
@@ -20,7 +20,7 @@ package struct SessionFields: Sendable {
   /// The reply has a session token, but it is not a string, or has characters that an HTTP header cannot have.
   package var isTokenUnusable = false
   package var period = PeriodField.missing
-  /// `sessionDrmEnforced`, where the reply has it.
+  /// The value of `sessionDrmEnforced`; nil if the reply does not have it.
   package var enforced: Bool?
 
   package init() {}
@@ -34,9 +34,9 @@ package struct WireFailure: Sendable {
   package var message: String
   /// The pause that the server asks for with `Retry-After`.
   package var retryAfter: Milliseconds?
-  /// The server may have acted on the request although no good reply arrived.
+  /// Whether the server may have acted on the request, although no good reply arrived.
   package var mayHaveTakenEffect: Bool
-  /// The session token in a reply that is of no use otherwise: the session exists and is given back.
+  /// The session token in a reply that is otherwise unusable: the session exists, and the library gives it back.
   package var token: Secret?
 
   @inline(never)
@@ -53,8 +53,8 @@ package struct WireFailure: Sendable {
     self.mayHaveTakenEffect = mayHaveTakenEffect
   }
 
-  /// Trying again may help: there was no reply or an unusable one (a redirect, too large, not readable), the status was
-  /// 429 or 5xx, or a callback of the host failed. A service code in a reply of another status is final.
+  /// Whether a retry may help: the reply was missing or unusable (a redirect, too large, unreadable), the status was
+  /// 429 or 5xx, or a callback of the host failed. A service code in a reply with any other status is final.
   package var isTransient: Bool {
     if serviceCode != 0 { return httpStatus >= 500 || httpStatus == 429 }
     switch status {
