@@ -1,6 +1,6 @@
 #!/bin/sh
-# api.sh LIBUSHER [INCLUDE]: the function table of usher_get_api() against the headers and against docs/abi; see api.c.
-# Then again in a host that has another libcurl loaded.
+# api.sh LIBUSHER [INCLUDE]: compares the function table of usher_get_api() with the headers and with docs/abi; see
+# api.c. Then it does the same in a host that has loaded another libcurl.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
@@ -34,7 +34,7 @@ bound() { # the files to which the dynamic linker bound libusher's curl_ symbols
     sed 's|.*/||' | sort -u
 }
 if [ -x "$work/api" ]; then
-  same "it is linked with nothing of ours" "" "$(readelf -d "$work/api" | grep NEEDED | grep -v libc.so || true)"
+  same "it is not linked with libusher" "" "$(readelf -d "$work/api" | grep NEEDED | grep -v libc.so || true)"
   runs
   export LD_DEBUG=bindings LD_DEBUG_OUTPUT="$work/bindings"
   runs libcurl-gnutls.so.4 # Debian package: libcurl3-gnutls

@@ -1,6 +1,6 @@
 #!/bin/sh
-# cmake.sh SCRATCH: CMake builds the library in SwiftPM's folder SCRATCH, twice, and names what is missing on a machine
-# without Swift or libcurl. Tests/install/run tests the installed files.
+# cmake.sh SCRATCH: CMake builds the library twice, in SwiftPM's folder SCRATCH. On a machine without Swift or libcurl,
+# CMake names the missing part. Tests/install/run tests the installed files.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"

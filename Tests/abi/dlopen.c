@@ -1,6 +1,7 @@
 /*
- * dlopen.c - a host without our headers and not linked with the library: it loads the file named in its argument with
- * RTLD_LOCAL, calls functions that dlsym finds, and unloads the library while threads of it may still be ending.
+ * dlopen.c - a host that does not include the headers and is not linked with the library: it loads the file that its
+ * argument names with RTLD_LOCAL, calls functions that dlsym finds, and unloads the library while its threads
+ * may still be ending.
  *   cc dlopen.c -ldl -o dlopen && ./dlopen /path/libusher.so
  */
 #include <dlfcn.h>
@@ -46,7 +47,7 @@ int main(int argc, char **argv) {
       !find(library, "usher_context_new", &context_new, sizeof context_new) ||
       !find(library, "usher_context_close", &context_close, sizeof context_close) ||
       !find(library, "usher_context_free", &context_free, sizeof context_free)) {
-    tell(0, "dlsym finds what it is asked for");
+    tell(0, "dlsym finds the functions");
     return 1;
   }
   tell(version()[0] != '\0', "usher_version() through dlsym answers");

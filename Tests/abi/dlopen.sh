@@ -1,5 +1,5 @@
 #!/bin/sh
-# dlopen.sh LIBUSHER: builds dlopen.c without our headers and library, and runs it with the library's path.
+# dlopen.sh LIBUSHER: builds dlopen.c without the headers and the library, and runs it with the library's path.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 claim "dlopen.c builds" \
   "${CC:-cc}" -std=gnu99 -D_GNU_SOURCE -Wall -Wextra -Werror "$here/dlopen.c" -ldl -o "$work/dlopen"
-same "it is linked with nothing of ours" "" "$(readelf -d "$work/dlopen" | grep NEEDED | grep -v libc.so || true)"
+same "it is not linked with libusher" "" "$(readelf -d "$work/dlopen" | grep NEEDED | grep -v libc.so || true)"
 timeout 20 "$work/dlopen" "$library" >"$work/told" || true
 cat "$work/told"
 bad=$(grep -c '^not ok' "$work/told" || true)

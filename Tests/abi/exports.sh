@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$1 include=${2:-$here/../../include}
 root=$here/../..
-# As the compiler sees the headers, so that a function behind an #if would be missed here.
+# The functions that the compiler sees: a function behind an #if would be missing here.
 declared=$(printf '#include <usher/usher.h>\n' | ${CC:-cc} -x c -E -P -I "$include" - | tr '\n;' ' \n' |
   sed -n 's/.*visibility("default").*[ *]\(usher_[a-z0-9_]*\)(.*/\1/p' | sort -u)
 written=$("$root/scripts/headers.py" --include "$include" functions | sort -u)

@@ -1,7 +1,7 @@
 /*
- * names.c - the library names its constants as the headers do, and every ..._INIT sets struct_size. C99 and C++11.
- * names.sh writes every.h from the headers, one a line: STATUS(macro), EVENT(macro), ORIGIN(macro), OPERATION(macro),
- * INIT(type, macro).
+ * names.c - the library returns the names of constants that the headers have, and every ..._INIT sets struct_size. It
+ * compiles as C99 and C++11. names.sh writes every.h from the headers, one macro on each line: STATUS(macro),
+ * EVENT(macro), ORIGIN(macro), OPERATION(macro), INIT(type, macro).
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void word(const char *macro, const char *name) {
   tell(name && *name && strcmp(name, "unknown") != 0, macro, name);
 }
 
-/* INIT sets struct_size; C makes every field zero that it leaves out. */
+/* INIT sets struct_size; C sets all other fields to zero. */
 static void init(const char *macro, size_t struct_size, size_t size) {
   tell(struct_size == size, macro, "struct_size is not the structure's size");
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# shipped.sh LIBUSHER: the library that gets installed is small, needs few libraries, is hardened, and runs on older
+# shipped.sh LIBUSHER: the library that is installed is small, needs few other libraries, is hardened, and runs on older
 # systems.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -54,7 +54,7 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* Checks the check: freeing a block with a token in it must be noticed. */
+/* Checks that the search notices a freed block with a token in it. */
 static void a_guard_that_sees(void) {
   char *block = strdup(content_token());
   add(&probing, 1);

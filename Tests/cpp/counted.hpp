@@ -1,7 +1,7 @@
 /*
- * counted.hpp - included before all else (-include): counts the calls of C functions that usher.hpp makes and that
- * succeed. When the program ends, it prints a claim for every function: usher.hpp called it. Calls that the test makes
- * itself do not count. Tests/cpp/run writes counted_on.h and counted_off.h from the headers.
+ * counted.hpp - the compiler includes it first (-include). It counts the successful calls of C functions by usher.hpp,
+ * but not those by the test. When the program ends, it prints a claim for every function: usher.hpp called it.
+ * Tests/cpp/run writes counted_on.h and counted_off.h from the headers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""README and docs agree with the repository: quotes equal the files they quote, links and names exist, docs/symbols.txt
-has every name.
+"""Checks that README and docs agree with the repository: quotes equal the files that they quote, links and names exist,
+docs/symbols.txt has every name.
 
 Each claim is one line, "ok - ..." or "not ok - ...". Standard library only.
 """
@@ -24,7 +24,7 @@ PAGES = [
     *sorted((ROOT / ".github").rglob("*.md")),
 ]
 QUOTED = {"c": "examples/c/minimal.c", "python": "examples/python/minimal.py"}
-"""README's code block of each language, and the file that it must equal."""
+"""For each language, the file that the code block in the README must equal."""
 
 HEADERS = Headers()
 
@@ -58,7 +58,7 @@ def quotes() -> None:
     stories = "".join(text_of(path) for path in (ROOT / "Tests" / "stories").glob("test_*.py"))
     page = ROOT / "docs" / "testing.md"
     claim(
-        "docs/testing.md quotes a story that is there",
+        "docs/testing.md quotes a story that exists",
         [block.split("(")[0] for block in blocks(page, "python") if block not in stories],
     )
 
@@ -74,13 +74,13 @@ def links() -> None:
 
 
 def anchors_of(page: Path) -> list[str]:
-    """The anchors that a forge makes of a page's headings."""
+    """The anchors that GitHub and GitLab make from the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S), re.M)
     return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def anchors() -> None:
-    """The target of a link to a heading, `page.md#heading`, exists."""
+    """Checks that the heading exists to which a link `page.md#heading` points."""
     found, wrong = 0, []
     for page in PAGES:
         for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text_of(page)):
@@ -92,7 +92,7 @@ def anchors() -> None:
 
 
 def glossary() -> None:
-    """docs/glossary.md explains each term once, in alphabetical order."""
+    """Checks that docs/glossary.md explains each term once, in alphabetical order."""
     terms = anchors_of(ROOT / "docs" / "glossary.md")[1:]
     plain = [term.replace("-", "") for term in terms]
     wrong = [later for earlier, later in itertools.pairwise(plain) if earlier >= later]
@@ -100,7 +100,7 @@ def glossary() -> None:
 
 
 def paths() -> None:
-    """`a/b.c` in backticks exists, unless it has a blank or a placeholder, or a build makes it."""
+    """Checks that a path in backquotes, such as `a/b.c`, exists, unless it has a placeholder or a build makes it."""
     tops = {entry.name for entry in ROOT.iterdir() if not entry.name.startswith(".")} - {"build"}
     for page in PAGES:
         named = set(re.findall(r"`([A-Za-z][\w.+-]*/[\w./+-]*)`", text_of(page)))
@@ -112,7 +112,7 @@ def paths() -> None:
 
 
 def names() -> None:
-    """Every usher_... and USHER_... on a page is a name in a header, a script, the sources or the bindings."""
+    """Checks that headers, scripts, sources or bindings have every usher_... and USHER_... that a page names."""
     code = ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
     folders = [ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
@@ -129,7 +129,7 @@ def names() -> None:
 
 
 def ledger() -> None:
-    """docs/symbols.txt has every public name once, and no other."""
+    """Checks that docs/symbols.txt has every public name once, and no other name."""
     lines = (ROOT / "docs" / "symbols.txt").read_text(encoding="utf-8").splitlines()
     rows = [line.split() for line in lines if line and not line.startswith("#")]
     claim("docs/symbols.txt: each line is a name and three versions", [" ".join(row) for row in rows if len(row) != 4])
@@ -143,7 +143,7 @@ def ledger() -> None:
 
 
 def options() -> None:
-    """docs/protocol.md names every option of the SSP delegate; a default on the page equals the header's."""
+    """Checks that docs/protocol.md names every option of the SSP delegate, with the default that the header states."""
     structure = HEADERS.structures["usher_ssp_options"]
     fields = [field.name for field in structure.fields]
     page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -165,7 +165,11 @@ def options() -> None:
 
 
 def references() -> None:
-    """Comments cite headings of docs, "(protocol.md: Who wins)", or sources of conformance.md, "(loader page)"."""
+    """Checks that the references in comments exist.
+
+    A comment names a heading of a page, "(protocol.md: Who wins)", or a source that conformance.md lists,
+    "(loader page)".
+    """
     headings = {page.name: re.findall(r"^#+ (.*)$", text_of(page), re.M) for page in PAGES}
     explained = text_of(ROOT / "docs" / "conformance.md").partition("\n## ")[0]
     folders = [ROOT / name for name in ("bindings/python", "Sources", "Tests", "include", "examples", "scripts")]
@@ -193,7 +197,7 @@ def references() -> None:
 
 
 def no_machine() -> None:
-    """No page and no script names a folder that exists on one machine only."""
+    """Checks that no page and no script names a folder of one machine."""
     pages = [
         *PAGES,
         *(ROOT / name for name in ("Makefile", "CMakeLists.txt", "Package.swift", ".ci/run")),

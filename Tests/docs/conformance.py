@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""docs/conformance.md and docs/security.md: every statement names tests; these exist, and they ran and passed.
+"""Checks docs/conformance.md and docs/security.md: every statement names tests; they exist, and they ran and passed.
 
 A row names a test as `file::test`, or as `#tag`: all tests that carry the tag. A test in Python carries a tag by
 `@pytest.mark.shows("tag")`; in Swift, C and C++ by a comment above it, `// shows: tag`. A renamed test keeps its tag.
 
-    Tests/docs/conformance.py               the tests they name exist
-    Tests/docs/conformance.py build/test    ... and passed in the results there: JUnit XML, and the output of C and C++
+    Tests/docs/conformance.py               checks that the tests exist
+    Tests/docs/conformance.py build/test    also reads the results in build/test: JUnit XML, and the output of C and C++
 
-Each claim prints one line, "ok - ..." or "not ok - ...". If a kind of test has no results, a line "# ..." says so, and
-there is no claim about these tests.
+Each claim prints one line, "ok - ..." or "not ok - ...". For a kind of test without results, it prints a line "# ..."
+instead of claims.
 Standard library only.
 """
 
@@ -35,7 +35,7 @@ PYTHON = {
     "faults": ROOT / "Tests" / "faults",
     "security": ROOT / "Tests" / "security",
 }
-"""Kind of Python test to its folder."""
+"""The folder of each kind of Python test."""
 RESULTS = {
     "Swift": "swift*.xml",
     "head-end": "headend*.xml",
@@ -50,7 +50,7 @@ RESULTS = {
 """The result files of each kind of test; each file that exists must contain the tests of that kind."""
 
 CLAIMS = ("C", "C++", "gate")
-"""Kinds of test whose results are claims in a log."""
+"""Kinds of test that print their results as lines `ok - ...` and `not ok - ...` (claims) in a log."""
 
 failed = 0
 
@@ -69,23 +69,23 @@ def claim(what: str, wrong: Iterable[str]) -> None:
 
 @dataclass
 class File:
-    """A file of tests: its kind, and for each test its names in the results (in C the claim itself)."""
+    """A file of tests: its kind, and for each test its names in the results (in C the text of the claim)."""
 
     path: Path
     kind: str
     tests: dict[str, list[str]] = field(default_factory=dict)
     tags: list[tuple[str, str]] = field(default_factory=list)
-    """Tags, each with a test that carries it."""
+    """Pairs of a tag and the name of a test that carries it."""
 
     def ids(self, name: str) -> list[str]:
-        """The page may name a claim by its beginning, because the program may format the rest."""
+        """The test's names in the results. A page may name only the beginning of a claim."""
         if self.kind in CLAIMS:
             return [name] if any(text.startswith(name) for text in self.tests) else []
         return self.tests.get(name, [])
 
 
 def swift(path: Path) -> File:
-    """@Test functions, by the module and the type that contain them."""
+    """Finds the @Test functions; their names in the results contain the module and the type."""
     module = path.relative_to(ROOT / "Tests").parts[0]
     found, suite, pending, tags = File(path, "Swift"), "", False, list[str]()
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -103,7 +103,7 @@ def swift(path: Path) -> File:
 
 
 def python(path: Path, kind: str) -> File:
-    """test_ functions of the module; all parameters of one function count as one test."""
+    """Finds the test_ functions of the module; all parameters of one function count as one test."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     found = File(path, kind)
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -116,13 +116,13 @@ def python(path: Path, kind: str) -> File:
 
 
 def tags_in(comments: str) -> list[str]:
-    """The tags of `// shows: tag, other-tag` comments."""
+    """The tags in comments of the form `// shows: tag, other-tag`."""
     lists = re.findall(r"^ *// shows: ([\w-]+(?:, [\w-]+)*)$", comments, re.M)
     return [tag for tags in lists for tag in tags.split(", ")]
 
 
 def claims(path: Path) -> File:
-    """The texts of tell(good, text, ...) and answers(wanted, found, text), up to the first format character."""
+    """Finds the texts of tell(good, text, ...) and answers(wanted, found, text), up to the first format character."""
     found = File(path, "C" if path.suffix == ".c" else "C++")
     text = path.read_text(encoding="utf-8")
     before = 0
@@ -138,7 +138,7 @@ def claims(path: Path) -> File:
 
 
 def gate(path: Path) -> File:
-    """The claims of a shell gate, up to the first variable."""
+    """Finds the claims of a shell test, up to the first variable in their text."""
     found = File(path, "gate")
     for said in re.findall(r'^(?:claim|same) "([^"$]*)', path.read_text(encoding="utf-8"), re.M):
         found.tests[said.rstrip()] = [said.rstrip()]
@@ -164,7 +164,7 @@ def arguments_of(text: str, start: int) -> list[str]:
 
 @cache
 def there() -> dict[str, list[File]]:
-    """The files of tests, by name."""
+    """All files of tests, by name."""
     files = [
         *(swift(path) for path in (ROOT / "Tests").glob("Usher*Tests/**/*.swift")),
         *(python(path, kind) for kind, folder in PYTHON.items() for path in folder.glob("test_*.py")),
@@ -179,7 +179,7 @@ def there() -> dict[str, list[File]]:
 
 @cache
 def carriers() -> dict[str, list[tuple[str, str]]]:
-    """Tags, and the tests that carry each of them as file and name."""
+    """The tests that carry each tag, as pairs of file and name."""
     found: dict[str, list[tuple[str, str]]] = {}
     for file in (file for files in there().values() for file in files):
         for tag, test in file.tags:
@@ -192,7 +192,7 @@ def carriers() -> dict[str, list[tuple[str, str]]]:
 
 @dataclass
 class Table:
-    """The statements of one section, and the tests that they name, as file and name."""
+    """The statements of one section, and the tests that they name, as pairs of file and name."""
 
     title: str
     statements: list[str] = field(default_factory=list)
@@ -226,7 +226,7 @@ def row(table: Table, line: str) -> None:
 
 
 def cases(file: Path) -> Iterator[tuple[str, str]]:
-    """Each test's name, as in `File.tests`, and its outcome."""
+    """Yields the name of each test in a result file, as in `File.tests`, and its outcome."""
     if file.suffix == ".log":
         for good, text in re.findall(r"^(ok|not ok) - (.*)$", file.read_text(encoding="utf-8", errors="replace"), re.M):
             yield text, "passed" if good == "ok" else "failed"
@@ -239,7 +239,7 @@ def cases(file: Path) -> Iterator[tuple[str, str]]:
 
 
 class Ran:
-    """The results of one part."""
+    """The results of one part of the test run."""
 
     def __init__(self, name: str, files: list[Path]) -> None:
         self.name, self.outcomes = name, dict[str, set[str]]()
@@ -260,7 +260,7 @@ class Ran:
 
 
 def results(folder: Path) -> dict[str, list[Ran]]:
-    """The results by kind. `swift test` writes one file for each testing library; one of them has our tests."""
+    """The results by kind of test. `swift test` writes two files, one for each testing library; one has our tests."""
     found: dict[str, list[Ran]] = {}
     for kind, pattern in RESULTS.items():
         files = sorted(folder.glob(pattern))
@@ -293,7 +293,7 @@ def passed(table: Table, files: dict[str, list[File]], ran: dict[str, list[Ran]]
 
 
 def tests_of(table: Table, files: dict[str, list[File]]) -> set[tuple[str, str, str]]:
-    """For each test: its name on the page, its kind, its name in the results."""
+    """The tests that a table names: for each its name on the page, its kind, and its name in the results."""
     named = [(f"{file}::{name}", found, name) for file, name in table.named for found in files.get(file, [])]
     return {(title, found.kind, test) for title, found, name in named for test in found.ids(name)}
 
@@ -329,12 +329,12 @@ def check(
         [] if page and page[-1].title == NOT_SHOWN and len(groups) == len(page) - 1 else ["it is not"],
     )
     claim(
-        "what is not shown names no test",
+        "the statements of the last section name no test",
         [f"{file}::{name}" for table in page if table.title == NOT_SHOWN for file, name in table.named],
     )
     said = [statement for table in page for statement in table.statements]
     claim(
-        f"each of the {len(said)} statements stands there once", sorted({text for text in said if said.count(text) > 1})
+        f"the page has each of the {len(said)} statements once", sorted({text for text in said if said.count(text) > 1})
     )
     for table in groups:
         tests = tests_of(table, files)

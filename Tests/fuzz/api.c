@@ -1,8 +1,8 @@
 /*
- * api.c - libFuzzer calls the C functions. An input is three programs, for two threads and for callbacks: any function
- * of the headers in any order, with any handle and options of any size. In every case each accepted request completes
- * once, each user_data is destroyed once and not used afterwards, no thread hangs, and the server holds no session,
- * unless the input leaves one on purpose.
+ * api.c - libFuzzer calls the C functions. An input is three programs, one for each of two threads and one for
+ * callbacks. A program calls any functions of the headers in any order, with any handles and with options of any size.
+ * With every input each accepted request completes once, the library destroys each user_data once and does not use it
+ * afterwards, no thread hangs, and the server holds no session, unless the input leaves one on purpose.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,8 @@ static void *run_program(void *argument) {
   return NULL;
 }
 
-/* Starts a playback, since few inputs would. The choices select clock, delegate and callback threads. */
+/* Starts a playback before the programs run, since few inputs would start one. The bits of `choices` select clock,
+   delegate and callback threads. */
 static void begin(unsigned choices) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
@@ -80,7 +81,7 @@ static void end_all(void) {
   for (slot = 0; slot < SLOTS; slot++) CALL(usher_response_free, ((usher_response *)look(RESPONSES, slot)));
   for (index = 0; index < get(&watch_count); index++) {
     struct watch *w = &watches[index];
-    /* A context freed inside a callback ends in the background. */
+    /* A context that a callback frees ends in the background, so this waits. */
     for (tries = 0; tries < 80000 && !get(&w->destroyed) && !w->may_be_lost; tries++) nap();
     MUST(get(&w->destroyed) == 1 || (w->may_be_lost && get(&w->destroyed) == 0),
         "%s: its user_data was destroyed %d times\n", names[w->function], get(&w->destroyed));
@@ -130,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   begin(bytes[0]);
   for (index = 0; index < 2; index++)
     MUST(pthread_create(&threads[index], NULL, run_program, &programs[index]) == 0, "no thread\n");
-  while (get(&threads_ended) < 2) { /* a thread that waits on the manual clock needs it moved */
+  while (get(&threads_ended) < 2) { /* moves the manual clock, for which a thread may wait */
     for (index = 0; index < SLOTS; index++)
       usher_context_advance((usher_context *)look(CONTEXTS, (unsigned)index), 20, 0);
     nap();

@@ -1,6 +1,6 @@
 /*
- * api_input.h - what api.c's threads share: the input as programs, arguments for the library, handles, and user_data
- * whose callbacks are counted.
+ * api_input.h - shared by the threads of api.c: the input as programs, arguments for the library, handles, and
+ * user_data that counts its callbacks.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -81,7 +81,7 @@ static const uint8_t *some_bytes(struct program *p, size_t *size) {
   for (index = 0; index < count; index++) bytes[index] = byte(p);
   *size = count;
   if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* the content that has a token */
-  if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* refused unread, or an empty text */
+  if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* a size that the library refuses, or 0 */
   return seldom(p) ? NULL : (const uint8_t *)pass(p, bytes, count);
 }
 static const char *some_text(struct program *p) {
@@ -110,7 +110,7 @@ static const char *some_url(struct program *p, const char *path) {
   return (const char *)pass(p, url, strlen(url) + 1);
 }
 static uint32_t some_ms(struct program *p) { return 1 + below(p, 40); }
-/* Options with their size, or another: *is_good says whether it is one the library takes. */
+/* A copy of the options, with the right size in struct_size or with another one. *is_good: the library accepts it. */
 static const void *sized(struct program *p, const void *options, size_t size, int *is_good) {
   static const size_t sizes[] = {0, 4, 8, (size_t)-1, (size_t)1 << 20};
   uint8_t copy[1024], choice = byte(p);
@@ -134,8 +134,8 @@ static void *volatile handles[KINDS][SLOTS];
 static void *look(enum kind kind, unsigned slot) {
   return __atomic_load_n(&handles[kind][slot % SLOTS], __ATOMIC_RELAXED);
 }
-/* The handle that a function returned, or NULL if it failed; a response may also carry an error. No context frees
-   responses, so the one that was in the slot is freed here. */
+/* Stores the handle that a function returned, or NULL if it failed; a response may also carry an error. Frees the
+   response that was in the slot before, since no context does. */
 static void put(struct program *p, enum kind kind, int32_t status, void *handle) {
   MUST(kind == RESPONSES ? handle || status : (handle != NULL) == (status == USHER_OK),
       "a handle %p of kind %d with status %d\n", handle, (int)kind, (int)status);
@@ -147,16 +147,16 @@ static void *pick(struct program *p, enum kind kind) {
   if (choice < 250) return look(kind, choice);
   if (choice == 250) return NULL;
   if (choice == 251) return (void *)(uintptr_t)(byte(p) * 0x0101010101010101u);
-  if (choice == 252) return (void *)((uintptr_t)look(kind, 0) + byte(p)); /* a neighbour */
-  return look((enum kind)(choice % KINDS), choice); /* of another kind, perhaps */
+  if (choice == 252) return (void *)((uintptr_t)look(kind, 0) + byte(p)); /* near a valid handle */
+  return look((enum kind)(choice % KINDS), choice); /* perhaps of another kind */
 }
 
 /* ---- user_data that count their callbacks and destroys ----------------------------------------------------------- */
 
 struct watch {
   int function, calls, destroyed, late;
-  int is_accepted; /* its completion must run once */
-  int may_be_lost; /* its struct was refused unread */
+  int is_accepted; /* the library accepted the request, so its completion must run once */
+  int may_be_lost; /* the library refused the struct before it read the destroy */
   int is_once;
 };
 #define WATCHES 1024

@@ -1,6 +1,5 @@
 /*
- * api_plays.h - steps of api.c, continued: players, playbacks, licences, loaders, contents, words. api_steps.h includes
- * it.
+ * api_plays.h - more steps of api.c: players, playbacks, licences, loaders, contents, texts. api_steps.h includes it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -174,8 +173,9 @@ static void write_contents(struct program *p) {
   told = room;
   CALL(usher_rewrite_hls_keys, (bytes, size, some_text(p), some_text(p), buffer, seldom(p) ? NULL : &told));
 }
-/* Every function that no step calls, with plain arguments: Tests/fuzz/run writes plain_steps.h, those lines of
-   functions.h. Without such a function it takes no byte of the input, so that the kept inputs keep their meaning. */
+/* A step for the functions that no other step calls, with plain arguments. Tests/fuzz/run writes plain_steps.h, the
+   lines of functions.h for these functions. If there are none, this step reads no byte of the input, so that the stored
+   inputs keep their meaning. */
 #define KIND_OF_usher_context CONTEXTS
 #define KIND_OF_usher_delegate DELEGATES
 #define KIND_OF_usher_player PLAYERS
@@ -183,7 +183,7 @@ static void write_contents(struct program *p) {
 #define KIND_OF_usher_response RESPONSES
 #define KIND_OF_usher_loader LOADERS
 static __attribute__((unused)) struct watch *watch_once(struct watch **w, int function) {
-  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1; /* unless the call also takes a destroy */
+  if (!*w) *w = watch(function, 0), (*w)->may_be_lost = 1; /* destroy_of() clears it if the call has a destroy */
   return *w;
 }
 static __attribute__((unused)) usher_destroy_fn destroy_of(struct watch *w) {

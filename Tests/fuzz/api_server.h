@@ -24,7 +24,7 @@ static pthread_mutex_t server_lock = PTHREAD_MUTEX_INITIALIZER;
 /* The reply of /garbage/: bytes of the input. */
 static uint8_t garbage[256];
 static size_t garbage_size;
-/* 1: held. Sessions are S1, S2 ... of the current input. */
+/* sessions[n] is 1 while the server holds session Sn of the current input. */
 static uint8_t sessions[SESSIONS];
 static unsigned session_count;
 /* URLs have the number of the input, so that late requests of an earlier input are not counted. */
@@ -36,7 +36,7 @@ static struct connection {
   char text[4096];
 } connections[CONNECTIONS];
 
-/* The session whose token a request carries; 0: none. */
+/* The number of the session whose token a request carries; 0: the request has no session token. */
 static unsigned session_in(const char *request) {
   const char *at = strstr(request, "token-S");
   unsigned number = at ? (unsigned)strtoul(at + 7, NULL, 10) : 0;
@@ -164,7 +164,7 @@ static unsigned sessions_held(void) {
   return held;
 }
 
-/* For the next input. */
+/* Resets the server for the next input. */
 static void reset_server(const uint8_t *bytes, size_t size) {
   pthread_mutex_lock(&server_lock);
   garbage_size = size < sizeof garbage ? size : sizeof garbage;

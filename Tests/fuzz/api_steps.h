@@ -13,7 +13,7 @@
 #define PLAYBACK ((usher_playback *)pick(p, PLAYBACKS))
 #define RESPONSE ((usher_response *)pick(p, RESPONSES))
 #define LOADER ((usher_loader *)pick(p, LOADERS))
-/* Declares `out`, which the function must set if it gets it. */
+/* Declares `out` for a call. The function must set it, unless the call passes NULL instead (is_given is 0). */
 #define OUT(type) \
   type *out = (type *)(uintptr_t)16; \
   int is_given = !seldom(p)
@@ -25,9 +25,10 @@
     if (is_given) put(p, kind, taken_, (void *)out); \
   } while (0)
 
-/* Strict inputs have no short time-outs or clock jumps and leave no session on purpose: none may be held at the end. */
+/* A strict input has no short time-outs and no clock jumps, and leaves no session on purpose. At its end the server
+   must hold no session. */
 static int is_strict;
-/* The program that callbacks run. */
+/* The part of the input whose steps run in callbacks. */
 static struct program callback_program;
 static void take_step(struct program *p);
 
@@ -61,7 +62,7 @@ static void answer(struct program *p, usher_completion id, enum answer how) {
   default: TAKEN(RESPONSES, CALL(usher_hook_builtin, (id, TO_OUT)));
   }
 }
-/* Answers correctly or otherwise, or keeps the question for the first thread that takes it. */
+/* Answers a question, correctly or not, or keeps it for the first thread that takes it. */
 static void in_callback(void *user_data, usher_completion id, enum answer how) {
   struct program own = callback_program, *p = &own;
   unsigned choice = below(p, 8);

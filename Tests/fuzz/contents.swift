@@ -4,44 +4,46 @@
 
 func readAsset(_ bytes: Bytes) {
   if let asset = try? AssetID(bytes) {
-    must(!asset.text.isEmpty && asset.text.count <= bytes.count, "an asset's text is some of its URL")
-    must((asset.decoded?.count ?? 0) <= asset.text.count, "what is decoded is no longer than its text")
+    must(!asset.text.isEmpty && asset.text.count <= bytes.count, "an asset's text is a part of its URL")
+    must((asset.decoded?.count ?? 0) <= asset.text.count, "the decoded data are no longer than their text")
     let read = asset.read()
-    must(!read.contentID.isEmpty && read.contentID.count <= asset.text.count, "a content id is some of the asset id")
+    must(!read.contentID.isEmpty && read.contentID.count <= asset.text.count, "a content id is a part of the asset id")
     must(read.iv.map { $0.count == 16 } ?? true, "an IV has 16 bytes")
   }
   for variant in ContentIdentifier.allCases {
     if let id = try? variant.bytes(of: bytes) {
-      must(!id.isEmpty && id.count <= bytes.count, "a content identifier is some of its URL")
+      must(!id.isEmpty && id.count <= bytes.count, "a content identifier is a part of its URL")
     }
   }
-  if let id = UUIDBytes(text: bytes) { must(UUIDBytes(text: id.text) == id, "an id that is written is read again") }
+  if let id = UUIDBytes(text: bytes) {
+    must(UUIDBytes(text: id.text) == id, "writing and reading an id gives the same id")
+  }
 }
 
 func readPSSH(_ bytes: Bytes) {
   let boxes = PSSH.all(in: bytes)
   must(boxes.count <= PSSH.mostBoxes, "no more boxes than allowed")
   for box in boxes + PSSH.all(inBase64: bytes) {
-    must(box.box.count <= bytes.count && box.data.count + 28 <= box.box.count, "a box is some of its bytes")
+    must(box.box.count <= bytes.count && box.data.count + 28 <= box.box.count, "a box is a part of the input")
     must(
       box.listedKeyIDs.count <= [UUIDBytes].mostKeyIDs && box.keyIDs.count <= 2 * [UUIDBytes].mostKeyIDs,
       "no more key ids than allowed")
-    must((box.contentIdentifier?.count ?? 0) <= box.data.count, "a content identifier is some of its data")
-    must(reading(box.box) { PSSH.all(in: $0) } == [box], "a box alone is the same box")
+    must((box.contentIdentifier?.count ?? 0) <= box.data.count, "a content identifier is a part of its data")
+    must(reading(box.box) { PSSH.all(in: $0) } == [box], "reading a box alone gives the same box")
     let again = PSSH.make(box.systemID, keyIDs: box.listedKeyIDs, data: box.data)
     let read = reading(again) { PSSH.all(in: $0) }.first
     must(
       read?.data == box.data && read?.listedKeyIDs == box.listedKeyIDs && read?.systemID == box.systemID,
-      "a box that is written is read again")
+      "writing and reading a box gives the same box")
   }
   let widevine = WidevineData(bytes)
   must(
     widevine.contentID.count <= bytes.count && widevine.keyIDs.count <= [UUIDBytes].mostKeyIDs,
-    "no more of Widevine's than allowed")
+    "no more Widevine key ids than allowed")
   if let header = PlayReadyHeader(bytes) {
     must(
       header.keyIDs.count <= [UUIDBytes].mostKeyIDs && header.licenseURL.count <= header.xml.count,
-      "no more of PlayReady's than allowed")
+      "no more PlayReady key ids than allowed")
   }
 }
 
@@ -51,22 +53,25 @@ func readTrackEncryption(_ bytes: Bytes) {
   for track in tracks {
     must(
       [0, 8, 16].contains(track.ivSize) && [0, 8, 16].contains(track.constantIV.count),
-      "an IV has 8 or 16 bytes, or is none")
-    must(track.cryptBlocks < 16 && track.skipBlocks < 16, "a pattern is of four bits each")
+      "an IV has 8 or 16 bytes, or is missing")
+    must(track.cryptBlocks < 16 && track.skipBlocks < 16, "each count of a pattern has four bits")
   }
 }
 
 func readPlaylist(_ bytes: Bytes) {
   let keys = (try? HLSKey.all(in: bytes)) ?? []
   for key in keys {
-    must(key.uri.count <= bytes.count && key.keyFormat.count <= max(bytes.count, 8), "an attribute is some of its line")
+    must(
+      key.uri.count <= bytes.count && key.keyFormat.count <= max(bytes.count, 8), "an attribute is a part of its line")
     must(key.iv.map { $0.count == 16 } ?? true, "an IV has 16 bytes")
     _ = (key.keySystem, key.keyIDs, key.playReady)
   }
   let same = try? HLSRewrite.rewrite(bytes) { _ in nil }
-  must(same.map { $0.elementsEqual(bytes) } ?? false, "what is not replaced stays")
+  must(same.map { $0.elementsEqual(bytes) } ?? false, "without replacements the playlist is unchanged")
   let own = (try? HLSRewrite.rewrite(bytes) { $0.uri }) ?? Array(bytes)
-  must((try? own.withUnsafeBufferPointer { try HLSKey.all(in: $0) }) == keys, "its own URI changes no key")
+  must(
+    (try? own.withUnsafeBufferPointer { try HLSKey.all(in: $0) }) == keys, "replacing each URI by itself changes no key"
+  )
   let other = Array("https://keys.example/1".utf8)
   let rewritten = (try? HLSRewrite.rewrite(bytes) { _ in other }) ?? []
   let found = (try? rewritten.withUnsafeBufferPointer { try HLSKey.all(in: $0) }) ?? []
@@ -75,7 +80,7 @@ func readPlaylist(_ bytes: Bytes) {
     must(after.uri == (before.assetURL() == nil ? before.uri : other), "every asset's URI is replaced, and no other")
     must(
       after.method == before.method && after.keyFormat == before.keyFormat && after.iv == before.iv
-        && after.keyID == before.keyID, "and nothing else")
+        && after.keyID == before.keyID, "only URIs are replaced")
   }
 }
 
@@ -88,7 +93,7 @@ func readManifest(_ bytes: Bytes) {
         && element.value.count <= bytes.count, "a text does not grow")
     must(
       element.pssh.count <= PSSH.mostBoxes && element.defaultKeyIDs.count <= [UUIDBytes].mostKeyIDs,
-      "no more of an element than allowed")
+      "no more values of an element than allowed")
     _ = (element.keySystem, element.keyIDs)
   }
 }

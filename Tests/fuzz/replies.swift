@@ -20,8 +20,8 @@ func readSSMReply(_ bytes: Bytes) {
   case .failure(let failure): check(failure, response)
   case .success(let fields):
     check(fields, response)
-    must(call != .teardown || fields.token == nil, "a teardown brings no token")
-    must(call != .heartbeat || !fields.isTokenUnusable, "a heartbeat with an unusable token is no success")
+    must(call != .teardown || fields.token == nil, "a teardown reply gives no token")
+    must(call != .heartbeat || !fields.isTokenUnusable, "a heartbeat reply with an unusable token is a failure")
     readAgain(fields)
   }
 }
@@ -37,7 +37,7 @@ func readLicence(_ bytes: Bytes) {
   case .success(let reply):
     must(reply.data.count > 0 && reply.data.count <= body.count, "a licence is not empty, and no longer than its reply")
     if keySystem == .playReady || keySystem == .clearKey || (keySystem == .widevine && isRaw) {
-      must(reply.data.isEqual(to: response.body), "a licence that goes to the CDM unchanged is unchanged")
+      must(reply.data.isEqual(to: response.body), "a licence for this key system is the unchanged reply")
     }
     check(reply.fields, response)
     guard keySystem == .fairPlay || keySystem == .widevine else { return }
@@ -48,9 +48,9 @@ func readLicence(_ bytes: Bytes) {
     }
     let whole = HTTPOutcome.response(HTTPResponse(status: 200, body: again))
     guard case .success(let second) = ReplyDecoder.license(whole, keySystem: keySystem, isRaw: false) else {
-      return must(false, "a licence that is written is read")
+      return must(false, "a licence can be read after writing")
     }
-    must(second.data.isEqual(to: reply.data), "a licence that is written is read again")
+    must(second.data.isEqual(to: reply.data), "writing and reading a licence gives the same licence")
   }
 }
 
@@ -67,7 +67,7 @@ private func check(_ failure: WireFailure, _ response: HTTPResponse) {
   switch response.status {
   case 200..<300:
     must(failure.status == .refused || failure.status == .protocolError, "a 2xx fails because of its body")
-  case 300..<400: must(failure.status == .redirect, "a redirect is its own failure")
+  case 300..<400: must(failure.status == .redirect, "a redirect fails with the status REDIRECT")
   default: must(failure.status == .refused || failure.status == .http, "another status is a refusal")
   }
 }
@@ -88,7 +88,7 @@ private func look(atDepthOf text: Bytes) {
       depth -= 1
     }
   }
-  must(deepest <= 32 || JSONDocument.parse(text) == nil, "JSON is read 32 deep at most")
+  must(deepest <= 32 || JSONDocument.parse(text) == nil, "JSON is read at most 32 levels deep")
 }
 
 private func readAgain(_ fields: SessionFields) {
@@ -99,21 +99,24 @@ private func readAgain(_ fields: SessionFields) {
     sink.add(",\"heartbeat\":60}")
   }
   guard case .success(let again) = ReplyDecoder.ssm(.response(HTTPResponse(status: 200, body: text)), .setup) else {
-    return must(false, "a session that is written is read")
+    return must(false, "a session can be read after writing")
   }
   must(
-    again.token?.isEqual(to: token) ?? false && again.period == .number(60), "a session that is written is read again")
+    again.token?.isEqual(to: token) ?? false && again.period == .number(60),
+    "writing and reading a session gives the same session")
 }
 
 func readCustomData(_ bytes: Bytes) {
   guard let text = CustomData.text(in: bytes) else { return }
-  must(text.count <= bytes.count, "a text is some of its XML")
+  must(text.count <= bytes.count, "a text is a part of its XML")
   var xml = Array("<a:CustomData>".utf8)
   text.withBytes {
     for byte in $0 { xml += byte == 0x3C ? Array("&lt;".utf8) : byte == 0x26 ? Array("&amp;".utf8) : [byte] }
   }
   xml += Array("</a:CustomData>".utf8)
-  must(reading(xml) { CustomData.text(in: $0) }?.isEqual(to: text) ?? false, "a text that is written is read again")
+  must(
+    reading(xml) { CustomData.text(in: $0) }?.isEqual(to: text) ?? false,
+    "writing and reading a text gives the same text")
 }
 
 func readCKC(_ bytes: Bytes) {
@@ -164,5 +167,5 @@ func readExpressPlayError(_ bytes: Bytes) {
   shown(error.message)
   guard error.code.magnitude < 1 << 40 else { return }
   let again = Array("{\"code\":\(error.code)}".utf8).withUnsafeBufferPointer { ExpressPlayError.read($0) }
-  must(again.code == error.code, "a number that is written is read again")
+  must(again.code == error.code, "writing and reading a number gives the same number")
 }

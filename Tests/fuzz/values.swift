@@ -13,17 +13,17 @@ func readURL(_ bytes: Bytes) {
   let pattern: StaticString = "*.example.com:*"
   _ = pattern.withUTF8Buffer { list.add($0) }
   if let target = try? list.check(bytes) {
-    must(target.host.suffix(12) == Array(".example.com".utf8)[...], "only hosts of the list are allowed")
+    must(target.host.suffix(12) == Array(".example.com".utf8)[...], "the allow-list allows only its hosts")
   }
   agree(bytes)
   if let inner = TokenURL.url(in: bytes) {
     must(
       inner.count <= TokenURL.mostBytes + 8 && !inner.contains(0x23),
-      "a token URL is some of its skd: URL, without a fragment")
+      "a token URL is a part of its skd: URL, without a fragment")
     reading(inner, agree)
   }
   if let value = TokenURL.queryValue("cid", in: bytes) {
-    must(value.count < bytes.count, "a value is some of its query")
+    must(value.count < bytes.count, "a value is a part of its query")
   }
   guard let url = URLText(Array(bytes)), Endpoint.checked(url, insecure: true) != nil else { return }
   must(url.bytes.count <= bytes.count, "a URL does not grow")
@@ -69,7 +69,9 @@ func readText(_ bytes: Bytes) {
   if let decoded = Base64.decode(bytes) {
     must(decoded.count <= bytes.count * 3 / 4, "decoding base64 makes it shorter")
     let text = TextSink.secret { sink in decoded.withBytes { sink.addBase64($0) } }
-    must(text.withBytes { Base64.decode($0) }?.isEqual(to: decoded) ?? false, "base64 that is written is read again")
+    must(
+      text.withBytes { Base64.decode($0) }?.isEqual(to: decoded) ?? false,
+      "encoding and decoding base64 gives the same bytes")
   }
   guard let (size, rest) = choices(bytes) else { return }
   let secret = Array(rest.prefix(size))
@@ -105,12 +107,12 @@ func writeRequests(_ bytes: Bytes) {
     for urlEncoding in FPSRequestFormat.URLEncoding.allCases {
       (format.encoding, format.urlEncoding) = (encoding, urlEncoding)
       guard let body = try? format.body(rest) else { continue }
-      must(body.count <= 9 * rest.count + 200, "a request is not much longer than what is in it")
+      must(body.count <= 9 * rest.count + 200, "a request is not much longer than its contents")
       guard encoding == .json else { continue }
       let payload = body.withBytes { text in
         JSONDocument.parse(text)?.root.member("spc")?.withString { Base64.decode($0) } ?? nil
       }
-      must(payload?.isEqual(to: Secret(rest)) ?? false, "JSON that is written is JSON, and has the payload")
+      must(payload?.isEqual(to: Secret(rest)) ?? false, "the request is JSON, and has the payload")
     }
   }
   guard let id = UUIDBytes(random: [UInt8](repeating: 9, count: 16)),
@@ -123,7 +125,7 @@ func writeRequests(_ bytes: Bytes) {
   must(content == Array(rest), "an entitlement request is JSON, and has the content id")
 }
 
-/// A step is three bytes and a key.
+/// Calls the token map. Each step of the input is three bytes and a key.
 func useTokenMap(_ bytes: Bytes) {
   let map = TokenMap(bound: 5, timeToLive: 9, seed: 4)
   var pins: [TokenMap.Pin] = []

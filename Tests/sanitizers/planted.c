@@ -3,7 +3,7 @@
  * the library.
  *   race        one thread writes a structure while usher_context_new() reads it
  *   after-free  usher_context_new() reads a structure that was freed
- *   leak        memory whose address nobody keeps; the library takes no part in this one
+ *   leak        memory whose address the program does not keep; here the library is not involved
  *
  * SPDX-License-Identifier: Apache-2.0
  */
