@@ -51,8 +51,8 @@ then it ends.""",
     ),
     (
         "Renewal",
-        """Licence renewals keep the session alive, with payloads from the payload callback. The columns are the same as for
-heartbeats.""",
+        """Licence renewals keep the session alive, with payloads from the payload callback.
+The columns are the same as for heartbeats.""",
         {"renewal": "once", "renewal strict": "once, strict", "renewal lasting": "lasting"},
     ),
     (
@@ -62,7 +62,7 @@ heartbeats.""",
     ),
     (
         "Certificate",
-        "The library fetches the certificate once per delegate; after a failure, it fetches it again for the next request.",
+        "The library gets the certificate once per delegate; after a failure, the next request tries again.",
         {"certificate": "outcome"},
     ),
 )
