@@ -12,7 +12,7 @@ pytest_plugins = ["usher.testing.pytest_plugin"]
 
 @pytest.fixture(scope="session")
 def lib() -> Any:
-    """Loads the library under test. The tests are skipped without ``USHER_LIBRARY`` and without a bundled library."""
+    """Loads the library under test. Skips the tests if ``USHER_LIBRARY`` is not set and the package has no library."""
     try:
         from usher._c import ffi
     except ImportError as error:

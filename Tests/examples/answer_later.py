@@ -36,7 +36,7 @@ def tell(examples: Examples) -> None:
         f"C, C++ and Python decoded the {FRAMES} pictures of the clear clip",
         f"{pictures}\nclear: {output}",
     )
-    for who in ("answer_later.c", "answer_later.cpp"):  # tests/test_examples.py kills the session of the Python example
+    for who in ("answer_later.c", "answer_later.cpp"):  # stories/test_examples.py kills the Python example's session
         killed(examples, headend, who, command(examples, headend, who, clip))
     violations = headend.ask("violations")["violations"]
     examples.claim(not violations, "answer_later: the head-end found no protocol violation", violations)

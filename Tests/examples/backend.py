@@ -1,4 +1,4 @@
-"""An operator's own back end for the customer SSM examples: sessions and Clear Key licences over HTTP.
+"""An operator's back end for the customer SSM examples: sessions and Clear Key licences over HTTP.
 
 Requests: POST /start and /renew/SESSION with a W3C Clear Key request; POST /alive/SESSION and /stop/SESSION. Replies
 are JSON: `session`, `period` in seconds, `renewals` (1: they keep the session alive; 0: /alive does) and `licence`, or

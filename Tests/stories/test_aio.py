@@ -545,7 +545,7 @@ def test_contextClose_withATeardownTriedAgain_doesNotHoldTheLoopUp(
     assert not headend.sessions.active()
 
 
-# ---- loops -----------------------------------------------------------------------------------------------------------
+# ---- event loops -----------------------------------------------------------------------------------------------------
 
 
 def test_context_withoutALoop_isRefused(lib: Any) -> None:

@@ -258,7 +258,7 @@ async def test_clearItem_inAsyncio_needsNothing(stage: AioStage) -> None:
 
 @story
 async def test_lateContentToken_inAsyncio_isTaken(stage: AioStage) -> None:
-    """The host gives a playback that started without a token its token later
+    """A playback may start without a token; the host sets the token later
     (delegates.md: Content tokens that come late, or go stale)."""
     playback = await stage.player.play(delegate=stage.delegate())
     waiting = asyncio.ensure_future(playback.wait_session())

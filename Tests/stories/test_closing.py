@@ -53,8 +53,8 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
-    """When the teardown time-out ends the wait, V1 tears down with the token it has; V2 leaves the session and ignores
-    the late reply."""
+    """If the licence reply does not come within the teardown time-out, V1 tears down with the token it has; V2 leaves
+    the session and ignores the late reply."""
     if kind == "v1":
         playback = stage.play()
     else:

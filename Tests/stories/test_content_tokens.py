@@ -300,8 +300,8 @@ def test_lateToken_forAPlaybackThatEnded_isRefused(stage: Stage) -> None:
 
 
 def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
-    """If the host sets a token while the callback is asked, the library uses that token and ends the question
-    (protocol.md: Licences; delegates.md: Content tokens that come late, or go stale)."""
+    """If the host sets a token before the token callback has answered, the library uses that token and ends the
+    question (protocol.md: Licences; delegates.md: Content tokens that come late, or go stale)."""
     tokens = Tokens(stage, usher.LATER)
     playback = played(stage, tokens, None)
     mine = stage.headend.content_token("mine")

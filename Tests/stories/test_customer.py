@@ -186,7 +186,7 @@ def test_customer_renewalWithoutPeriod_endsThem(stage: Stage) -> None:
 
 
 def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
-    """Without a heartbeat callback no call happens at the end of a period; only the host keeps the session alive
+    """Without a heartbeat callback the library calls nothing at the end of a period; the host keeps the session alive
     (delegates.md: Customer SSM)."""
     asked: list[str] = []
     delegate = usher.CustomerDelegate(stage.context, license=lambda request: asked.append("license") or BEATS)  # type: ignore[func-returns-value]

@@ -284,7 +284,7 @@ def test_close_whileAKeyLoads_endsTheLoadBeforeItTellsTheEnd(stage: Stage) -> No
     assert order == ["ClosedError", "PLAYBACK_CLOSED"]
 
 
-# ---- time ------------------------------------------------------------------------------------------------------------
+# ---- time-outs -------------------------------------------------------------------------------------------------------
 
 
 def test_load_withoutAnAnswer_endsAfterTwentySeconds(stage_factory: StageFactory) -> None:

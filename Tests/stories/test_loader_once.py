@@ -15,8 +15,8 @@ from usher.testing.headend import Fault
 
 E = usher.EventType
 STEPS = ["certificate", "entitlement", "rights"]
-"""The requests of the route with the most requests. In time, the token URL ("entitlement") comes before the
-certificate."""
+"""The requests of the longest route. The library sends the entitlement request, which gets the token URL, before the
+certificate request."""
 
 
 class Told:

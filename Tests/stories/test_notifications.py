@@ -219,7 +219,7 @@ def test_explanation_ofAnSsmCodeInNoList_saysSo(lib: Any, code: int) -> None:
 
 @pytest.mark.parametrize("status", [status for status in S if status is not S.OK])
 def test_explanation_ofEveryStatus_hasSummaryAndAdvice(lib: Any, status: usher.Status) -> None:
-    """Without a code from the server, the explanation is that of the library's status."""
+    """Without a code from the server, explain() explains the status of the library."""
     words = usher.explain(usher.Origin.LOCAL, status, 0)
     assert words.summary.endswith(".")
     assert words.advice.endswith(".")

@@ -60,7 +60,7 @@ class Witness:
         return {thread for _, thread in [*self.calls, *self.dropped]}
 
     def elsewhere(self) -> list[str]:
-        """Returns the callbacks that were called or destroyed on another thread than the present one."""
+        """Returns the callbacks that were called or destroyed on threads other than the calling thread."""
         me = threading.get_ident()
         return [name for name, thread in self.calls if thread != me] + [
             f"destroy of {name}" for name, thread in self.dropped if thread != me

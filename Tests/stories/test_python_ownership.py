@@ -1,4 +1,5 @@
-"""Which Python object keeps which alive, what the garbage collector frees, and threads that free at the same moment."""
+"""Which Python objects keep others alive, what the garbage collector frees, and threads that free at the same
+moment."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def test_delegateThatIsFalse_isUsedAllTheSame(stage: Stage) -> None:
 def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After play() has chosen the delegate and before it calls the library, another thread sets a new delegate and
-    frees the old one."""
+    """Another thread replaces and frees the context's delegate after play() has chosen it and before play() calls the
+    library: the new delegate is used."""
     old, new = stage.delegate(ssm_url=None), stage.delegate()
     stage.context.set_delegate(old)
     add = registry.add

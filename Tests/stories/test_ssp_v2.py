@@ -1,5 +1,4 @@
-"""SSP V2: the licence request opens the session, the reply says what keeps it alive, and the host chooses about
-teardown."""
+"""SSP V2: the licence request opens the session, the reply says what keeps it alive, and the host may skip teardown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""SSP V2: failures of the reply that opens a session, and races while the request waits (race table of the protocol)
-(protocol, race table)."""
+"""SSP V2: failures of the reply that opens a session, and races while the request waits (protocol, race table)."""
 
 from __future__ import annotations
 

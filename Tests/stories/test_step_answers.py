@@ -220,7 +220,7 @@ def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
     assert [entry.header("x-number") for entry in stage.sent("license")] == [str(winners[0])]
 
 
-# ---- after the end ---------------------------------------------------------------------------------------------------
+# ---- after playback or context ended ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -268,7 +268,7 @@ def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
 
 
 def test_delegate_closedWhileItsStepIsAsked_goesOn(stage: Stage) -> None:
-    """After the host has freed the delegate's handle, playbacks that use the delegate can still ask its hooks
+    """After the host has freed the delegate's handle, the library still calls its hooks for playbacks that use it
     (protocol.md: When it fails)."""
     kept = Kept(stage, "http_headers")
     playback = kept.play()
