@@ -1,7 +1,7 @@
-"""Doors: proxies in front of a server that can break while the server stays as it is.
+"""Doors: proxies in front of a server. A test can break a door while the server keeps running.
 
-A player gets the door's address instead of the server's. What the door forwards reaches the server, so
-a head-end's journal still shows what arrived, and its session table what is held.
+A player gets the door's address instead of the server's. The server gets only the requests that the door forwards, so
+a head-end's journal still shows the requests that arrived, and its session table the sessions that it holds.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PIECE = 65_536
 
 
 class State(Enum):
-    """What a door does with connections."""
+    """The ways in which a door handles connections."""
 
     OPEN = "open"
     REFUSING = "refusing"
-    """Does not listen: new connections are refused, existing ones reset."""
+    """The door does not listen: it refuses new connections and resets existing ones."""
     MUTE = "mute"
-    """Accepts connections and reads what they send, but forwards nothing and sends no reply."""
+    """The door accepts connections and reads from them, but forwards nothing and sends no reply."""
 
 
 def _bound() -> socket.socket:
-    """Keeps a socket's port reserved while the door does not listen."""
+    """Returns a socket bound to a free port, so that the door keeps its port while it does not listen."""
     while True:
         with socket.create_server(("127.0.0.1", 0)) as found:
             address = found.getsockname()
@@ -66,11 +66,11 @@ class Loop:
         self.loop.close()
 
     def call(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs a coroutine on the loop and waits for it; call it from another thread."""
+        """Runs a coroutine on the loop and waits for its result; call this from another thread."""
         asyncio.run_coroutine_threadsafe(work, self.loop).result(_START_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Stops the loop; may be repeated."""
+        """Stops the loop. A second call does nothing."""
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(_START_TIMEOUT_S)
@@ -83,8 +83,8 @@ class Door:
 
     Args:
         target: address of the server, ``http://host:port``; a path is ignored.
-        tls: server-side settings of the TLS the door speaks.
-        at: a bound socket to listen at, which the door then owns; default: a free port of 127.0.0.1.
+        tls: server-side TLS settings; the door accepts only TLS connections with them.
+        at: a bound socket on which the door listens, and which it closes; default: a free port of 127.0.0.1.
     """
 
     def __init__(self, target: str, *, tls: ssl.SSLContext | None = None, at: socket.socket | None = None) -> None:
@@ -110,22 +110,22 @@ class Door:
         self.close()
 
     def close(self) -> None:
-        """Closes the door and resets its connections; may be repeated."""
+        """Closes the door and resets its connections. A second call does nothing."""
         self._work.stop()
         self._socket.close()
 
     @property
     def port(self) -> int:
-        """Its port; stays the same in every state."""
+        """The door's port, the same in every state."""
         return int(self._socket.getsockname()[1])
 
     def url(self, address: str, host: str = "127.0.0.1") -> str:
-        """The server's address through the door."""
+        """The door's address, which a player uses instead of the server's."""
         parts = urlsplit(address)
         return parts._replace(scheme="https" if self._tls else "http", netloc=f"{host}:{self.port}").geturl()
 
     def set(self, state: State) -> None:
-        """Changes what it does, also for existing connections; returns when the change has taken effect."""
+        """Changes the state, also for existing connections; returns when the new state is in effect."""
         self._work.call(self._enter(state))
 
     def present(self, tls: ssl.SSLContext) -> None:
@@ -139,24 +139,24 @@ class Door:
 
     @property
     def connections(self) -> int:
-        """How many connections it has accepted."""
+        """How many connections the door has accepted."""
         with self._changed:
             return self._connections
 
     @property
     def handshakes_failed(self) -> int:
-        """How many of them did not start with TLS."""
+        """How many of these connections failed in the TLS handshake."""
         with self._changed:
             return self._handshakes_failed
 
     @property
     def held(self) -> int:
-        """How many clients wait at the mute door now."""
+        """How many clients have sent data to the mute door and now wait for a reply."""
         with self._changed:
             return sum(self._waiting.values())
 
     def wait_held(self, count: int, timeout: float = 5.0) -> None:
-        """Waits until exactly this many clients wait at the mute door.
+        """Waits until exactly ``count`` clients wait for a reply from the mute door.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.
@@ -170,7 +170,7 @@ class Door:
     async def _enter(self, state: State) -> None:
         before, self._state = self._state, state
         if state is State.REFUSING:
-            # Bound but not listening: the door keeps its port, and connections are refused.
+            # The socket is bound but does not listen, so the door keeps its port and the kernel refuses connections.
             if self._listening:
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._listening = False
@@ -191,7 +191,7 @@ class Door:
         for writer in list(self._waiting):
             peer: socket.socket | None = writer.get_extra_info("socket")
             if peer is None:
-                continue  # closed already
+                continue  # the connection is closed already
             with contextlib.suppress(OSError):
                 peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOTHING)
             writer.transport.abort()
@@ -202,7 +202,7 @@ class Door:
             try:
                 client, _ = await loop.sock_accept(self._socket)
             except OSError:
-                return  # the door now refuses
+                return  # the door has stopped listening
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._changed:
                 self._connections += 1
@@ -229,7 +229,7 @@ class Door:
             else:
                 await self._relay(reader, writer)
         except (OSError, ssl.SSLError):
-            pass  # one side has closed the connection
+            pass  # the client or the server has closed the connection
         finally:
             with self._changed:
                 del self._waiting[writer]

@@ -1,8 +1,8 @@
 """FairPlay without a FairPlay CDM: test SPCs and CKCs that the reference head-end understands.
 
-A real SPC is made by Apple's CDM and a real CKC opened by it; neither runs here. These fixtures replace
-them. They protect nothing, but they carry the real content key, and they show whether every byte arrived
-unchanged. All numbers are big-endian; unused fields are zeros.
+Apple's CDM makes real SPCs and opens real CKCs, and it does not run here. The SPCs and CKCs of this module
+replace them in tests. They protect nothing, but a CKC contains the real content key, and both show whether every byte
+arrived unchanged. All numbers are big-endian; unused fields are zeros.
 
     SPC  offset  size  what                              CKC  offset  size  what
               0     4  version, 1                                  0     4  "CKC1"
@@ -38,7 +38,7 @@ class Spc:
 
     Attributes:
         identifier: the content identifier.
-        nonce: wraps the key of its CKC.
+        nonce: 16 bytes from which the key that encrypts the content key in the CKC is made.
         certificate_sha256: SHA-256 of the application certificate, None if it was made without one.
         device: the device id, None if the SPC has none.
     """
@@ -70,7 +70,7 @@ def make_spc(
 
 
 def is_spc(data: bytes) -> bool:
-    """Whether this is one of these SPCs; others have no ``USPC``."""
+    """Whether the bytes are an SPC of this module; real SPCs have no ``USPC``."""
     return data[:8] == VERSION + SPC_MAGIC
 
 
@@ -78,7 +78,7 @@ def read_spc(spc: bytes) -> Spc:
     """Reads an SPC.
 
     Raises:
-        ValueError: not one of these SPCs, or without a content identifier.
+        ValueError: not an SPC of this module, or it has no content identifier.
     """
     if not is_spc(spc):
         raise ValueError(f"not an SPC of ours: it begins with {spc[:8].hex(' ')}")
@@ -97,7 +97,7 @@ def make_ckc(spc: bytes, kid: bytes, key: bytes) -> bytes:
     """Makes the CKC that answers an SPC with a key.
 
     Raises:
-        ValueError: not an SPC of ours, or key id or key is not 16 bytes.
+        ValueError: not an SPC of this module, or key id or key is not 16 bytes.
     """
     if len(kid) != 16 or len(key) != 16:
         raise ValueError(f"key id and key are 16 bytes each, not {len(kid)} and {len(key)}")
@@ -105,10 +105,10 @@ def make_ckc(spc: bytes, kid: bytes, key: bytes) -> bytes:
 
 
 def open_ckc(ckc: bytes, spc: bytes) -> tuple[bytes, bytes]:
-    """Key id and key in a CKC.
+    """Returns the key id and the key in a CKC.
 
     Raises:
-        ValueError: it is damaged, or answers another SPC.
+        ValueError: the CKC is damaged, or was made for another SPC.
     """
     if len(ckc) != _CKC_BYTES or not ckc.startswith(CKC_MAGIC):
         raise ValueError(f"not a CKC of ours: {len(ckc)} bytes that begin with {ckc[:8].hex(' ')}")
@@ -126,9 +126,9 @@ class Asset:
     """The parts of a content identifier.
 
     Attributes:
-        content_id: the content, None when it names only a key.
-        kid: the key id, None when it names only the content.
-        iv: the initialisation vector, None when it has none.
+        content_id: the content; None if the identifier has only a key id.
+        kid: the key id; None if the identifier has only a content id.
+        iv: the initialisation vector; None if the identifier has none.
     """
 
     content_id: str | None
@@ -137,23 +137,23 @@ class Asset:
 
 
 def identifier(content_id: str, kid: bytes, iv: bytes) -> bytes:
-    """A content identifier as JSON: ``ContentId``, ``KeyId``, ``IV`` (source: asset identifiers)."""
+    """Returns a content identifier as JSON: ``ContentId``, ``KeyId``, ``IV`` (source: asset identifiers)."""
     value = {"ContentId": content_id, "KeyId": str(uuid.UUID(bytes=kid)), "IV": base64.b64encode(iv).decode("ascii")}
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def asset_id(content_id: str, kid: bytes, iv: bytes) -> str:
-    """The asset id of a content key: that JSON in base64."""
+    """Returns the asset id of a content key: the JSON of ``identifier()`` in base64."""
     return base64.b64encode(identifier(content_id, kid, iv)).decode("ascii")
 
 
 def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
-    """The ``skd:`` URL of a content key, as a playlist has it."""
+    """Returns the ``skd:`` URL of a content key, as it stands in a playlist."""
     return f"skd://{asset_id(content_id, kid, iv)}"
 
 
 def read_identifier(data: bytes) -> Asset:
-    """Reads a content identifier: JSON as above, the same in base64 of any form, or else text: a content id.
+    """Reads a content identifier: JSON as from ``identifier()``, any base64 of such JSON, or other text: a content id.
 
     Raises:
         ValueError: not text, and not JSON with a content id or key id.

@@ -1,4 +1,4 @@
-"""The repository's test contents, read from their ``media.json``.
+"""Reads the repository's test contents from their ``media.json``.
 
 ``scripts/make-media.sh`` makes a CENC clip and a small preview; ``scripts/make-hls.py`` made the HLS contents
 in ``Tests/media/hls``. Standard library only.
@@ -23,7 +23,7 @@ class ContentKey:
         kid: its id, 16 bytes.
         key: 16 bytes.
         iv: the constant initialisation vector of cbcs, None with CENC.
-        skd: the ``skd:`` URL under which playlists name it, None with CENC.
+        skd: the ``skd:`` URL of the key in playlists, None with CENC.
     """
 
     kid: bytes
@@ -41,7 +41,7 @@ class Content:
         scheme: ``cenc`` or ``cbcs``.
         seconds: its length.
         files: its files by name: ``clear`` and ``encrypted``, or ``playlist``, ``video``, ``audio``, ``rotating``.
-        keys: its keys: of the picture, of the sound, and the second one of the rotating playlist.
+        keys: its keys: the key of the picture, of the sound, and the second key of the rotating playlist.
         frames: number of pictures in its clear clip, None if not recorded.
         frames_sha256: SHA-256 of these pictures, decoded to tightly packed yuv420p, None if not recorded.
     """
@@ -59,8 +59,8 @@ def read(media_json: Path | str) -> list[Content]:
     """Reads the contents in a ``media.json``.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is not a ``media.json``.
+        OSError: the file cannot be read.
+        ValueError: the file is not a ``media.json``.
     """
     path = Path(media_json)
     try:

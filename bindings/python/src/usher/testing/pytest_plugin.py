@@ -14,7 +14,7 @@ import pytest
 from .headend import HeadEnd
 
 HeadEndFactory = Callable[..., HeadEnd]
-"""Makes a started head-end from the fields of ``HeadEndConfig``; stops it after the test."""
+"""A function that starts a head-end with settings of ``HeadEndConfig``; the test's end stops the head-end."""
 
 _HEAD_ENDS = pytest.StashKey[list[HeadEnd]]()
 _TITLE = "head-end journal"
@@ -22,7 +22,7 @@ _TITLE = "head-end journal"
 
 @pytest.fixture
 def headend_factory(request: pytest.FixtureRequest) -> Iterator[HeadEndFactory]:
-    """Makes started head-ends: by default with a manual clock and strict token rotation."""
+    """A function that starts head-ends, by default with a manual clock and strict token rotation."""
     made: list[HeadEnd] = request.node.stash.setdefault(_HEAD_ENDS, [])
     ours: list[HeadEnd] = []
 

@@ -9,7 +9,7 @@ its session table every session; the test controls its clock, its faults and its
         he.advance(60_000)
         he.assert_clean()
 
-Everything is a fixture: keys, certificates and licences are its own and decrypt no one's content.
+All keys, certificates and licences are made for tests; they decrypt no real content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m usher.testing.headend`` is ``usher-headend``."""
+"""Runs ``usher-headend`` for ``python -m usher.testing.headend``."""
 
 from __future__ import annotations
 

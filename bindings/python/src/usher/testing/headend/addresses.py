@@ -1,4 +1,4 @@
-"""The URLs of a head-end: the settings of a player."""
+"""The URLs of a head-end, which a player gets as its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .oracle.control import PREFIX
 
 
 class Addresses:
-    """The addresses of a head-end, known once it listens."""
+    """The addresses of a head-end. They are complete when the head-end listens."""
 
     config: HeadEndConfig
     _port: int
@@ -19,7 +19,7 @@ class Addresses:
 
     @property
     def port(self) -> int:
-        """The TCP port; before the first start the configured one, or 0."""
+        """The TCP port; before the first start the port of the settings, which may be 0."""
         return self._port
 
     @property
@@ -36,7 +36,7 @@ class Addresses:
 
     @property
     def ssm_url(self) -> str:
-        """``…/{TENANT}/ssm``: what an integrator configures, without ``/v1``."""
+        """``…/{TENANT}/ssm``: the SSM URL in a player's settings, without ``/v1``."""
         return f"{self.tenant_url}/ssm"
 
     @property
@@ -46,11 +46,11 @@ class Addresses:
 
     @property
     def page_url(self) -> str:
-        """The live page; served if the control endpoints are."""
+        """The live page; the head-end serves it if it serves the control endpoints."""
         return self.url + "/"
 
     def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
-        """The licence URL of a key system; with ``v2`` the licence request sets the session up."""
+        """The licence URL of a key system; with ``v2`` the URL at which the licence request sets up the session."""
         return f"{self.tenant_url}/{SERVICE_OF[key_system]}/contentlicenseservice/{api}/licenses"
 
     def certificate_url(self, key_system: KeySystem) -> str:
@@ -66,20 +66,20 @@ class Addresses:
 
     @property
     def fps_certificate_url(self) -> str:
-        """Its application certificate, the same as the licence service's."""
+        """The URL of the key server's application certificate, which is the same as the licence service's."""
         return f"{self.tenant_url}/fps/certificate"
 
     @property
     def rights_url(self) -> str:
-        """The ExpressPlay licence service, without a token."""
+        """The URL of the ExpressPlay licence service, without a token."""
         return f"{self.tenant_url}/hms/fp/rights/"
 
     @property
     def entitlement_url(self) -> str:
-        """The entitlement server, SEES."""
+        """The URL of the entitlement server, SEES."""
         return f"{self.tenant_url}/sees/entitlement"
 
     @property
     def ca_file(self) -> Path | None:
-        """The CA certificate, a PEM file; None without TLS. The file exists as long as this object."""
+        """The PEM file with the CA certificate; None without TLS. The file exists as long as the head-end object."""
         return self._authority.ca_file if self._authority is not None else None

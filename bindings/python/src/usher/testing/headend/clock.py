@@ -13,7 +13,7 @@ from .listeners import Listeners
 
 
 class Clock(Protocol):
-    """The time in milliseconds since the Unix epoch, and waiting for a time."""
+    """A clock: returns the time in milliseconds since the Unix epoch, and waits until a given time."""
 
     def now_ms(self) -> int:
         """The time now."""
@@ -45,7 +45,7 @@ class ManualClock:
         start_ms: the first value of ``now_ms()``.
 
     Attributes:
-        listeners: called with the new time at each ``advance``.
+        listeners: functions that ``advance`` calls with the new time.
     """
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
@@ -62,12 +62,12 @@ class ManualClock:
 
     @property
     def waiting(self) -> int:
-        """How many replies wait for a later time."""
+        """How many replies wait until the clock reaches their time."""
         with self._lock:
             return len(self._waiters)
 
     def wait_waiting(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Waits until exactly ``count`` replies wait for a later time.
+        """Waits until exactly ``count`` replies wait for the clock.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.
@@ -77,7 +77,7 @@ class ManualClock:
                 raise TimeoutError(f"{len(self._waiters)} replies wait after {timeout} s, expected {count}")
 
     def advance(self, ms: int) -> int:
-        """Moves time forward and wakes the replies that wait for it, earliest first.
+        """Moves time forward, and wakes the replies whose time is reached, earliest first.
 
         Args:
             ms: how far, not negative.

@@ -1,9 +1,9 @@
-"""One table of errors: the error code and HTTP status for each problem.
+"""The table of errors: the error code and HTTP status for each problem.
 
-Public documents list the codes but not when a server sends each, nor with which HTTP status. So the
-choices are data here, and a test may replace any of them (``CodeTable.replacing``). The same number means
-different things on the SSM server and on a licence server, hence two columns
-(source: SSM v1 error codes, licence service error codes).
+Public documents list the codes, but do not say when a server sends each code, nor with which HTTP status. So this table
+is data, and a test may replace any row (``CodeTable.replacing``). The same number means different things on the
+SSM server and on a licence server, so the table has two columns (source: SSM v1 error codes, licence service error
+codes).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Family = Literal["ssm", "license"]
 
 
 class Problem(str, Enum):
-    """What can be wrong with a request; the table maps it to a number."""
+    """The problems that a request can have; the table maps each to a number."""
 
     HEADER_FORMAT = "header-format"
     HEADER_MISSING = "header-missing"
@@ -55,11 +55,11 @@ class Problem(str, Enum):
 
 
 class Refusal(Exception):
-    """A request the head-end refuses.
+    """Raised when the head-end refuses a request.
 
     Args:
-        problem: what is wrong; the code table turns it into a number.
-        message: one line for the ``message`` of the error body; if empty, the table's text.
+        problem: the problem; the code table maps it to a number.
+        message: one line for the ``message`` of the error body; if empty, the text in the table.
         status: HTTP status instead of the table's.
     """
 
@@ -189,7 +189,7 @@ class CodeTable:
         license: ``errorCode`` of the licence services per problem.
         ssm_status: HTTP status per SSM ``errorCode`` where it is not ``default_status``.
         license_status: the same for licence codes.
-        problem_status: HTTP status per problem; goes before the status of its code.
+        problem_status: HTTP status per problem; it takes precedence over the status of the problem's code.
         default_status: HTTP status of every other refusal (400, seen in the field for 1007).
         messages: ``message`` text per problem.
     """

@@ -21,7 +21,7 @@ SERVICE_OF: Mapping[KeySystem, str] = {
     "playready": "prls",
     "clearkey": "ckls",
 }
-"""The licence service segment of the URL per key system (source: SSP licence service URLs)."""
+"""The path segment of the licence service, per key system (source: SSP licence service URLs)."""
 
 HeartbeatKey = Literal["heartbeat", "heartBeat"]
 TeardownReply = Literal["json", "no-content", "text"]
@@ -29,12 +29,12 @@ SsmRequired = Literal["token", "always", "never"]
 FairPlayReply = Literal["json", "raw"]
 Rotation = Literal["strict", "accept_previous", "none"]
 Api = Literal["v1", "v2"]
-"""The licence API: with v2 the licence request sets the session up."""
+"""The version of the licence API; with v2 the licence request sets up the session."""
 
 DEFAULT_TENANT = "TENANT1"
 DEFAULT_HMAC_KEY = b"usher reference head-end: fixture key, signs nothing real"
 MAX_HEADER_BYTES = 65_536
-"""Largest accepted request line or header field: session and content tokens together are long."""
+"""Largest accepted request line or header field. It is large because a header can have several long tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,43 +45,43 @@ class HeadEndConfig:
         tenant: first path segment of every URL, and the ``tenantId`` of tokens.
         host: address to listen on. Anything but loopback is for test labs only.
         port: TCP port, 0 for a free one.
-        tls: serve HTTPS under a certificate authority made for this head-end.
+        tls: serve HTTPS with a certificate from a certificate authority made for this head-end.
         clock: ``system``, or ``manual`` for a clock that only ``advance`` moves.
         manual_start_ms: where a manual clock starts, in ms since the Unix epoch.
         hmac_key: HS256 key that signs and verifies every token.
         key_id: ``kid`` in the header of tokens (the credential id).
         limit: sessions per account if the content token has no ``maxSessions``.
-        period_s: seconds between keep-alives, sent to clients at set-up. May be fractional.
-        grace: a session expires ``period_s * grace`` after its last keep-alive
+        period_s: seconds between keep-alives; the head-end sends the number in the set-up reply. May be fractional.
+        grace: a session expires ``period_s * grace`` seconds after its last keep-alive
             (source: open points, expiry grace).
         token_rotation: ``strict`` accepts only the newest session token, ``accept_previous`` also the one
             before it, ``none`` never changes the token.
-        session_token_lifetime_s: ``exp`` of session tokens, counted from set-up.
-        heartbeat_key: spelling of the period in the set-up reply.
+        session_token_lifetime_s: seconds from set-up to the ``exp`` of session tokens.
+        heartbeat_key: name of the field with the period in the set-up reply.
         teardown_reply: ``json`` is 200 with ``{}``, ``no-content`` is 204, ``text`` is 200 with text
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
         strict_header: refuse spaces around commas and several authorisation header lines.
-        ssm_required: when a licence needs a live session: ``always``, ``never``, or ``token``: if the
-            content token, or the account of a device token, has session control on. With SSP V2 the licence
-            creates the session; if it needs none, the reply has no session token.
+        ssm_required: when a licence needs a live session: ``always``, ``never``, or ``token``: if session control is on
+            in the content token, or for the account of a device token. With SSP V2 the licence request creates the
+            session; if the licence needs none, the reply has no session token.
         require_session_control: refuse set-up (1008) for tokens without session control.
-        anti_replay: refuse a licence for a content token whose ``jti`` was played (needs ``exp``).
+        anti_replay: refuse a second licence for the ``jti`` of a content token (the token needs ``exp``).
         missing_token_status: HTTP status of a request without the authorisation header, None for the table's.
         revoked_token_status: HTTP status for a token that ``revoke_tokens`` revoked.
         enforced: key systems whose licence replies enforce the session (DRM-enforced mode).
         fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.
         fairplay_base64: how ``CkcMessage`` is encoded.
         v2: the form of licence replies of SSP V2.
-        certificate: how the FairPlay application certificate is served.
+        certificate: how the head-end serves the FairPlay application certificate.
         fps: the generic FairPlay key server.
         expressplay: the ExpressPlay licence service.
         sees: the entitlement server.
-        keys: content keys by key id, 16 bytes each; keys of a content by ``add_key``.
+        keys: content keys by key id, 16 bytes each, valid for any content; ``add_key`` adds keys of one content.
         codes: the error code and HTTP status of each problem.
-        beat_tolerance_ms: lateness of a keep-alive that ``violations()`` accepts.
+        beat_tolerance_ms: how late a keep-alive may be before ``violations()`` reports it.
         control: serve the control endpoints under ``/_control/``.
-        journal_limit: entries kept, oldest dropped first; None keeps all.
+        journal_limit: the journal keeps this many of the newest entries; None: all.
         max_body_bytes: largest request body accepted.
     """
 

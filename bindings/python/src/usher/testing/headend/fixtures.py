@@ -1,6 +1,6 @@
-"""The head-end's own licences and certificates: bytes that a test recognises, from no vendor.
+"""Licences and certificates made for tests: no vendor's, but bytes that a test recognises.
 
-A licence is four bytes with its kind and the SHA-256 of its payload, so that a test can check that every
+A licence is four bytes with its kind and then the SHA-256 of its payload, so that a test can check that every
 byte of the payload and of the licence arrived.
 """
 
@@ -50,14 +50,14 @@ def service_certificate(tenant: str) -> bytes:
 
 
 def encode_base64(data: bytes, form: Base64Form) -> str:
-    """Base64 in one of the forms that servers use."""
+    """Encodes data as base64 in one of the forms that servers use."""
     encode = base64.urlsafe_b64encode if form.startswith("urlsafe") else base64.b64encode
     text = encode(data).decode("ascii")
     return text.rstrip("=") if form.endswith("unpadded") else text
 
 
 def certificate_der(common_name: str) -> bytes:
-    """A fresh self-signed X.509 certificate, DER (begins ``30 82``), valid for ten years."""
+    """Makes a self-signed X.509 certificate, DER (begins ``30 82``), valid for ten years."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name(
         [
@@ -84,7 +84,7 @@ class Authority:
     """A certificate authority; its certificate is in a file that exists as long as this object.
 
     Args:
-        hosts: the addresses to serve beside ``localhost`` and ``127.0.0.1``.
+        hosts: the names in the server's certificate, besides ``localhost`` and ``127.0.0.1``.
     """
 
     def __init__(self, *hosts: str) -> None:
@@ -99,17 +99,17 @@ class Authority:
         return self._with(self._server)
 
     def expired(self) -> ssl.SSLContext:
-        """The same with a certificate that expired yesterday."""
+        """The server's TLS settings with a certificate that expired yesterday."""
         now = datetime.datetime.now(datetime.timezone.utc)
         day = datetime.timedelta(days=1)
         return self._with(self._ca.issue_cert("127.0.0.1", "localhost", not_before=now - 30 * day, not_after=now - day))
 
     def wrong_name(self) -> ssl.SSLContext:
-        """The same with a certificate of another host."""
+        """The server's TLS settings with a certificate of another host."""
         return self._with(self._ca.issue_cert("tenant.example.invalid"))
 
     def old_tls(self) -> ssl.SSLContext:
-        """The right certificate, but only up to TLS 1.0."""
+        """The server's TLS settings with the right certificate, but only up to TLS 1.0."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -1,4 +1,4 @@
-"""Settings of single features of the head-end; ``HeadEndConfig`` has one object of each."""
+"""Classes with the settings of single features of the head-end; ``HeadEndConfig`` has one object of each."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
 """The forms of base64."""
 
 CertificateForm = Literal["der", "base64", "pem", "json", "empty"]
-"""How the FairPlay application certificate is served; ``empty`` is a reply of no bytes."""
+"""The forms in which the head-end serves the FairPlay application certificate; ``empty`` is a reply without a body."""
 
 RequestForm = Literal["raw", "form", "form-plain", "form-whole", "base64", "json"]
-"""How a key request encodes the SPC: its bytes; ``spc=`` and base64, escaped, not escaped or with the
-``=`` escaped as well; base64 text; JSON."""
+"""The encodings of the SPC in a key request: its bytes; ``spc=`` and base64, which is escaped, not escaped, or escaped
+together with the ``=``; base64 text; JSON."""
 
 ReplyForm = Literal["raw", "json", "xml", "base64"]
-"""How the reply encodes the CKC: its bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""
+"""The encodings of the CKC in a reply: its bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""
 
 REQUEST_FORMS: tuple[RequestForm, ...] = get_args(RequestForm)
 
 ExpressPlayErrors = Literal["html", "json", "json-short", "json-error"]
-"""How ExpressPlay reports an error: a web page, or JSON with ``errorCode`` and ``errorMessage``, ``code`` and
-``message``, ``error`` and ``message``."""
+"""The forms of ExpressPlay's errors: a web page; or JSON with ``errorCode`` and ``errorMessage``, with ``code`` and
+``message``, or with ``error`` and ``message``."""
 
 MessageId = Literal["same", "wrong", "missing"]
-"""The ``messageID`` of an entitlement reply: that of the request, as the protocol requires, or another."""
+"""The ``messageID`` of an entitlement reply: the same as in the request, as the protocol requires, or another."""
 
 Presence = Literal["optional", "required"]
 
@@ -34,7 +34,7 @@ def one_of(name: str, value: str, choices: object) -> None:
     """Checks a setting against the values of a ``Literal``.
 
     Raises:
-        ValueError: it is none of them.
+        ValueError: the setting has another value.
     """
     if value not in get_args(choices):
         raise ValueError(f"{name}: unknown value {value!r}; known are {', '.join(map(str, get_args(choices)))}")
@@ -44,14 +44,14 @@ def one_of(name: str, value: str, choices: object) -> None:
 class V2:
     """How a licence reply of SSP V2 describes the session that it created.
 
-    Public documents say little about the names, so all of them are settings (source: SSM v2, inferred wire
-    form). A name with dots is a path: ``session.token`` is ``{"session": {"token": …}}``.
+    Public documents say little about the names of the fields, so all of them are settings (source: SSM v2, inferred
+    wire form). A name with dots is a path: ``session.token`` is ``{"session": {"token": …}}``.
 
     Attributes:
-        token_field: path of the session token in the reply; None: not in it.
-        token_header: a response header with it; None: no header.
-        period_field: path of the keep-alive period in s; None: not in it.
-        enforced_field: path of the flag of DRM-enforced mode; None: not in it.
+        token_field: path of the session token in the reply; None: the body has no session token.
+        token_header: the response header with the session token; None: no header.
+        period_field: path of the keep-alive period in s; None: the reply has no period.
+        enforced_field: path of the flag of DRM-enforced mode; None: the reply has no flag.
         tenant: whether a licence request needs ``nv-tenant-id``.
     """
 
@@ -75,13 +75,13 @@ class V2:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """How the FairPlay application certificate is served, by SSP and by the key server.
+    """How SSP and the key server serve the FairPlay application certificate.
 
     Attributes:
-        form: its encoding.
-        field: the member that holds it in JSON, as base64.
-        base64: how that base64, or that of ``base64``, is written.
-        size_bytes: zeros extend it to this size, to make a certificate that is too large.
+        form: the encoding of the certificate.
+        field: the member of the JSON that has the certificate as base64.
+        base64: the form of the base64 if ``form`` is ``json`` or ``base64``.
+        size_bytes: zeros extend the certificate to this size, to make one that is too large.
     """
 
     form: CertificateForm = "der"
@@ -103,9 +103,9 @@ class Fps:
         spc_field: the field of the SPC in a form or in JSON.
         asset_field: a field that must name the same content as the SPC; None: no such field.
         authorization: the value the ``Authorization`` header must have, None: no check.
-        reply: how the CKC is encoded.
-        reply_path: its path in JSON, with dots.
-        base64: how its base64 is written.
+        reply: how the reply encodes the CKC.
+        reply_path: the path of the CKC in a JSON reply, with dots.
+        base64: the form of the CKC's base64.
     """
 
     requests: frozenset[RequestForm] = frozenset(REQUEST_FORMS)
@@ -131,7 +131,7 @@ class ExpressPlay:
     """The ExpressPlay licence service.
 
     Attributes:
-        errors: how it reports an error; public documents do not define the JSON form.
+        errors: the form of its errors; public documents do not define the JSON form.
         lifetime_s: how long a token is valid.
         one_shot: a token is valid for one licence.
     """
@@ -151,9 +151,9 @@ class Sees:
     Attributes:
         message_id: the ``messageID`` of its replies.
         denied_status: HTTP status of a denial.
-        bound_only: entitles only to licences bound to a device.
+        bound_only: the server refuses entitlements to licences that are not bound to a device.
         authorization: the value the ``Authorization`` header must have, None: no check.
-        rights_url: the beginning of its token URLs, None for this head-end's own service.
+        rights_url: the beginning of the token URLs in its replies; None: the URL of the head-end's ExpressPlay service.
     """
 
     message_id: MessageId = "same"

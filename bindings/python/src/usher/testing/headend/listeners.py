@@ -10,9 +10,10 @@ T = TypeVar("T")
 
 
 class Listeners(Generic[T]):
-    """Functions called at each change, in the thread that made it and while it holds its lock.
+    """Functions that an object calls at each change, on the thread that makes the change.
 
-    A listener must be quick and must not call the object it listens to. Any thread may call any method.
+    That thread holds the object's lock, so a listener must be quick and must not call the object. Any thread may call
+    any method of this class.
     """
 
     def __init__(self) -> None:

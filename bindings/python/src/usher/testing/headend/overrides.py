@@ -15,15 +15,15 @@ _UNSETTABLE = ("codes", "keys", "hmac_key", "clock", "host", "port", "tls")
 
 
 def apply(config: HeadEndConfig, assignments: Iterable[str]) -> HeadEndConfig:
-    """A copy of a config with some settings changed.
+    """Returns a copy of the settings with some of them changed.
 
     Args:
-        config: the settings to begin with.
-        assignments: ``NAME=VALUE`` each; a name may be a path such as ``v2.token_field``. The value is
-            JSON, or otherwise text.
+        config: the settings to copy.
+        assignments: texts of the form ``NAME=VALUE``; the name may be a path such as ``v2.token_field``. The value is
+            read as JSON; if it is not JSON, it is used as text.
 
     Raises:
-        ValueError: an unknown name, or a value that does not fit it.
+        ValueError: an unknown name, or a value of the wrong type for this name.
     """
     for assignment in assignments:
         name, equals, text = assignment.partition("=")

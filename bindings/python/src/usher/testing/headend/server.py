@@ -38,7 +38,7 @@ class HeadEnd(Addresses, BackOffice):
     session table and fault script stay after a stop.
 
     Args:
-        config: its settings; or give ``settings``, such as ``HeadEnd(limit=1)``.
+        config: its settings; give either this or ``settings``, such as ``HeadEnd(limit=1)``.
         clock: ``system`` or ``manual`` as in the config, or a clock object.
         settings: fields of ``HeadEndConfig``.
 
@@ -48,7 +48,7 @@ class HeadEnd(Addresses, BackOffice):
         journal: every request.
         sessions: the session table.
         faults: the fault script.
-        gate: where stalled requests are held.
+        gate: holds stalled requests.
         keys: the key store.
         feed: sends changes to the page.
     """
@@ -82,14 +82,14 @@ class HeadEnd(Addresses, BackOffice):
         self._stop: asyncio.Event | None = None
         self._life = threading.Lock()
 
-    # Life.
+    # Start and stop.
 
     def start(self) -> HeadEnd:
         """Starts listening; returns when it accepts connections.
 
         Raises:
-            RuntimeError: it already runs.
-            OSError: the port is taken.
+            RuntimeError: the head-end runs already.
+            OSError: another program uses the port.
         """
         with self._life:
             if self._thread is not None:
@@ -107,7 +107,7 @@ class HeadEnd(Addresses, BackOffice):
         return self
 
     def stop(self) -> None:
-        """Stops listening and drops every connection; held requests get no reply. May be repeated."""
+        """Stops listening and drops every connection; held requests get no reply. A second call does nothing."""
         with self._life:
             thread, loop, stop = self._thread, self._loop, self._stop
             if thread is None or loop is None or stop is None:
@@ -119,7 +119,7 @@ class HeadEnd(Addresses, BackOffice):
             self._thread = None
 
     def restart(self, *, keep_table: bool = True) -> HeadEnd:
-        """Stops and starts again on the same port; without ``keep_table`` all sessions are forgotten."""
+        """Stops and starts again on the same port; without ``keep_table`` the head-end loses all sessions."""
         self.stop()
         if not keep_table:
             self._service.forget()
@@ -127,7 +127,7 @@ class HeadEnd(Addresses, BackOffice):
 
     @property
     def running(self) -> bool:
-        """Whether it listens."""
+        """Whether the head-end listens."""
         return self._thread is not None
 
     def __enter__(self) -> HeadEnd:
@@ -188,7 +188,7 @@ class HeadEnd(Addresses, BackOffice):
 
     @property
     def manual(self) -> bool:
-        """Whether ``advance`` moves its clock."""
+        """Whether the clock is manual, so that ``advance`` moves it."""
         return isinstance(self.clock, ManualClock)
 
     def advance(self, ms: int) -> int:
@@ -206,11 +206,11 @@ class HeadEnd(Addresses, BackOffice):
     # Interventions.
 
     def kill_account(self, account: str) -> int:
-        """Kills the sessions of an account, as an operator does; returns how many."""
+        """Kills the sessions of an account, as an operator does; returns their number."""
         return self.sessions.kill(account=account)
 
     def kill_account_of(self, session_id: str) -> int:
-        """Kills the sessions of the account that set this session up; returns how many.
+        """Kills all sessions of the account of this session; returns their number.
 
         Raises:
             KeyError: no such session.
@@ -218,16 +218,16 @@ class HeadEnd(Addresses, BackOffice):
         return self.sessions.kill(account=self.sessions.get(session_id).account)
 
     def kill_device(self, device: str) -> int:
-        """Kills the sessions of a device; returns how many."""
+        """Kills the sessions of a device; returns their number."""
         return self.sessions.kill(device=device)
 
     @property
     def held(self) -> int:
-        """How many requests a stall holds now."""
+        """How many requests stall faults hold now."""
         return self.gate.held
 
     def release(self, route: str | None = None, count: int | None = None) -> int:
-        """Releases held requests, oldest first; returns how many."""
+        """Releases held requests, oldest first; returns their number."""
         return self.gate.release(route, count)
 
     def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
@@ -249,10 +249,10 @@ class HeadEnd(Addresses, BackOffice):
             raise RuntimeError("the head-end's clock is not manual, nothing tells who waits for it")
         self.clock.wait_waiting(count, timeout)
 
-    # Judging.
+    # Checks.
 
     def violations(self, *, ignore: Collection[str] = ()) -> list[Violation]:
-        """Protocol violations of clients; ``checker.find`` lists the kinds."""
+        """Returns the protocol violations of clients; ``checker.find`` lists the kinds."""
         return checker.find(
             self.journal.entries(),
             period_ms=self.config.period_ms,

@@ -1,4 +1,4 @@
-"""Shared by the routes: the state of one head-end and the token checks."""
+"""The state of one head-end and the token checks, which all routes use."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = ["Answer", "Grant", "Handler", "Route", "Service"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply and its effects.
+    """A reply, and the facts about it that the journal records.
 
     Attributes:
         reply: the reply.
-        account: the account; None: as the journal read it.
-        session: the session; None: as the journal read it.
-        issued: ``seq`` of the session token in the reply, None for none.
-        token: that token.
-        error_code: number of a refusal.
-        error_message: its text.
+        account: the account; None: the account that the journal found in the tokens.
+        session: the session; None: the session that the journal found in the tokens.
+        issued: ``seq`` of the session token in the reply, else None.
+        token: the session token in the reply.
+        error_code: the error number of a refusal.
+        error_message: the error text of a refusal.
     """
 
     reply: Reply
@@ -58,11 +58,11 @@ class Route:
     Attributes:
         method: HTTP method.
         path: the path after the tenant; ``{tenant}`` is replaced by the tenant.
-        name: route name of the journal.
-        handler: makes the answer.
-        family: which error table applies.
-        key_system: of a licence or certificate service.
-        renewal_name: route name if the query has ``renew=true``.
+        name: the route's name in the journal.
+        handler: the function that makes the answer.
+        family: the kind of server, which decides the error codes.
+        key_system: the key system of a licence or certificate service.
+        renewal_name: the name in the journal if the query has ``renew=true``.
     """
 
     method: str
@@ -81,7 +81,7 @@ class Service(Checks):
     """State and checks of one head-end. Handlers run on the server's loop, one at a time.
 
     Attributes:
-        tenant_url: its URL; empty before it listens.
+        tenant_url: the URL of the head-end with its tenant; empty before the head-end listens.
     """
 
     def __init__(self, config: HeadEndConfig, clock: Clock) -> None:
@@ -101,7 +101,7 @@ class Service(Checks):
         self._played: set[str] = set()
 
     def refuse(self, family: Family, refusal: Refusal) -> Answer:
-        """The error reply to a refusal, from the code table."""
+        """Makes the error reply to a refusal, from the code table."""
         codes = self.config.codes
         code = codes.code(family, refusal.problem)
         message = refusal.message or codes.messages.get(refusal.problem, refusal.problem.value)
@@ -114,17 +114,17 @@ class Service(Checks):
         self.revoked[account] = self.mint.generation
 
     def forget(self) -> None:
-        """Drops all sessions and played tokens, like a restart without memory."""
+        """Drops all sessions and the list of played tokens, like a restart that loses its memory."""
         self.sessions.clear()
         self._played.clear()
 
     def period_field(self) -> int | float:
-        """The keep-alive period in s for replies: an integer if it is whole."""
+        """The keep-alive period in s for replies: an integer if it has no fraction."""
         period = self.config.period_s
         return int(period) if period == int(period) else period
 
     def session_token(self, session: Session) -> str:
-        """The newest token of a session, in the form for the client."""
+        """Returns the newest token of a session, signed, as the client gets it."""
         exp = session.created_ms // 1000 + self.config.session_token_lifetime_s
         return self.mint.session(
             session=session.id, seq=session.seq, account=session.account, device=session.device, exp=exp
@@ -140,7 +140,7 @@ class Service(Checks):
         cookie: str | None = None,
         device: bytes | None = None,
     ) -> Right:
-        """A right to a content; lifetime and uses from the settings by default."""
+        """Makes a right to a content; lifetime and number of uses are by default those of the settings."""
         settings = self.config.expressplay
         lifetime_s = settings.lifetime_s if expires_in_s is None else expires_in_s
         if uses is None and settings.one_shot:
@@ -148,10 +148,10 @@ class Service(Checks):
         return Right(content_id, kid, self.clock.now_ms() + round(lifetime_s * 1000), uses, cookie, device)
 
     def read_spc(self, spc: bytes, keys: Mapping[bytes, bytes] = _NO_KEYS) -> tuple[Spc, bytes, bytes]:
-        """Reads an SPC, with its key id and key; ``keys`` take precedence over those of the store.
+        """Reads an SPC and finds its key id and key; ``keys`` take precedence over those of the store.
 
         Raises:
-            Refusal: it is damaged, was made with another certificate, or needs an unknown key.
+            Refusal: the SPC is damaged, was made with another certificate, or needs an unknown key.
         """
         try:
             said = fairplay.read_spc(spc)

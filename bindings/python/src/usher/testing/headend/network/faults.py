@@ -1,8 +1,8 @@
-"""Faults: what a head-end, a proxy or a network can do to one request.
+"""Faults: each is something that a head-end, a proxy or a network can do wrong with one request.
 
-A fault says whether the request is held or delayed, whether it takes effect on the session table, how
-the reply is edited and how it is sent. ``|`` combines faults: where both set something, the right one
-wins; edits accumulate.
+A fault says whether the head-end holds or delays the request, whether it processes the request, how it edits
+the reply and how it sends the reply. ``|`` combines two faults: if both set the same attribute, the right fault
+wins; the edits of both apply.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from ..state import rights
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
-"""Before or after the request is processed, which is when it takes effect on the session table."""
+"""Before or after the head-end processes the request, that is, changes the session table."""
 
 Edit = Callable[[Reply], Reply]
 
 
 class Delivery(str, Enum):
-    """How the reply is sent."""
+    """The ways in which the head-end sends a reply."""
 
     WHOLE = "whole"
     CLOSE = "close"
-    """The connection is closed, nothing is sent."""
+    """The head-end sends nothing and closes the connection."""
     RESET = "reset"
-    """The connection is reset (RST), nothing is sent."""
+    """The head-end sends nothing and resets the connection (RST)."""
     RESET_IN_HEAD = "reset-in-head"
-    """Half of the reply's head, then a reset."""
+    """It sends half of the status line and headers, then resets the connection."""
     RESET_IN_BODY = "reset-in-body"
-    """The head and a part of the body, then a reset."""
+    """It sends the headers and a part of the body, then resets the connection."""
     TRUNCATED = "truncated"
-    """``Content-Length`` promises more than is sent, then the connection closes."""
+    """``Content-Length`` is greater than the number of body bytes that it sends before it closes the connection."""
     SHORT_LENGTH = "short-length"
-    """``Content-Length`` promises less than is sent."""
+    """``Content-Length`` is less than the number of body bytes that it sends."""
     BAD_CHUNKS = "bad-chunks"
-    """Chunked, with a chunk size that is not a number."""
+    """Chunked encoding with a chunk size that is not a number."""
     TRUNCATED_CHUNKS = "truncated-chunks"
-    """Chunked; closes before the last chunk."""
+    """Chunked encoding; it closes the connection before the last chunk."""
     ENDLESS = "endless"
     """A body of ``size_bytes`` blanks, as fast as the client reads."""
     TRICKLE = "trickle"
@@ -57,11 +57,11 @@ class Fault:
         label: its text in the journal.
         hold: hold the request without a reply until ``release()``, before or after processing.
         delay_ms: ``(before, after)`` processing, in ms on the head-end's clock.
-        effect: whether the request is processed at all. None lets the reply decide.
+        effect: whether the head-end processes the request. None: it does, unless a fault combined by ``|`` sets False.
         status: HTTP status in place of the real one.
         edits: functions that change the reply, in order.
-        delivery: how the reply is sent.
-        keep_bytes: for a truncated reply, how many body bytes are sent or promised (None: half).
+        delivery: how the head-end sends the reply.
+        keep_bytes: for a truncated reply, the number of body bytes sent or announced (None: half).
         size_bytes: for an endless reply, its length.
         piece_bytes: for a trickle, bytes per piece.
         every_ms: for a trickle, ms between pieces, the first at once.
@@ -95,22 +95,22 @@ class Fault:
 
     @property
     def processes(self) -> bool:
-        """Whether the request takes effect on the session table."""
+        """Whether the head-end processes the request."""
         return self.effect is not False
 
     # Time.
 
     @classmethod
     def none(cls) -> Fault:
-        """Passes one request without a fault, so that queued faults meet later requests."""
+        """No fault for one request, so that the faults queued behind it apply to later requests."""
         return cls("none")
 
     @classmethod
     def stall(cls, when: When = "before") -> Fault:
-        """Holds the request without a reply until it is released or the client disconnects.
+        """Holds the request without a reply until a test releases it or the client disconnects.
 
-        ``before``: if the client disconnects, the request has no effect on the session table.
-        ``after``: the request has taken effect; only the reply is missing.
+        ``before``: if the client disconnects, the head-end does not process the request.
+        ``after``: the head-end has processed the request; only the reply is missing.
         """
         return cls(f"stall {when}", hold=when)
 
@@ -121,7 +121,7 @@ class Fault:
 
     @classmethod
     def trickle(cls, piece_bytes: int = 1, every_ms: int = 1000) -> Fault:
-        """Sends the body in pieces, the first at once, the next each ``every_ms`` later."""
+        """Sends the body in pieces: the first at once, then one every ``every_ms``."""
         label = f"trickle {piece_bytes} B/{every_ms} ms"
         return cls(label, delivery=Delivery.TRICKLE, piece_bytes=max(1, piece_bytes), every_ms=every_ms)
 
@@ -129,7 +129,7 @@ class Fault:
 
     @classmethod
     def drop(cls, when: When = "before") -> Fault:
-        """Closes the connection without a reply; ``after`` = the session exists, the reply is lost."""
+        """Closes the connection without a reply; ``after``: the head-end has processed the request before."""
         return cls(f"drop {when}", effect=when == "after", delivery=Delivery.CLOSE)
 
     @classmethod
@@ -139,22 +139,22 @@ class Fault:
 
     @classmethod
     def reset_in_headers(cls) -> Fault:
-        """Sends half of the reply's headers, then resets the connection. The effect takes place."""
+        """Sends half of the reply's headers, then resets the connection. The head-end processes the request."""
         return cls("reset in headers", delivery=Delivery.RESET_IN_HEAD)
 
     @classmethod
     def reset_in_body(cls, keep_bytes: int | None = None) -> Fault:
-        """Sends the headers and a part of the body (default: half), then resets. The effect takes place."""
+        """Sends the headers and a part of the body (default: half), then resets. The head-end processes the request."""
         return cls("reset in body", delivery=Delivery.RESET_IN_BODY, keep_bytes=keep_bytes)
 
     @classmethod
     def truncate(cls, keep_bytes: int | None = None) -> Fault:
-        """Promises the whole body in ``Content-Length`` and sends less (default: half)."""
+        """``Content-Length`` is the size of the whole body, but only a part of the body is sent (default: half)."""
         return cls("truncated body", delivery=Delivery.TRUNCATED, keep_bytes=keep_bytes)
 
     @classmethod
     def short_length(cls, keep_bytes: int | None = None) -> Fault:
-        """Promises a part of the body in ``Content-Length`` (default: half) and sends it whole."""
+        """``Content-Length`` is less than the size of the body (default: half), but the whole body is sent."""
         return cls("Content-Length too short", delivery=Delivery.SHORT_LENGTH, keep_bytes=keep_bytes)
 
     @classmethod
@@ -169,7 +169,7 @@ class Fault:
 
     @classmethod
     def endless(cls, size_bytes: int = 100_000_000) -> Fault:
-        """Sends this many blanks as the body, without keeping them in memory. The effect takes place."""
+        """Sends ``size_bytes`` blanks as the body. The head-end processes the request."""
         return cls(f"endless {size_bytes} B", delivery=Delivery.ENDLESS, size_bytes=size_bytes)
 
     # Other replies.
@@ -185,7 +185,7 @@ class Fault:
         processed: bool = False,
         label: str | None = None,
     ) -> Fault:
-        """Replies with this instead; ``processed``: whether the request takes effect nevertheless.
+        """Sends another reply instead; ``processed``: whether the head-end processes the request nevertheless.
 
         Args:
             body: bytes, text, or a mapping sent as JSON.
@@ -210,7 +210,11 @@ class Fault:
         body: bytes | str | Mapping[str, Any] = b"",
         processed: bool = False,
     ) -> Fault:
-        """A status such as 503, 429, 401 or 403, by default without effect; ``retry_after`` in s or a date."""
+        """Replies with a status such as 503 or 401; by default the head-end does not process the request.
+
+        Args:
+            retry_after: seconds or a date for the header ``Retry-After``.
+        """
         extra = dict(headers or {})
         if retry_after is not None:
             extra["Retry-After"] = str(retry_after)
@@ -218,7 +222,7 @@ class Fault:
 
     @classmethod
     def error(cls, code: int, *, status: int = 400, message: str = "by fault script", processed: bool = False) -> Fault:
-        """A platform error body: ``{"errorCode": code, "message": message}``."""
+        """Replies with an error body of the platform: ``{"errorCode": code, "message": message}``."""
         body = {"errorCode": code, "message": message}
         return cls.reply(status, body=body, processed=processed, label=f"error {code}")
 
@@ -226,30 +230,30 @@ class Fault:
     def rights_error(
         cls, number: int, text: str = "by fault script", *, style: ExpressPlayErrors = "html", status: int = 400
     ) -> Fault:
-        """An error as ExpressPlay sends it, without effect."""
+        """Replies with an error of ExpressPlay's form; the head-end does not process the request."""
         made = rights.error_reply(number, text, style, status=status)
         return cls(f"rights error {number}", effect=False, edits=(lambda _: made,))
 
     @classmethod
     def redirect(cls, location: str, status: int = 302) -> Fault:
-        """A redirect, without effect."""
+        """Replies with a redirect; the head-end does not process the request."""
         return cls.reply(status, headers={"Location": location}, label=f"redirect {status}")
 
     @classmethod
     def html_page(cls, status: int = 200, *, processed: bool = False) -> Fault:
-        """A web page instead of the reply, as from a captive portal or a proxy."""
+        """Sends a web page instead of the reply, like a captive portal or a proxy."""
         page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Sign in</h1></body></html>\n"
         kind = "text/html; charset=utf-8"
         return cls.reply(status, body=page, content_type=kind, processed=processed, label="html page")
 
     @classmethod
     def non_json(cls, text: str = "session ok", *, processed: bool = True) -> Fault:
-        """Text instead of JSON, with the content type of JSON; the effect takes place."""
+        """Sends text that is not JSON with the content type of JSON; the head-end processes the request."""
         return cls("non-JSON body", effect=processed, edits=(lambda r: replace(r, body=text.encode()),))
 
     @classmethod
     def empty_body(cls, *, processed: bool = True) -> Fault:
-        """The real status and headers without a body; the effect takes place."""
+        """Sends the real status and headers without a body; the head-end processes the request."""
         return cls("empty body", effect=processed, edits=(lambda r: replace(r, body=b""),))
 
     @classmethod
@@ -261,7 +265,7 @@ class Fault:
 
     @classmethod
     def without(cls, *fields: str) -> Fault:
-        """Leaves fields out of the JSON reply."""
+        """Removes fields from the JSON reply."""
 
         def edit(value: dict[str, Any]) -> dict[str, Any]:
             return {key: item for key, item in value.items() if key not in fields}
@@ -303,11 +307,11 @@ class Fault:
     def from_json(cls, value: Mapping[str, Any]) -> Fault:
         """Makes a fault from the JSON of the control endpoint: ``{"kind": name, …arguments}``.
 
-        ``kind`` is the name of a class method above, the other members are its arguments; ``without``
+        ``kind`` is the name of a class method of ``Fault``, the other members are its arguments; ``without``
         takes ``fields`` as a list, ``fields`` takes ``overrides`` as an object.
 
         Raises:
-            ValueError: unknown kind, or arguments it does not take.
+            ValueError: an unknown kind, or arguments that the kind does not take.
         """
         arguments = dict(value)
         kind = str(arguments.pop("kind", ""))
@@ -358,7 +362,7 @@ KINDS = (
 
 
 class FaultError(Exception):
-    """A fault that does not fit the reply: a mistake in the test, reported with status 500."""
+    """A fault does not fit the reply, which is a mistake in the test; the head-end replies with status 500."""
 
 
 def _json_edit(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> Edit:

@@ -1,4 +1,4 @@
-"""Holds stalled requests."""
+"""Holds the requests that a stall fault stops."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..oracle.journal import Entry
 
 
 class Gate:
-    """Holds requests until they are released. ``hold`` belongs to the server's loop, the rest to any thread.
+    """Holds requests until a test releases them. Call ``hold`` on the server's loop, the other methods on any thread.
 
     Attributes:
-        listeners: called with the number of held requests when it changes.
+        listeners: functions that are called with the number of held requests when it changes.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Gate:
         self.listeners: Listeners[int] = Listeners()
 
     async def hold(self, entry: Entry) -> None:
-        """Returns when the request is released; a client that goes away cancels it."""
+        """Holds a request: returns when a test releases it. If the client disconnects, the server cancels the call."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         with self._changed:

@@ -1,7 +1,8 @@
-"""Decides who may control the head-end: programs and its own page, but no other web page.
+"""Decides which clients may control the head-end: programs and the head-end's page, but no other web page.
 
-A browser on a tester's machine reaches loopback, so any page it shows could send requests here.
-Browsers say where a request comes from (``Origin``, ``Sec-Fetch-Site``); programs say nothing and may.
+A browser on a tester's machine can connect to loopback, so every page in it could send requests to the head-end.
+Browsers say from which page a request comes (``Origin``, ``Sec-Fetch-Site``). Programs do not send these headers, and
+the head-end accepts requests without them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ HEADERS = {
 
 
 def why_refused(request: web.Request, listens_on: str) -> str | None:
-    """Why a request to the page or the control endpoints is refused; None if it is allowed.
+    """Returns the reason to refuse a request to the page or the control endpoints; None if it is allowed.
 
     Args:
         request: the request.
-        listens_on: the address the head-end listens on. On loopback, a ``Host`` that is neither an
-            address nor ``localhost`` is a name that an attacker points here (DNS rebinding).
+        listens_on: the address on which the head-end listens. On loopback, a ``Host`` that is neither an
+            address nor ``localhost`` is a name that an attacker resolves to this machine (DNS rebinding).
     """
     host = request.headers.get("Host", "")
     if _loopback(listens_on) and not _local(_hostname(host), listens_on):

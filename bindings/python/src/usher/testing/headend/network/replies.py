@@ -26,11 +26,11 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
 
     def with_header(self, name: str, value: str) -> Reply:
-        """A copy with one more header."""
+        """Returns a copy of the reply with one more header."""
         return replace(self, headers=(*self.headers, (name, value)))
 
     def json_object(self) -> dict[str, Any] | None:
-        """The body as a JSON object, or None if it is not one."""
+        """The body as a JSON object; None if the body is not a JSON object."""
         try:
             value = json.loads(self.body)
         except ValueError:
@@ -54,5 +54,5 @@ def text_reply(text: str, content_type: str = "text/plain; charset=utf-8") -> Re
 
 
 def error_reply(status: int, code: int, message: str) -> Reply:
-    """An error body in the platform's form (source: error bodies and codes)."""
+    """Makes a reply with an error body in the platform's form (source: error bodies and codes)."""
     return json_reply({"errorCode": code, "message": message}, status)

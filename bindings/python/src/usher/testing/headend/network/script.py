@@ -1,4 +1,4 @@
-"""The script of faults: which request gets which fault."""
+"""The fault script: it decides which request gets which fault."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """One line of the script: a fault that is not used up.
+    """One line of the script: a fault that later requests will get.
 
     Attributes:
-        route: the route it waits for, ``*`` for any.
-        label: the fault.
-        left: how many more requests get it; None: all.
-        account: only requests of this account, None for any.
-        key_system: only this key system, None for any.
+        route: the fault is for requests of this route; ``*``: of any route.
+        label: the text of the fault.
+        left: how many more requests get the fault; None: all.
+        account: only requests of this account get the fault; None: of any account.
+        key_system: only requests of this key system get the fault; None: of any.
     """
 
     route: str
@@ -53,7 +53,7 @@ class FaultScript:
     """The queued faults, per route. Any thread may call any method.
 
     Attributes:
-        listeners: called with the number of lines when the script changes.
+        listeners: functions that are called with the number of lines when the script changes.
     """
 
     listeners: Listeners[int] = field(default_factory=Listeners, init=False, repr=False)
@@ -70,12 +70,12 @@ class FaultScript:
         key_system: str | None = None,
         where: Callable[[Entry], bool] | None = None,
     ) -> None:
-        """Queues faults: the first matching request gets the first, the next the second …
+        """Queues faults: the first matching request gets the first fault, the next request the second, and so on.
 
         Args:
             route: a route name of the journal, or ``*`` for any.
             times: how many requests get each fault.
-            always: every matching request, until ``clear``; queued faults go first.
+            always: every matching request gets the fault, until ``clear``; queued faults apply first.
             account: only requests of this account.
             key_system: only this key system.
             where: only entries for which this returns True; called on the server's thread.
@@ -99,7 +99,7 @@ class FaultScript:
 
     @property
     def pending(self) -> int:
-        """How many queued faults no request has used yet, without ``always`` faults."""
+        """How many queued faults no request has used yet, not counting ``always`` faults."""
         with self._lock:
             return sum(rule.left or 0 for rule in self._rules)
 
@@ -109,7 +109,7 @@ class FaultScript:
             return [Scripted(r.route, r.fault.label, r.left, r.account, r.key_system) for r in self._rules]
 
     def take(self, entry: Entry) -> Fault | None:
-        """The fault for this request; used up, unless ``always``."""
+        """Returns the fault for this request and removes it from the queue, unless it is an ``always`` fault."""
         with self._lock:
             matching = [rule for rule in self._rules if rule.matches(entry)]
             rule = next((r for r in matching if r.left is not None), matching[0] if matching else None)

@@ -1,4 +1,4 @@
-"""Sends a reply over the network, whole or changed by a fault."""
+"""Sends a reply over the network, complete or changed by a fault."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _LINGER_NOTHING = struct.pack("ii", 1, 0)
 
 
 class _Sent(web.StreamResponse):
-    """Replaces a reply that the transport has already sent; writes nothing."""
+    """The response object for a reply that is already written to the transport; it writes nothing."""
 
     def __init__(self) -> None:
         super().__init__()
         self.force_close()
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Nothing is left to send."""
+        """Does nothing: the headers are sent."""
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to send."""
+        """Does nothing: the body is sent."""
 
 
 async def deliver(request: web.Request, reply: Reply, fault: Fault | None, clock: Clock) -> web.StreamResponse:
-    """Sends a reply; returns what the server framework must still send.
+    """Sends a reply; returns the response object that the server framework needs.
 
     Raises:
         ConnectionError: the client has disconnected.

@@ -1,1 +1,1 @@
-"""What tests see of the head-end and how they steer it: journal, checker, control endpoints, live feed, page."""
+"""The parts by which tests observe and control the head-end: journal, checker, control endpoints, live feed, page."""

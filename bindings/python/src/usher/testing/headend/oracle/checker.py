@@ -25,7 +25,7 @@ class Violation:
 
     Attributes:
         kind: see ``find``.
-        number: the entry that shows it.
+        number: the number of the journal entry that shows the violation.
         message: one line.
     """
 
@@ -40,23 +40,23 @@ class Violation:
 def find(
     entries: Iterable[Entry], *, period_ms: int, tolerance_ms: int, ignore: Collection[str] = ()
 ) -> list[Violation]:
-    """Violations in the order of the requests that show them.
+    """Returns the violations in the order of the requests that show them.
 
-    A session that expires is no violation: with SSP V2 teardown is the client's choice.
+    A session that expires is no violation, because with SSP V2 the client need not tear it down.
 
-    - ``after-teardown``: a session token of a session after its teardown arrived. A retry of a teardown
-      that failed is no violation.
-    - ``stale-token``: a session token older than the newest one that had reached the client.
-    - ``late-beat``: a keep-alive later than period + tolerance after the one before it (for the
-      first: after the reply that opened the session: set-up's, or with SSP V2 the first licence's).
+    - ``after-teardown``: a request has a token of a session whose teardown the head-end received before. A retry of a
+      teardown that failed is no violation.
+    - ``stale-token``: a request has a session token that is older than the newest one that the client had received.
+    - ``late-beat``: a keep-alive arrives later than period + tolerance after the one before it. The first keep-alive
+      is compared with the reply that opened the session: to set-up, or with SSP V2 to the first licence request.
     - ``space-after-comma``: a space next to a comma of the authorisation header.
     - ``content-token-on-keep-alive``: a heartbeat, renewal or teardown that carries a content token.
 
     Args:
         entries: the journal.
-        period_ms: the keep-alive period told to clients.
-        tolerance_ms: lateness forgiven.
-        ignore: kinds left out.
+        period_ms: the keep-alive period that the head-end sends to clients.
+        tolerance_ms: how late a keep-alive may be.
+        ignore: kinds of violations that are not returned.
     """
     unknown = set(ignore) - set(_KINDS)
     if unknown:
@@ -108,7 +108,7 @@ def find(
 
 
 def _succeeded(entry: Entry) -> bool:
-    """Whether the client received success; it may retry a teardown that failed."""
+    """Whether the client received a success reply to its teardown; otherwise it may retry the teardown."""
     return entry.outcome is Outcome.ANSWERED and entry.status is not None and 200 <= entry.status < 300
 
 

@@ -1,7 +1,7 @@
-"""The control endpoints under ``/_control/``: the head-end as an oracle for any language, and its page.
+"""The control endpoints under ``/_control/``, by which tests in any language control and query the head-end; its page.
 
-All bodies are JSON objects. A mistake gets status 400 with ``{"error": text}``, a request from another
-origin's web page 403 (``guard``).
+All bodies are JSON objects. The reply to a wrong request is 400 with ``{"error": text}``; a request from a web page of
+another origin gets 403 (``guard``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SEND_BUFFER_BYTES = 256 * 1024
 
 
 def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
-    """Whether a request is for the control endpoints or the page; one with tokens is a misdirected player's."""
+    """Whether a request is for the control endpoints or the page. A request with tokens is not: a player sent it."""
     if request.raw_path.startswith(PREFIX):
         return True
     reads = request.method in ("GET", "HEAD") and request.path in (*_PAGE_PATHS, _ICON_PATH)
@@ -44,7 +44,7 @@ def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """An entry as JSON: the members of ``Entry``, with the body in base64 and the tokens as name and claims."""
+    """Converts an entry to JSON: the members of ``Entry``, the body as base64, the tokens by short name and claims."""
     return {
         "number": entry.number,
         "at_ms": entry.at_ms,
@@ -73,7 +73,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def session_json(session: Session) -> dict[str, Any]:
-    """A session as JSON, member for member."""
+    """Converts a session to JSON with the same members."""
     return {**asdict(session), "state": session.state.value}
 
 
@@ -270,7 +270,7 @@ async def _events(he: HeadEnd, request: web.Request) -> web.StreamResponse:
     transport = request.transport
     if transport is None:
         raise ConnectionResetError("the page has disconnected")
-    # The feed's own queue notices a slow page, so the kernel's buffer can be small.
+    # A small send buffer, so that the events for a slow page collect in the feed's queue, which has a limit.
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     await response.prepare(request)
     with contextlib.suppress(ConnectionError):

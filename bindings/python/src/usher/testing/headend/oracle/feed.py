@@ -1,8 +1,8 @@
-"""The live feed behind the page: what changes at a head-end, as server-sent events.
+"""The live feed behind the page: the changes at a head-end as server-sent events.
 
-A watcher receives everything once (``snapshot``), then each change (``change``), in order and never older
-than what it already has. Changes that happen close together travel as one event. The feed uses no timer
-except for the next expiry of a session and to keep the connection alive.
+A watcher (a page that is connected) first receives the whole state (``snapshot``), then each change (``change``), in
+order; a change is never older than the state that the watcher has. Several changes within a short time become one
+event. The feed has only two timers: for the next expiry of a session, and to keep the connection alive.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..state.tokens import shorten
 from .journal import Entry, Journal, Outcome
 
 REQUESTS_TOLD = 300
-"""A snapshot has this many past requests, the newest."""
+"""A snapshot has at most this many finished requests, the newest ones."""
 ACTIVE_TOLD, ENDED_TOLD, ACCOUNTS_TOLD = 1000, 300, 1000
-"""A snapshot has this many sessions and accounts, the newest."""
+"""A snapshot has at most this many sessions and accounts, the newest ones."""
 
 QUEUE_EVENTS, QUEUE_BYTES = 64, 4 * 1024 * 1024
-"""A watcher that is this many events behind is disconnected; it may connect again for a snapshot."""
+"""The feed disconnects a watcher that is this many events behind; it may connect again and gets a snapshot."""
 
 _GATHER_S = 0.05
 _PING_S = 10.0
@@ -42,7 +42,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class _Watcher:
-    """One page, with the events to be written to it. Belongs to the server's loop."""
+    """One connected page, with the events to send to it. Use it only on the server's loop."""
 
     def __init__(self, cut: Callable[[], None]) -> None:
         self.cut = cut
@@ -52,7 +52,7 @@ class _Watcher:
         self._wake = asyncio.Event()
 
     def put(self, event: bytes) -> bool:
-        """Queues an event; False when the queue is full."""
+        """Queues an event; returns False if the queue is full."""
         if self._events and (len(self._events) >= QUEUE_EVENTS or self._bytes + len(event) > QUEUE_BYTES):
             return False
         self._events.append(event)
@@ -72,7 +72,7 @@ class _Watcher:
         self.cut()
 
     async def take(self) -> bytes | None:
-        """The next event, None after the last."""
+        """Returns the next event; None after the last."""
         while not self._events and not self._ended:
             self._wake.clear()
             await self._wake.wait()
@@ -85,7 +85,7 @@ class _Watcher:
 
 @dataclass
 class _Changed:
-    """What has changed since the last event."""
+    """The changes since the last event."""
 
     everything: bool = False
     accounts: dict[str, None] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class _Changed:
 
 
 class Feed:
-    """Sends changes to watchers. ``open``, ``close`` and ``watch`` belong to the server's loop.
+    """Sends changes to watchers. Call ``open``, ``close`` and ``watch`` only on the server's loop.
 
     Args:
         config: the settings of the head-end.
@@ -134,11 +134,11 @@ class Feed:
 
     @property
     def watchers(self) -> int:
-        """How many pages watch now."""
+        """How many pages are connected now."""
         return len(self._watchers)
 
     def open(self) -> None:
-        """Starts listening for changes; the running loop is the server's."""
+        """Starts listening for changes; call it on the server's loop."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
             self._scheduled, self._changed = False, _Changed()
@@ -150,7 +150,7 @@ class Feed:
             self._clock.listeners.add(self._on_time)
 
     def close(self) -> None:
-        """Tells every watcher that the head-end stops, and ends its stream."""
+        """Sends every watcher the event that the head-end stops, and ends its stream."""
         with self._lock:
             self._loop = None
         self._journal.listeners.remove(self._on_request)
@@ -167,8 +167,8 @@ class Feed:
         """Feeds one watcher until the head-end stops, the watcher disconnects or falls too far behind.
 
         Args:
-            send: writes to it; waits while it is slow.
-            cut: closes its connection at once.
+            send: writes to the watcher; waits while the watcher is slow.
+            cut: closes the watcher's connection at once.
         """
         watcher = _Watcher(cut)
         self._watchers.add(watcher)
@@ -183,7 +183,7 @@ class Feed:
             self._watchers.discard(watcher)
             self._attend()
 
-    # Listeners: any thread, under the lock of the changed object.
+    # Listeners. They run on any thread, under the lock of the changed object.
 
     def _on_request(self, number: int | None) -> None:
         with self._lock:
@@ -218,7 +218,7 @@ class Feed:
             self._heed()
 
     def _heed(self) -> bool:
-        """Whether someone watches; if so, schedules an event."""
+        """Schedules an event if a page is connected; returns whether one is."""
         if self._loop is None or not self._watchers:
             return False
         if not self._scheduled:
@@ -226,7 +226,7 @@ class Feed:
             self._loop.call_soon_threadsafe(self._gather)
         return True
 
-    # Sending: the server's loop.
+    # Sending. These methods run on the server's loop.
 
     def _gather(self) -> None:
         loop = asyncio.get_running_loop()
@@ -259,7 +259,7 @@ class Feed:
         return f"id: {self._number}\nevent: {name}\ndata: {data}\n\n".encode("ascii")
 
     def _attend(self) -> None:
-        """Runs the timers while someone watches."""
+        """Starts the timers when the first page connects, and stops them when the last one disconnects."""
         if self._watchers and not self._tasks:
             self._tasks = [asyncio.create_task(self._ping())]
             if not isinstance(self._clock, ManualClock):
@@ -270,13 +270,13 @@ class Feed:
             self._tasks = []
 
     async def _ping(self) -> None:
-        """Sends the time, which also shows that the connection is alive."""
+        """Sends the time at intervals, which also shows the page that the connection is alive."""
         while True:
             await asyncio.sleep(_PING_S)
             self._broadcast(self._event("ping", {"now_ms": self._clock.now_ms()}))
 
     async def _expire(self) -> None:
-        """Ends a session as soon as it expires; a session set up meanwhile expires later than this one."""
+        """Ends each session as soon as it expires. It waits for the next expiry; a new session expires later."""
         while True:
             due = self._sessions.next_expiry_ms
             await self._clock.wait_until(self._clock.now_ms() + self._config.lifetime_ms if due is None else due)
@@ -308,7 +308,7 @@ class Feed:
         }
 
     def _change(self, changed: _Changed) -> dict[str, Any] | None:
-        """The changed object, or None if it has been dropped meanwhile."""
+        """Returns the changed object, or None if it has been dropped meanwhile."""
         value = self._always()
         try:
             if changed.accounts:
@@ -336,7 +336,7 @@ class Feed:
 
 
 def clip(text: str, most: int = _NAME_MAX) -> str:
-    """A text short enough to show; a digest replaces the rest, so that different names stay different."""
+    """Shortens a text for the page; a digest replaces the rest, so that different names stay different."""
     if len(text) <= most:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
@@ -344,12 +344,12 @@ def clip(text: str, most: int = _NAME_MAX) -> str:
 
 
 def account_row(account: Account) -> dict[str, Any]:
-    """An account for the page."""
+    """Converts an account to JSON for the page."""
     return {**asdict(account), "name": clip(account.name)}
 
 
 def session_row(session: Session) -> dict[str, Any]:
-    """A session for the page."""
+    """Converts a session to JSON for the page."""
     return {
         "id": session.id,
         "account": clip(session.account),
@@ -368,7 +368,7 @@ def session_row(session: Session) -> dict[str, Any]:
 
 
 def request_row(entry: Entry) -> dict[str, Any]:
-    """A request for the page: without whole tokens, without its body."""
+    """Converts a request to JSON for the page: with shortened tokens and without its body."""
     return {
         "number": entry.number,
         "at_ms": entry.at_ms,
@@ -390,5 +390,5 @@ def request_row(entry: Entry) -> dict[str, Any]:
 
 
 def fault_row(line: Scripted) -> dict[str, Any]:
-    """A line of the fault script for the page."""
+    """Converts a line of the fault script to JSON for the page."""
     return {**asdict(line), "label": clip(line.label), "account": None if line.account is None else clip(line.account)}

@@ -29,7 +29,7 @@ ROUTES = (
     "kill-device",
     "unknown",
 )
-"""Every route name of an entry."""
+"""All route names that an entry may have."""
 
 
 class Outcome(str, Enum):
@@ -37,41 +37,41 @@ class Outcome(str, Enum):
 
     PENDING = "pending"
     ANSWERED = "answered"
-    """The reply was handed to the network whole."""
+    """The head-end gave the complete reply to the network."""
     DAMAGED = "damaged"
-    """A reply went out that a fault cut short or malformed."""
+    """The head-end sent a reply that a fault had shortened or damaged."""
     DROPPED = "dropped"
-    """The connection was closed without a reply, by a fault or by stopping the head-end."""
+    """A fault, or the stop of the head-end, closed the connection without a reply."""
     CLIENT_GONE = "client-gone"
-    """The client closed the connection before it had the reply."""
+    """The client closed the connection before it had received the reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. Immutable: read the journal again for its newer state.
+    """One request. An entry never changes: read the journal again for the request's newer state.
 
     Attributes:
         number: 1 for the first request to arrive, then 2 …
         at_ms: arrival on the head-end's clock.
         route: one of ``ROUTES``.
-        key_system: of the licence or certificate service, else None.
+        key_system: key system of the licence or certificate service, else None.
         method: HTTP method.
         path: path and query as sent.
         query: query items in order, decoded.
         headers: (name, value) as sent, in order, Latin-1.
         body: the request body.
-        authorization: the authorisation header, read but not judged.
+        authorization: the tokens of the authorisation header, read but not checked.
         account: the account of the tokens, else None.
-        session: session id, from the session token or made by this request, else None.
-        status: HTTP status answered; None before the reply, or if no reply was sent.
-        error_code: ``errorCode`` or other number of an error answered, None for none.
-        error_message: the text answered beside it, None for none.
-        fault: label of the fault applied, None for none.
+        session: id of the session of the session token, or of the session that the request set up, else None.
+        status: HTTP status of the reply; None before the reply, or if no reply was sent.
+        error_code: ``errorCode`` or other error number in the reply, else None.
+        error_message: the error text in the reply, else None.
+        fault: label of the fault that the request got, else None.
         outcome: see ``Outcome``.
-        answered_ms: when the reply went out, on the head-end's clock.
-        answered_after: number of the newest request that had arrived when the reply went out.
-        issued: ``seq`` of the session token in the reply, None for none.
-        delivered: whether the reply that was sent still had the whole token.
+        answered_ms: when the reply was sent, on the head-end's clock.
+        answered_after: number of the newest request that had arrived when the reply was sent.
+        issued: ``seq`` of the session token in the reply, else None.
+        delivered: whether the reply, as a fault left it, still had the whole token.
     """
 
     number: int
@@ -103,12 +103,12 @@ class Entry:
 
     @property
     def session_token(self) -> TokenPart | None:
-        """The session token sent with it, if any."""
+        """The session token of the request, if it has one."""
         return self.authorization.session
 
     @property
     def tenant_id(self) -> str | None:
-        """The value of ``nv-tenant-id``, None when it was not sent."""
+        """The value of the header ``nv-tenant-id``; None if the client did not send it."""
         return self.header("nv-tenant-id")
 
     def header(self, name: str) -> str | None:
@@ -149,12 +149,12 @@ class _Filter:
 class Journal:
     """Every request in the order of arrival. Any thread may call any method.
 
-    The filters ``route``, ``account``, ``session``, ``key_system`` and ``answered`` of the methods
-    combine; ``answered=True`` keeps entries whose reply went out.
+    The methods have the filters ``route``, ``account``, ``session``, ``key_system`` and ``answered``; an entry must
+    match all that are given. ``answered=True``: only entries whose reply was sent.
 
     Attributes:
-        limit: entries kept, oldest dropped first; None keeps all.
-        listeners: called with the number of a new or changed entry; None: all entries were dropped.
+        limit: the journal keeps this many of the newest entries; None: all.
+        listeners: functions that are called with the number of a new or changed entry; None: all entries were dropped.
     """
 
     limit: int | None = None
@@ -165,7 +165,7 @@ class Journal:
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
 
     def open(self, entry: Entry) -> Entry:
-        """Adds a request; its ``number`` is set here."""
+        """Adds a request and sets its ``number``."""
         with self._changed:
             self._last += 1
             entry = replace(entry, number=self._last)
@@ -178,7 +178,7 @@ class Journal:
             return entry
 
     def amend(self, number: int, **changes: Any) -> Entry | None:
-        """Replaces fields of one entry; None when it has been dropped from the journal."""
+        """Replaces fields of one entry; returns None if the journal has dropped it."""
         with self._changed:
             entry = self._entries.get(number)
             if entry is None:
@@ -201,7 +201,7 @@ class Journal:
         answered: bool | None = None,
         after: int = 0,
     ) -> list[Entry]:
-        """The entries that match, oldest first; ``after`` skips numbers up to and including it."""
+        """Returns the entries that match, oldest first, with numbers greater than ``after``."""
         wanted = _Filter(_known(route), account, session, key_system, answered)
         with self._changed:
             return [entry for entry in self._entries.values() if entry.number > after and wanted(entry)]
@@ -214,26 +214,26 @@ class Journal:
         return [entry.route for entry in found]
 
     def get(self, number: int) -> Entry | None:
-        """One entry by number, None when it is not kept."""
+        """Returns one entry by its number; None if the journal does not have it."""
         with self._changed:
             return self._entries.get(number)
 
     def newest(self, count: int) -> list[Entry]:
-        """The newest entries, oldest of them first."""
+        """Returns the newest entries, the oldest of them first."""
         with self._changed:
             return list(islice(reversed(self._entries.values()), count))[::-1]
 
     @property
     def arrived(self) -> int:
-        """How many requests have arrived, dropped entries included."""
+        """How many requests have arrived, including those of dropped entries."""
         with self._changed:
             return self._last
 
     def last(self, route: str | None = None, *, account: str | None = None, session: str | None = None) -> Entry:
-        """The newest matching entry.
+        """Returns the newest matching entry.
 
         Raises:
-            LookupError: none matches.
+            LookupError: no entry matches.
         """
         found = self.entries(route=route, account=account, session=session)
         if not found:
@@ -241,11 +241,11 @@ class Journal:
         return found[-1]
 
     def count(self, route: str | None = None, *, account: str | None = None, session: str | None = None) -> int:
-        """How many kept entries match."""
+        """Counts the matching entries in the journal."""
         return len(self.entries(route=route, account=account, session=session))
 
     def counts(self) -> dict[str, int]:
-        """Requests by route since the start, dropped entries included."""
+        """The number of requests of each route since the start, including those of dropped entries."""
         with self._changed:
             return {route: self._counts[route] for route in ROUTES if self._counts[route]}
 
@@ -263,7 +263,7 @@ class Journal:
         """Waits until enough requests match, or until a predicate of the journal holds.
 
         Args:
-            what: how many matching entries, or a predicate called with the journal at each change.
+            what: a number of matching entries, or a predicate that is called with the journal at each change.
             timeout: real seconds.
 
         Returns:
@@ -293,7 +293,7 @@ class Journal:
             self.listeners.tell(None)
 
     def dump(self, *, since_ms: int | None = None) -> str:
-        """A table as text: one line per request, with tokens shortened to kind, id and sequence number."""
+        """Returns the journal as a text table: a line per request, tokens shortened to kind, id and sequence number."""
         entries = self.entries()
         if not entries:
             return "(no requests)"

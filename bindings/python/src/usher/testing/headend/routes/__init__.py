@@ -16,7 +16,7 @@ ALL: tuple[Route, ...] = (
     *expressplay.ROUTES,
     *sees.ROUTES,
 )
-"""All routes."""
+"""The routes of all modules."""
 
 
 class Router:
@@ -34,9 +34,9 @@ class Router:
             self._table.setdefault(path, {})[route.method] = route
 
     def find(self, method: str, path: str) -> Route | None:
-        """The route, or None if path or method is unknown."""
+        """Returns the route of a request, or None if path or method is unknown."""
         return self._table.get(path, {}).get(method)
 
     def methods(self, path: str) -> list[str]:
-        """The methods of a path; empty if the path is unknown."""
+        """Returns the methods of a path, empty if the path is unknown."""
         return sorted(self._table.get(path, {}))

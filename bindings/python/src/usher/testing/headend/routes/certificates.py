@@ -13,7 +13,7 @@ from ..service import Answer, Route, Service
 
 
 def fairplay(service: Service, entry: Entry) -> Answer:
-    """The application certificate, raw DER by default; needs no authorisation (source: FairPlay licence service)."""
+    """Sends the application certificate, by default DER, without authorisation (source: FairPlay licence service)."""
     says, der = service.config.certificate, service.fairplay_certificate
     replies: dict[CertificateForm, Callable[[], Reply]] = {
         "der": lambda: bytes_reply(der),
@@ -26,7 +26,7 @@ def fairplay(service: Service, entry: Entry) -> Answer:
 
 
 def widevine(service: Service, entry: Entry) -> Answer:
-    """The service certificate, raw (source: Widevine licence service)."""
+    """Sends the service certificate as bytes (source: Widevine licence service)."""
     return Answer(bytes_reply(service.widevine_certificate))
 
 

@@ -1,4 +1,7 @@
-"""ExpressPlay: a rights token in the URL and a raw SPC in, a raw CKC out (source: ExpressPlay licence request)."""
+"""ExpressPlay: a request has a rights token in the URL and an SPC as its body; the reply is a CKC.
+
+(source: ExpressPlay licence request)
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from ..state.rights import (
 )
 
 TOKEN_NAME = "ExpressPlayToken"
-"""The query item with the token; a header of this name is accepted, too."""
+"""The name of the query item with the token; the server also accepts a header of this name."""
 
 
 def license_request(service: Service, entry: Entry) -> Answer:
-    """Gives the licence of a rights token, or an error with a number."""
+    """Replies with the licence of a rights token, or with an error that has a number."""
     token = entry.query_value(TOKEN_NAME) or entry.header(TOKEN_NAME)
     try:
         right = service.rights.check(token)

@@ -1,4 +1,4 @@
-"""The generic FairPlay key server: an SPC in, a CKC with the real content key out."""
+"""The generic FairPlay key server: a request has an SPC, the reply a CKC with the real content key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .fps_wire import KeyRequest, ckc_reply, read_key_request
 
 
 def ckc(service: Service, entry: Entry) -> Answer:
-    """Answers a key request in any encoding that the settings accept (source: SPC/CKC encodings)."""
+    """Replies to a key request in any encoding that the settings accept (source: SPC/CKC encodings)."""
     settings = service.config.fps
     authorization = entry.header("authorization")
     if settings.authorization is not None and authorization != settings.authorization:

@@ -20,7 +20,7 @@ _ESCAPED = re.compile(r"%(2B|2F|3D)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """A key request after reading.
+    """A key request, decoded.
 
     Attributes:
         form: how the SPC was encoded.
@@ -37,12 +37,12 @@ def read_key_request(content_type: str | None, body: bytes, spc_field: str = "sp
     """Reads the body of a key request.
 
     Args:
-        content_type: its ``Content-Type``, None when it has none.
-        body: the body.
+        content_type: its ``Content-Type``; None if it has none.
+        body: its body.
         spc_field: the field of the SPC in a form or in JSON.
 
     Raises:
-        ValueError: the body is not what its type says, or holds no SPC.
+        ValueError: the body does not match its content type, or has no SPC.
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
     if not body:

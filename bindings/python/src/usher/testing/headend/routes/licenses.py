@@ -1,7 +1,7 @@
 """Licences of SSP V1 and V2: FairPlay, Widevine, PlayReady and Clear Key.
 
-A handler reads a licence request, authorises it, and only then changes the session, so that a refusal
-never sets up a session or rotates its token.
+A handler reads a licence request, checks its tokens, and only then changes the session. So a request that the
+head-end refuses never sets up a session or rotates its token.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .ssm import json_challenge
 
 
 def _v1(key_system: KeySystem) -> Handler:
-    """SSP V1: the request has the session's token; the reply has a new one in enforced mode.
+    """SSP V1: the request has the session token; in enforced mode the reply has a new one.
 
     (source: SSP licence service)
     """
@@ -45,7 +45,7 @@ def _v1(key_system: KeySystem) -> Handler:
 
 
 def _v2(key_system: KeySystem) -> Handler:
-    """SSP V2: the request sets the session up unless it has one; the reply describes the session.
+    """SSP V2: a request without a session token sets up a session; the reply describes the session.
 
     (source: SSM v2, inferred wire form)
     """
@@ -89,7 +89,7 @@ def _given(session: Session, token: str, reply: Reply) -> Answer:
 
 
 def _put(members: dict[str, Any], path: str | None, value: object) -> None:
-    """Sets the member at a path of names; ``None``: does nothing."""
+    """Sets the member at a path of names; does nothing if the path is None."""
     if path is None:
         return
     *way, last = path.split(".")

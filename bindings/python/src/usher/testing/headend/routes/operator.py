@@ -12,14 +12,14 @@ from ..service import Answer, Route, Service
 
 
 def kill_account(service: Service, entry: Entry) -> Answer:
-    """Kills the sessions of ``{"account": id}`` or ``{"accountId": id}``; replies how many, a JSON number."""
+    """Kills the sessions of ``{"account": id}`` or ``{"accountId": id}``; the reply is their number, as JSON."""
     service.operator(entry)
     account = _named(entry.body, ("account", "accountId"))
     return Answer(json_reply(service.sessions.kill(account=account)), account=account)
 
 
 def kill_device(service: Service, entry: Entry) -> Answer:
-    """Kills the sessions of ``{"device": id}`` or ``{"deviceId": id}``; replies how many, a JSON number."""
+    """Kills the sessions of ``{"device": id}`` or ``{"deviceId": id}``; the reply is their number, as JSON."""
     service.operator(entry)
     device = _named(entry.body, ("device", "deviceId"))
     return Answer(json_reply(service.sessions.kill(device=device)))

@@ -1,7 +1,7 @@
-"""The payloads of the key systems: the payload in a licence request, and the reply around a licence.
+"""The payloads of the key systems: reads the payload of a licence request, and makes the reply with the licence.
 
-A payload is read before the request takes effect. The caller passes what the reply says about the session
-(``Members``), since SSP V1 and V2 differ there.
+The head-end reads the payload before it changes a session. The caller passes the members of the reply that describe
+the session (``Members``), because they differ between SSP V1 and V2.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .ssm import json_challenge
 _XML_TYPE = "text/xml; charset=utf-8"
 
 Members = Mapping[str, Any]
-"""What the reply says about the session: members of its JSON, or of PlayReady's ``CustomData``."""
+"""The members that describe the session, in the JSON of the reply or in PlayReady's ``CustomData``."""
 
 Build = Callable[[Members], Reply]
-"""Makes the reply."""
+"""A function that makes the reply."""
 
 Prepare = Callable[[Service, Entry, Grant], Build]
-"""Reads the payload, refuses a bad one, and returns the function that makes the reply."""
+"""A function that reads the payload, refuses a bad payload, and returns the function that makes the reply."""
 
 
 def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
-    """Raw SPC in, ``{"CkcMessage": base64}`` or the raw CKC out (source: FairPlay licence service)."""
+    """The payload is an SPC; the reply ``{"CkcMessage": base64}`` or a raw CKC (source: FairPlay licence service)."""
     if not entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "SPC is empty")
     message = _key_message(service, grant, entry.body) if is_spc(entry.body) else ckc(entry.body)
@@ -49,14 +49,14 @@ def fairplay(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def _key_message(service: Service, grant: Grant, spc: bytes) -> bytes:
-    """The CKC for an SPC with ``USPC``: it has the content key."""
+    """Returns the CKC, with the content key, for an SPC with ``USPC``."""
     _, kid, key = service.read_spc(spc, grant.keys)
     service.check_kids(grant, [kid])
     return make_ckc(spc, kid, key)
 
 
 def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
-    """JSON or raw challenge in, the same encoding out (source: Widevine licence service)."""
+    """The payload is a challenge in JSON or raw; the reply has the same encoding (source: Widevine licence service)."""
     if grant.renewal:
         raise Refusal(Problem.BAD_BODY, "Widevine renews at the session service")
     as_json = is_json(entry)
@@ -75,7 +75,7 @@ def widevine(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def playready(service: Service, entry: Entry, grant: Grant) -> Build:
-    """SOAP in, SOAP out; ``CustomData`` describes the session (source: PlayReady licence service)."""
+    """Payload and reply are SOAP; ``CustomData`` describes the session (source: PlayReady licence service)."""
     if b"<" not in entry.body:
         raise Refusal(Problem.BAD_CHALLENGE, "challenge is not SOAP")
     text = base64.b64encode(playready_license(entry.body)).decode("ascii")
@@ -96,7 +96,7 @@ def playready(service: Service, entry: Entry, grant: Grant) -> Build:
 
 
 def clearkey(service: Service, entry: Entry, grant: Grant) -> Build:
-    """W3C licence request in, the real keys of the key store out (source: Clear Key licence service)."""
+    """The payload is a W3C licence request; the reply has keys of the key store (source: Clear Key licence service)."""
     kids = _requested_kids(entry.body)
     service.check_kids(grant, kids)
     keys: list[dict[str, str]] = []
@@ -143,4 +143,4 @@ PREPARE: Mapping[KeySystem, Prepare] = {
     "playready": playready,
     "clearkey": clearkey,
 }
-"""The reader of each key system's payload."""
+"""The function for each key system that reads its payload."""

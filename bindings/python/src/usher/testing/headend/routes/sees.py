@@ -1,4 +1,4 @@
-"""The entitlement server, SEES: whether a customer may play a content, and the token URL for it."""
+"""The entitlement server, SEES: it decides whether a customer may play a content, and returns the token URL for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COOKIE_MAX = 32
 
 
 def entitlement(service: Service, entry: Entry) -> Answer:
-    """Answers an entitlement request; a denial is also a normal reply (source: SEES entitlement server)."""
+    """Replies to an entitlement request; a denial is also a normal reply (source: SEES entitlement server)."""
     settings = service.config.sees
     authorization = entry.header("authorization")
     if settings.authorization is not None and authorization != settings.authorization:

@@ -15,7 +15,7 @@ from ..state.sessions import Session
 
 
 def set_up(service: Service, entry: Entry) -> Answer:
-    """Takes a slot and sends the first session token and the period in s (source: SSM v1 setup)."""
+    """Takes a slot; replies with the first session token and the period in s (source: SSM v1 setup)."""
     session = service.open_session(service.account_token(entry), "setup")
     body = {
         "sessionToken": service.session_token(session),
@@ -25,13 +25,13 @@ def set_up(service: Service, entry: Entry) -> Answer:
 
 
 def heartbeat(service: Service, entry: Entry) -> Answer:
-    """Keeps a session alive and sends the next token (source: SSM v1 heartbeat)."""
+    """Keeps a session alive and replies with the next token (source: SSM v1 heartbeat)."""
     session = service.sessions.keep_alive(service.lone_session(entry))
     return _given(service, session, json_reply({"sessionToken": service.session_token(session)}))
 
 
 def renew_widevine(service: Service, entry: Entry) -> Answer:
-    """Keeps a session alive with a Widevine renewal; ``license`` is a string here (source: enforced mode)."""
+    """Keeps a session alive with a Widevine renewal; in the reply ``license`` is a string (source: enforced mode)."""
     session = service.lone_session(entry)
     challenge = json_challenge(entry.body)
     session = service.sessions.keep_alive(session)
@@ -52,10 +52,10 @@ def tear_down(service: Service, entry: Entry) -> Answer:
 
 
 def json_challenge(body: bytes) -> bytes:
-    """The challenge in ``{"challenge": "<base64>"}``.
+    """Returns the challenge in ``{"challenge": "<base64>"}``.
 
     Raises:
-        Refusal: the body is something else.
+        Refusal: the body has another form.
     """
     try:
         value = json.loads(body)

@@ -1,1 +1,1 @@
-"""What the head-end knows and decides: accounts, tokens, keys, rights and sessions."""
+"""The state of the head-end, and its decisions: accounts, tokens, keys, rights and sessions."""

@@ -1,4 +1,4 @@
-"""Accounts as an operator's back end knows them: the rights behind device tokens, which contain no rights."""
+"""Accounts in an operator's back end. They have the rights of device tokens, which contain no rights."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class AccountBook:
             self._is_closed = True
 
     def unregister(self, device: str) -> None:
-        """Forgets a device."""
+        """Removes a device."""
         with self._lock:
             self._devices.pop(device, None)
 
@@ -59,10 +59,10 @@ class AccountBook:
             return self._rights.get(account or "", AccountRights())
 
     def account(self, token: TokenPart) -> str | None:
-        """The account that a content or device token belongs to.
+        """Returns the account that a content or device token belongs to.
 
         Raises:
-            Refusal: a device token of an unknown device, or of another account than the device's.
+            Refusal: the device of a device token is unknown, or belongs to another account than the token.
         """
         if token.kind != "device":
             return token.account

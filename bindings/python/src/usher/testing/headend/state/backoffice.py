@@ -25,7 +25,7 @@ class BackOffice:
 
     @property
     def now_ms(self) -> int:
-        """The time on its clock, ms since the Unix epoch."""
+        """The time on the head-end's clock, ms since the Unix epoch."""
         return self._service.clock.now_ms()
 
     def content_token(
@@ -43,7 +43,7 @@ class BackOffice:
         key: bytes | None = None,
         **extra: Any,
     ) -> str:
-        """A ContentAuthZ token.
+        """Makes a content token (ContentAuthZ).
 
         Args:
             account: ``device.accountId``; None: no such claim.
@@ -54,8 +54,8 @@ class BackOffice:
             session_control: ``sessionControl.sessionControlEnabled``.
             kids: ``defaultKcIds``, 16 bytes each.
             jti: anti-replay id: with ``exp`` the token is valid for one licence.
-            key_token: name of its key token; ``content_token_with_key`` sets it.
-            key: sign with another key, for a token whose signature does not verify.
+            key_token: name of the key token that belongs to it; ``content_token_with_key`` sets it.
+            key: another signing key, for a token whose signature the head-end refuses.
             extra: further claims, or other values for these.
         """
         return self._service.mint.content(
@@ -80,13 +80,13 @@ class BackOffice:
         keys: Mapping[bytes, bytes] = _NO_KEYS,
         **arguments: Any,
     ) -> str:
-        """A content token, a comma, and the content key token it refers to, an encrypted JWE.
+        """Makes a content token, a comma, and the content key token that it refers to (an encrypted JWE).
 
         Args:
             account: as for ``content_token``.
             content_id: as for ``content_token``.
-            keys: the content keys it carries, by key id; licences use these before the key store.
-            arguments: further ones for ``content_token``.
+            keys: the content keys in the key token, by key id; licences use these before the key store.
+            arguments: further arguments of ``content_token``.
         """
         sealed = key_tokens.seal(keys, self._service.mint.key_token_secret, self._service.mint.key_id)
         return f"{self.content_token(account, content_id, key_token=key_tokens.name_of(sealed), **arguments)},{sealed}"
@@ -99,19 +99,19 @@ class BackOffice:
         expires_in_s: float | None = 86_400,
         **extra: Any,
     ) -> str:
-        """A DevAuthN token."""
+        """Makes a device token (DevAuthN)."""
         return self._service.mint.device(account=account, device=device, exp=self._exp(expires_in_s), extra=extra)
 
     def revoke_tokens(self, account: str | None = None) -> None:
-        """Refuses all existing content and device tokens, of one account or of all; newer ones are valid."""
+        """Revokes all existing content and device tokens, of one account or of all; tokens made later are valid."""
         self._service.revoke(account)
 
     def register_device(self, device: str, account: str = "account-1") -> None:
-        """Registers a device for an account; after the first, device tokens of unknown devices are refused."""
+        """Registers a device for an account. From the first one on, device tokens of unknown devices are refused."""
         self._service.accounts.register(device, account)
 
     def unregister_device(self, device: str) -> None:
-        """Forgets a device."""
+        """Removes a device."""
         self._service.accounts.unregister(device)
 
     def grant_rights(
@@ -121,22 +121,22 @@ class BackOffice:
 
         Args:
             account: the account.
-            content_ids: contents whose keys it may get; None: any.
-            max_sessions: its concurrent streams; None: ``config.limit``.
-            session_control: whether its licences need a session.
+            content_ids: contents whose keys the account may get; None: any.
+            max_sessions: the account's limit of concurrent streams; None: ``config.limit``.
+            session_control: whether the account's licences need a session.
         """
         rights = AccountRights(frozenset(content_ids) if content_ids else None, max_sessions, session_control)
         self._service.accounts.grant(account, rights)
 
     def operator_token(self, *, expires_in_s: float | None = 86_400) -> str:
-        """An AuthN token for operator calls."""
+        """Makes a token for operator calls (AuthN)."""
         return self._service.mint.operator(exp=self._exp(expires_in_s))
 
     def _exp(self, expires_in_s: float | None) -> int | None:
         return None if expires_in_s is None else int(self.now_ms / 1000 + expires_in_s)
 
     def add_key(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
-        """Adds a content key, id and key 16 bytes each: a key of one content (it may have several), or for any."""
+        """Adds a content key, id and key 16 bytes each, for one content (which may have several keys) or for any."""
         self.keys.add(kid, key, content_id)
 
     def add_media(self, media_json: Path | str) -> list[Content]:
@@ -161,15 +161,15 @@ class BackOffice:
         cookie: str | None = None,
         device: bytes | None = None,
     ) -> str:
-        """An ExpressPlay token, as an operator's back end requests it.
+        """Makes an ExpressPlay token, as an operator's back end gets it from ExpressPlay.
 
         Args:
             content_id: the content; its keys are those added with this content id.
-            kid: valid for this key only.
-            expires_in_s: seconds from now on the head-end's clock; None leaves it to ``config.expressplay``.
-            uses: number of licences; None leaves it to ``config.expressplay``.
-            cookie: the device that uses the token is registered under this cookie.
-            device: valid for this device only.
+            kid: the token is valid for this key only.
+            expires_in_s: seconds from now on the head-end's clock; None: the lifetime of ``config.expressplay``.
+            uses: number of licences; None: the number of ``config.expressplay``.
+            cookie: the head-end registers the device that uses the token under this cookie.
+            device: the token is valid for this device only.
         """
         made = self._service.right(
             content_id, kid=kid, expires_in_s=expires_in_s, uses=uses, cookie=cookie, device=device
@@ -177,7 +177,7 @@ class BackOffice:
         return self._service.rights.issue(made)
 
     def rights_token_url(self, content_id: str = "content-1", **arguments: Any) -> str:
-        """The licence URL with a token in it; arguments as for ``rights_token``."""
+        """Returns the licence URL with a new token in it; arguments as for ``rights_token``."""
         return (
             f"{self._service.tenant_url}/hms/fp/rights/?ExpressPlayToken={self.rights_token(content_id, **arguments)}"
         )
@@ -191,5 +191,5 @@ class BackOffice:
         self._service.rights.allow(content_id)
 
     def registered_device(self, cookie: str) -> bytes | None:
-        """The device registered under a cookie, None for none."""
+        """Returns the device registered under a cookie, or None."""
         return self._service.rights.device(cookie)

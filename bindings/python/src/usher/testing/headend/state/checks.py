@@ -1,4 +1,4 @@
-"""Checks tokens: who may set up a session, keep it alive and play what (source: test server, token check)."""
+"""Checks tokens: may the client set up a session, keep it alive, play a content? (source: test server, token check)"""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _DAY_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a licence request may have.
+    """The result of the token checks of a licence request.
 
     Attributes:
-        content: its content token, None on a renewal.
-        session: its live session, None without one.
-        renewal: whether it renews (``renew=true``).
-        needs_session: whether it needs a session and has none (SSP V2 then opens one).
-        keys: content keys its key tokens carried.
+        content: the content token of the request; None for a renewal.
+        session: the live session of the request, else None.
+        renewal: whether the request is a renewal (``renew=true``).
+        needs_session: whether the licence needs a session and the request has none (SSP V2 then opens one).
+        keys: the content keys in the request's key tokens.
     """
 
     content: TokenPart | None
@@ -50,7 +50,7 @@ class Checks:
     _played: set[str]
 
     def check_header(self, entry: Entry, missing: Problem = Problem.TOKEN_MISSING) -> tuple[TokenPart, ...]:
-        """The parts of the authorisation header, after a check of its form."""
+        """Checks the form of the authorisation header and returns its parts."""
         authorization = entry.authorization
         if not authorization.parts:
             raise Refusal(missing, status=self.config.missing_token_status)
@@ -67,7 +67,7 @@ class Checks:
         return authorization.parts
 
     def account_token(self, entry: Entry) -> TokenPart:
-        """The content or device token of a set-up, verified."""
+        """Verifies and returns the content or device token of a set-up."""
         parts = self.check_header(entry)
         named = [part for part in parts if part.kind in ("content", "device")]
         if len(named) > 1:
@@ -90,7 +90,7 @@ class Checks:
             raise Refusal(Problem.TOKEN_REVOKED, status=self.config.revoked_token_status)
 
     def _content_keys(self, content: TokenPart, parts: Sequence[TokenPart]) -> dict[bytes, bytes]:
-        """The keys of the key tokens beside a content token; every key token it names must be present."""
+        """Returns the keys in a request's key tokens. It must have every key token that the content token names."""
         there = [part.raw for part in parts if part.kind == "key"]
         wanted = {name for right in content.rights if isinstance(name := right.get("contentKeyToken"), str)}
         if wanted - {key_tokens.name_of(raw) for raw in there}:
@@ -98,12 +98,12 @@ class Checks:
         return {kid: key for raw in there for kid, key in key_tokens.unseal(raw, self.mint.key_token_secret).items()}
 
     def live_session(self, part: TokenPart) -> Session:
-        """The live session of a session token, verified."""
+        """Verifies a session token and returns its live session."""
         self.mint.verify(part, self.clock.now_ms())
         return self.sessions.check(part.jti, part.seq)
 
     def lone_session(self, entry: Entry) -> Session:
-        """The live session of a request that must carry only the session token."""
+        """Returns the live session of a request that must carry only the session token."""
         parts = self.check_header(entry, Problem.SESSION_TOKEN_MISSING)
         token = entry.session_token
         if token is None:
@@ -121,7 +121,7 @@ class Checks:
             raise Refusal(Problem.TOKEN_KIND, "an operator call takes one AuthN token")
 
     def license_content(self, entry: Entry) -> TokenPart:
-        """The content token of a licence request, verified."""
+        """Verifies and returns the content or device token of a licence request."""
         parts = self.check_header(entry)
         content = entry.authorization.all("content") or entry.authorization.all("device")
         if len(content) > 1:
@@ -136,10 +136,10 @@ class Checks:
         return content[0]
 
     def license_grant(self, entry: Entry, *, opens: bool = False) -> Grant:
-        """Checks the tokens of a licence request and returns what it may have.
+        """Checks the tokens of a licence request.
 
         Args:
-            opens: a missing session is no error: the licence sets it up (SSP V2).
+            opens: a missing session is no error, because the licence request sets it up (SSP V2).
         """
         if entry.query_value("renew") == "true":
             return Grant(content=None, session=self.lone_session(entry), renewal=True)
@@ -161,7 +161,7 @@ class Checks:
         return Grant(content=content, session=session, renewal=False, needs_session=missing, keys=keys)
 
     def _account_named(self, token: TokenPart) -> str | None:
-        """The account a token names, or of a device token the device's; None when there is neither."""
+        """Returns the account that a token names, or the account of a device token's device; None if neither exists."""
         account = self.accounts.account(token)
         named = token.claims.get("device") if token.kind == "content" else token.claims
         is_named = isinstance(named, Mapping) and isinstance(named.get("accountId"), str)
@@ -179,8 +179,8 @@ class Checks:
         """Takes a slot for the account of a content or device token.
 
         Raises:
-            Refusal: the account is at its limit, the token has no session control where that is asked
-                for, or it names nobody.
+            Refusal: the account is at its limit, the token lacks the session control that the settings require,
+                or the token names neither account nor device.
         """
         if token.kind == "content" and self.config.require_session_control and not token.session_control:
             raise Refusal(Problem.SESSION_CONTROL_DISABLED)
@@ -194,14 +194,14 @@ class Checks:
         )
 
     def play(self, grant: Grant) -> None:
-        """Remembers that a content token was played."""
+        """Records that a content token was played, so that it is valid for one licence only."""
         if grant.content is not None and self._guarded(grant.content) and grant.content.jti:
             self._played.add(grant.content.jti)
 
     def check_kids(self, grant: Grant, kids: Sequence[bytes]) -> None:
-        """Checks that the token grants the keys: those of its content, and only its key ids if it lists any.
+        """Checks that the token grants the keys: keys of its content, and if it lists key ids, only those.
 
-        A renewal may have the contents of its session; a device token those its account may play.
+        A renewal may get keys of its session's contents; a device token keys of contents that its account may play.
         """
         listed = grant.content.key_ids if grant.content is not None else frozenset[bytes]()
         contents = self._granted_contents(grant)
@@ -213,7 +213,7 @@ class Checks:
                 raise Refusal(Problem.NOT_GRANTED, f"key id {kid.hex()} is of another content than the token")
 
     def _granted_contents(self, grant: Grant) -> frozenset[str] | None:
-        """The contents whose keys it may get; None: any."""
+        """Returns the contents whose keys the request may get; None: any."""
         if grant.content is not None and grant.content.kind == "content":
             return frozenset(grant.content.content_ids)
         if grant.content is not None:

@@ -1,6 +1,7 @@
 """Content key tokens: an encrypted JWE with content keys, sent beside the content token (source: content key token).
 
-Compact form with ``dir`` and ``A128CBC-HS256`` (RFC 7516, RFC 7518). Damaged, or cut at a comma, it does not open.
+It is in the compact form, with ``dir`` and ``A128CBC-HS256`` (RFC 7516, RFC 7518). A key token that is damaged or cut
+at a comma cannot be decrypted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TAG_BYTES = 16
 
 
 def seal(keys: Mapping[bytes, bytes], secret: bytes, key_id: str) -> str:
-    """Makes a key token with these content keys by key id; ``key_id`` names its secret of 32 bytes."""
+    """Makes a key token from content keys by key id; ``key_id`` is the name of the 32-byte secret that encrypts it."""
     names = {"kcIds": [str(uuid.UUID(bytes=kid)) for kid in keys]}
     header = b64url(json.dumps({"typ": "JWT", "alg": "dir", "enc": "A128CBC-HS256", "kid": key_id, **names}).encode())
     kcs = [{"id": str(uuid.UUID(bytes=kid)), "k": b64url(key)} for kid, key in keys.items()]
@@ -35,10 +36,10 @@ def seal(keys: Mapping[bytes, bytes], secret: bytes, key_id: str) -> str:
 
 
 def unseal(token: str, secret: bytes) -> dict[bytes, bytes]:
-    """Opens a key token and returns its content keys.
+    """Decrypts a key token and returns its content keys.
 
     Raises:
-        Refusal: it is damaged, or under another secret.
+        Refusal: the token is damaged, or was encrypted with another secret.
     """
     try:
         header, nothing, *rest = token.split(".")

@@ -11,10 +11,10 @@ from ..codes import Problem, Refusal
 
 
 class KeyStore:
-    """Content keys, 16 bytes by 16-byte key id, and the contents they belong to. Any thread may use it.
+    """Content keys of 16 bytes by key id of 16 bytes, and the contents of each key. Any thread may use the store.
 
     A content may have several keys (key rotation), and a key may belong to several contents. A key that
-    belongs to no content fits any content.
+    belongs to no content is valid for any content.
     """
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
@@ -26,7 +26,7 @@ class KeyStore:
             self.add(kid, key)
 
     def add(self, kid: bytes, key: bytes, content_id: str | None = None) -> None:
-        """Adds or replaces a key, and records the content it belongs to.
+        """Adds or replaces a key, and records the content that it belongs to.
 
         Raises:
             ValueError: id or key is not 16 bytes.
@@ -40,29 +40,29 @@ class KeyStore:
                 self._of_content.setdefault(content_id, []).append(kid)
 
     def get(self, kid: bytes) -> bytes | None:
-        """The key, None when unknown."""
+        """Returns the key; None if the key id is unknown."""
         with self._lock:
             return self._keys.get(kid)
 
     def content_ids(self, kid: bytes) -> frozenset[str]:
-        """The contents a key belongs to, none when it is for any."""
+        """Returns the contents of a key; empty if the key is valid for any content."""
         with self._lock:
             return frozenset(self._contents.get(kid, ()))
 
     def kids(self, content_id: str) -> tuple[bytes, ...]:
-        """The key ids of a content, the newest last."""
+        """Returns the key ids of a content, the newest last."""
         with self._lock:
             return tuple(self._of_content.get(content_id, ()))
 
     def named(self, identifier: bytes, keys: Mapping[bytes, bytes]) -> tuple[Asset, bytes, bytes]:
-        """Resolves a content identifier to key id and key; without a key id, to the content's newest key.
+        """Finds the key id and the key of a content identifier; if it has no key id, the content's newest key.
 
         Args:
             identifier: the content identifier of an SPC.
-            keys: keys that came with the request; they take precedence over those of the store.
+            keys: keys in the request; they take precedence over those of the store.
 
         Raises:
-            Refusal: it names nothing, or no key is known for it.
+            Refusal: the identifier is empty or malformed, or the store has no key for it.
         """
         try:
             asset = read_identifier(identifier)
@@ -80,7 +80,7 @@ class KeyStore:
         return asset, kid, key
 
     def _newest(self, content_id: str) -> bytes | None:
-        """The newest key id of a content; a key id may take the place of a content id."""
+        """Returns the newest key id of a content. The content id may also be a key id."""
         kids = self.kids(content_id)
         if kids:
             return kids[-1]

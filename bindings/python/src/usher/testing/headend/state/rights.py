@@ -1,4 +1,4 @@
-"""ExpressPlay rights tokens and SEES entitlements: who may get which licence."""
+"""ExpressPlay rights tokens and SEES entitlements: they say which licence a client may get."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ MESSAGES: Mapping[int, str] = MappingProxyType(
         DEVICE_BINDING: "device binding is not supported",
     }
 )
-"""Texts of the error numbers used here (source: ExpressPlay licence request)."""
+"""The texts of the error numbers (source: ExpressPlay licence request)."""
 
 
 class RightsRefusal(Exception):
-    """A refused licence or entitlement.
+    """Raised when the head-end refuses a licence or an entitlement.
 
     Args:
         number: an error number.
-        text: one line; the number's own when empty.
+        text: one line; if empty, the text that the table has for the number.
     """
 
     def __init__(self, number: int, text: str = "") -> None:
@@ -51,7 +51,7 @@ class RightsRefusal(Exception):
 
 
 def error_reply(number: int, text: str, style: ExpressPlayErrors, *, status: int = 400) -> Reply:
-    """An error in ExpressPlay's form, as a web page or as JSON."""
+    """Makes an error reply in ExpressPlay's form, a web page or JSON."""
     if style == "html":
         title = f"Error {number}"
         body = f"<body><h1>{title}</h1><p>{escape(text, quote=False)}</p></body>"
@@ -71,11 +71,11 @@ class Right:
 
     Attributes:
         content_id: the content.
-        kid: one of its keys; None: the one in the SPC.
-        expires_ms: the first ms at which it has expired.
-        uses: remaining licences; None: any number.
-        cookie: its licences register their device under this cookie; None: no registration.
-        device: the only device it is valid for; None: any.
+        kid: the key id that the right is for; None: the key id in the SPC.
+        expires_ms: the first ms at which the right has expired.
+        uses: how many licences it is still good for; None: any number.
+        cookie: a licence registers the device under this cookie; None: no registration.
+        device: the only device that may use the right; None: any.
     """
 
     content_id: str
@@ -97,17 +97,17 @@ class RightsLedger:
         self._denied: dict[str, tuple[int, str]] = {}
 
     def issue(self, right: Right) -> str:
-        """A new token, URL-safe text."""
+        """Makes a token for a right, URL-safe text."""
         token = secrets.token_urlsafe(96)
         with self._lock:
             self._rights[token] = right
         return token
 
     def check(self, token: str | None) -> Right:
-        """The right that a token grants now.
+        """Returns the right of a token.
 
         Raises:
-            RightsRefusal: it is missing, unknown, expired or used up.
+            RightsRefusal: the token is missing, unknown, expired or used up.
         """
         with self._lock:
             right = self._rights.get(token or "")
@@ -120,7 +120,7 @@ class RightsLedger:
         return right
 
     def redeem(self, token: str, device: bytes | None) -> None:
-        """Counts a licence, and registers its device if the token has a cookie."""
+        """Counts a licence of the token, and registers the device if the token has a cookie."""
         with self._lock:
             right = self._rights[token]
             if right.uses is not None:
@@ -129,7 +129,7 @@ class RightsLedger:
                 self._devices[right.cookie] = device
 
     def device(self, cookie: str) -> bytes | None:
-        """The device registered under a cookie."""
+        """Returns the device registered under a cookie, or None."""
         with self._lock:
             return self._devices.get(cookie)
 

@@ -17,11 +17,11 @@ from ..config import Rotation
 from ..listeners import Listeners
 
 CreatedBy = Literal["setup", "license"]
-"""The request that set a session up: a set-up, or with SSP V2 the first licence request."""
+"""The kind of request that set up a session: a set-up, or with SSP V2 the first licence request."""
 
 
 class SessionState(str, Enum):
-    """``active`` may become any other state; the others are final."""
+    """The states of a session. ``active`` may become any other state; the other states are final."""
 
     ACTIVE = "active"
     TORN_DOWN = "torn_down"
@@ -34,19 +34,19 @@ class Session:
     """A snapshot of one session. Times are ms on the head-end's clock.
 
     Attributes:
-        id: the ``jti`` of all its tokens.
-        account: the account whose slot it holds.
+        id: the ``jti`` of all session tokens of the session.
+        account: the account whose slot the session holds.
         device: the device that set it up, if the token named one.
-        content_ids: what its content tokens named, in the order first seen.
-        created_ms: when set-up was processed.
-        last_keepalive_ms: the last heartbeat or renewal, or the set-up.
-        expires_ms: when it expires without another keep-alive.
+        content_ids: the contents in its content tokens, in the order first seen.
+        created_ms: time of the set-up.
+        last_keepalive_ms: time of the last heartbeat or renewal, or of the set-up.
+        expires_ms: when the session expires without another keep-alive.
         state: see ``SessionState``.
-        ended_ms: when it stopped being active, else None.
-        seq: ``seq`` of the newest token issued.
-        tokens_issued: how many tokens it was given, the first included.
-        beats: heartbeats and renewals accepted.
-        licenses: first licences given under it.
+        ended_ms: when the session stopped being active, else None.
+        seq: ``seq`` of the newest session token.
+        tokens_issued: number of session tokens, including the first.
+        beats: number of accepted heartbeats and renewals.
+        licenses: number of licences of the session, without renewals.
         created_by: see ``CreatedBy``.
     """
 
@@ -67,7 +67,7 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether it holds a slot."""
+        """Whether the session holds a slot."""
         return self.state is SessionState.ACTIVE
 
 
@@ -78,9 +78,9 @@ class Account:
     Attributes:
         name: the account.
         limit: the limit at its newest set-up.
-        held: how many sessions it holds.
-        refused: set-ups refused for the limit.
-        refused_ms: time of the newest of these, else None.
+        held: how many sessions the account holds.
+        refused: number of set-ups that the head-end refused because of the limit.
+        refused_ms: time of the last such refusal, else None.
     """
 
     name: str
@@ -92,10 +92,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What changed in the table.
+    """A change of the table.
 
     Attributes:
-        account: the account concerned.
+        account: the account of the change.
         session: id of the new or changed session; None: only the account changed.
     """
 
@@ -105,7 +105,7 @@ class Change:
 
 @dataclass
 class _Book:
-    """The table's data about an account."""
+    """The data that the table keeps for an account."""
 
     held: set[str] = field(default_factory=set)
     limit: int = 0
@@ -114,18 +114,17 @@ class _Book:
 
 
 class SessionTable:
-    """All sessions, past ones included. Any thread may call any method; results are snapshots.
+    """All sessions, including those that have ended. Any thread may call any method; results are snapshots.
 
-    Every method first expires sessions by the clock: a session expires at ``expires_ms``, and its slot is
-    then free.
+    Every method first ends the sessions whose ``expires_ms`` the clock has reached, and frees their slots.
 
     Args:
-        now_ms: the head-end's clock.
-        lifetime_ms: life without a keep-alive, in ms.
+        now_ms: returns the time on the head-end's clock.
+        lifetime_ms: how long a session lives without a keep-alive, in ms.
         rotation: which older tokens are still valid.
 
     Attributes:
-        listeners: called with the change; None: all sessions were dropped.
+        listeners: functions that are called with each change; None: all sessions were dropped.
     """
 
     def __init__(self, now_ms: Callable[[], int], *, lifetime_ms: int, rotation: Rotation) -> None:
@@ -178,10 +177,10 @@ class SessionTable:
             return self._store(session)
 
     def check(self, session_id: str | None, seq: int | None) -> Session:
-        """The live session of a token.
+        """Returns the live session of a token.
 
         Raises:
-            Refusal: unknown or ended session, or a token that rotation has replaced.
+            Refusal: the session is unknown or has ended, or rotation has replaced the token.
         """
         with self._lock:
             self._expire()
@@ -214,12 +213,12 @@ class SessionTable:
             return self._rotated(session.id) if rotate else updated
 
     def tear_down(self, session: Session) -> Session:
-        """Frees the slot."""
+        """Tears a session down: frees its slot."""
         with self._lock:
             return self._end(session.id, SessionState.TORN_DOWN, self._now_ms())
 
     def kill(self, *, account: str | None = None, device: str | None = None) -> int:
-        """Kills the active sessions of an account or a device; returns how many."""
+        """Kills the active sessions of an account or a device; returns their number."""
         with self._lock:
             now = self._expire()
             doomed = [
@@ -234,7 +233,7 @@ class SessionTable:
             return len(doomed)
 
     def expire(self) -> None:
-        """Expires sessions now; the other methods do so, too."""
+        """Ends the sessions that have expired; the other methods do so, too."""
         with self._lock:
             self._expire()
 
@@ -248,22 +247,22 @@ class SessionTable:
             self.listeners.tell(None)
 
     def all(self, account: str | None = None) -> list[Session]:
-        """Every session in the order of set-up, of one account if named."""
+        """Returns the sessions in the order of set-up: all, or those of one account."""
         with self._lock:
             self._expire()
             return [s for s in self._sessions.values() if account is None or s.account == account]
 
     def active(self, account: str | None = None) -> list[Session]:
-        """The sessions that hold a slot now."""
+        """Returns the sessions that hold a slot now."""
         return [session for session in self.all(account) if session.active]
 
     def in_state(self, state: SessionState | str, account: str | None = None) -> list[Session]:
-        """The sessions in one state."""
+        """Returns the sessions in one state."""
         wanted = SessionState(state)
         return [session for session in self.all(account) if session.state is wanted]
 
     def get(self, session_id: str) -> Session:
-        """One session by id.
+        """Returns one session by its id.
 
         Raises:
             KeyError: no such session.
@@ -273,16 +272,16 @@ class SessionTable:
             return self._sessions[session_id]
 
     def accounts(self) -> list[Account]:
-        """Every account that has requested a session, in the order of the first request."""
+        """Returns the accounts that have requested a session, in the order of their first request."""
         with self._lock:
             self._expire()
             return [_told(name, book) for name, book in self._accounts.items()]
 
     def account(self, name: str) -> Account:
-        """One account.
+        """Returns one account.
 
         Raises:
-            KeyError: it has never requested a session.
+            KeyError: the account has never requested a session.
         """
         with self._lock:
             self._expire()
@@ -295,7 +294,7 @@ class SessionTable:
             return {state: self._counts[state] for state in SessionState}
 
     def newest(self, active: int, ended: int) -> list[Session]:
-        """At most this many active and ended sessions, the newest of each, in the order of set-up."""
+        """Returns the newest sessions in the order of set-up: at most ``active`` active and ``ended`` ended ones."""
         with self._lock:
             self._expire()
             order = reversed(self._sessions.values())
@@ -306,15 +305,15 @@ class SessionTable:
 
     @property
     def next_expiry_ms(self) -> int | None:
-        """No session expires before this time; None: no session can expire."""
+        """A time before which no session expires; None: no session can expire."""
         with self._lock:
             return self._expiries[0][0] if self._expiries else None
 
     def only(self, account: str | None = None) -> Session:
-        """The one active session.
+        """Returns the only active session.
 
         Raises:
-            AssertionError: none or several are active.
+            AssertionError: no session or several sessions are active.
         """
         active = self.active(account)
         if len(active) != 1:

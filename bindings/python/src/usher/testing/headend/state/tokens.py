@@ -1,8 +1,8 @@
 """Makes, reads and checks tokens.
 
 All tokens of the platform are compact JSON web tokens signed with HS256 (source: tokens, general).
-The kind is the ``typ`` claim of the *payload*. A content key token is an encrypted JWE of five
-parts and travels between the content token and the session token, comma separated.
+The claim ``typ`` of the *payload* says the kind. A content key token is an encrypted JWE of five parts; in the header
+it stands between the content token and the session token, separated by commas.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LETTER: dict[TokenKind, str] = {
 
 
 def b64url(data: bytes) -> str:
-    """URL-safe base64 without padding."""
+    """Encodes data as URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
@@ -62,9 +62,9 @@ class TokenPart:
 
     Attributes:
         raw: the part as sent, surrounding spaces removed.
-        kind: what its ``typ`` claim (or its five-part shape) says it is.
-        claims: the payload, empty when it cannot be read.
-        signed: whether the HS256 signature verifies with the head-end's key.
+        kind: the kind of token, from its ``typ`` claim or from its five parts.
+        claims: the payload, empty if it cannot be read.
+        signed: whether the HS256 signature is valid for the head-end's key.
         spaced: whether it has a space before or after it, next to a comma.
     """
 
@@ -76,13 +76,13 @@ class TokenPart:
 
     @property
     def jti(self) -> str | None:
-        """The ``jti`` claim; for a session token the id of its session."""
+        """The ``jti`` claim; in a session token it is the id of the session."""
         value = self.claims.get("jti")
         return value if isinstance(value, str) else None
 
     @property
     def seq(self) -> int | None:
-        """The ``seq`` claim of a session token: 1 from set-up, one more at each rotation."""
+        """The ``seq`` claim of a session token: 1 after set-up, one more after each rotation."""
         value = self.claims.get("seq")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -94,12 +94,12 @@ class TokenPart:
 
     @property
     def short(self) -> str:
-        """A name to print, such as ``S:3f2a…#2``: kind, start of the id, sequence number."""
+        """A short name for logs, such as ``S:3f2a…#2``: kind, start of the id, sequence number."""
         return shorten(self.kind, self.jti or hashlib.sha256(self.raw.encode()).hexdigest(), self.seq)
 
     @property
     def account(self) -> str | None:
-        """Whom it belongs to: the account, else the device, else the token itself."""
+        """The owner of the token: the account, else the device, else the token itself."""
         if self.kind == "content":
             device = self.claims.get("device")
             device = device if isinstance(device, Mapping) else {}
@@ -115,7 +115,7 @@ class TokenPart:
 
     @property
     def device(self) -> str | None:
-        """The device it names, if any."""
+        """The device in the token, else None."""
         source: Any = self.claims.get("device") if self.kind == "content" else self.claims
         if not isinstance(source, Mapping):
             return None
@@ -132,12 +132,12 @@ class TokenPart:
 
     @property
     def content_ids(self) -> tuple[str, ...]:
-        """The content ids of its rights."""
+        """The content ids of the token's rights."""
         return tuple(str(right["contentId"]) for right in self.rights if isinstance(right.get("contentId"), str))
 
     @property
     def key_ids(self) -> frozenset[bytes]:
-        """The ``defaultKcIds`` (key ids as UUIDs) of its rights, 16 bytes each."""
+        """The ``defaultKcIds`` (key ids as UUIDs) of the token's rights, 16 bytes each."""
         found: set[bytes] = set()
         for right in self.rights:
             for text in right.get("defaultKcIds") or []:
@@ -149,12 +149,12 @@ class TokenPart:
 
     @property
     def session_control(self) -> bool:
-        """Whether any right has session control enabled."""
+        """Whether a right of the token has session control enabled."""
         return any(control.get("sessionControlEnabled") is True for control in self._controls())
 
     @property
     def max_sessions(self) -> int | None:
-        """The smallest ``maxSessions`` of its rights; None if they have none."""
+        """The smallest ``maxSessions`` of the token's rights; None if no right has one."""
         limits = [control.get("maxSessions") for control in self._controls()]
         return min((n for n in limits if isinstance(n, int) and not isinstance(n, bool)), default=None)
 
@@ -164,7 +164,7 @@ class TokenPart:
 
 
 def shorten(kind: TokenKind, ident: str, seq: int | None) -> str:
-    """The printable name of a token, such as ``S:3f2a…#2``."""
+    """Returns the short name of a token, such as ``S:3f2a…#2``."""
     return f"{_LETTER[kind]}:{ident[:4]}…" + (f"#{seq}" if seq is not None else "")
 
 
@@ -173,8 +173,8 @@ class Authorization:
     """The authorisation header of one request, read but not checked.
 
     Attributes:
-        parts: its parts in order; empty when the header is missing or empty.
-        lines: how many header lines have it.
+        parts: its parts in order; empty if the header is missing or empty.
+        lines: how many authorisation header lines the request has.
     """
 
     parts: tuple[TokenPart, ...] = ()
@@ -187,11 +187,11 @@ class Authorization:
 
     @property
     def session(self) -> TokenPart | None:
-        """The session token: the last part, if it is one."""
+        """The session token: the last part if that is a session token, else None."""
         return self.parts[-1] if self.parts and self.parts[-1].kind == "session" else None
 
     def all(self, kind: TokenKind) -> tuple[TokenPart, ...]:
-        """The parts of one kind."""
+        """Returns the parts of one kind."""
         return tuple(part for part in self.parts if part.kind == kind)
 
 
@@ -204,8 +204,8 @@ class TokenMint:
         tenant: ``tenantId`` claim.
 
     Attributes:
-        key_id: see above.
-        generation: ``gen`` of content and device tokens made from now on; 0 is left out.
+        key_id: ``kid`` of the token header.
+        generation: ``gen`` of content and device tokens made from now on; 0: no such claim.
     """
 
     def __init__(self, key: bytes, key_id: str, tenant: str) -> None:
@@ -216,7 +216,7 @@ class TokenMint:
         self.key_id = key_id
 
     def sign(self, claims: Mapping[str, Any], *, key: bytes | None = None) -> str:
-        """A signed token with exactly these claims; ``key`` signs with another key than the head-end's."""
+        """Makes a signed token with exactly these claims; ``key`` replaces the head-end's signing key."""
         head = f"{self._header}.{b64url(_json(claims))}"
         return f"{head}.{b64url(self._mac(head, key if key is not None else self._key))}"
 
@@ -279,7 +279,7 @@ class TokenMint:
         return self.sign(claims)
 
     def session(self, *, session: str, seq: int, account: str, device: str | None, exp: int) -> str:
-        """A session token; ``seq`` counts its rotations. To clients it is opaque."""
+        """Makes a session token; ``seq`` counts the rotations. Clients must not read it."""
         claims: dict[str, Any] = {"typ": "SSMSession", "ver": "1.0", "tenantId": self._tenant}
         claims |= {"accountId": account, "jti": session, "seq": seq, "exp": exp}
         if device is not None:
@@ -292,11 +292,11 @@ class TokenMint:
         return hashlib.sha256(b"content key tokens: " + self._key).digest()
 
     def read(self, values: Sequence[str], *, strict: bool) -> Authorization:
-        """Splits header values at commas and reads every part, without checking any.
+        """Splits header values at commas and reads every part; does not check the tokens.
 
         Args:
             values: the value of each authorisation header line, in order.
-            strict: False also undoes percent-encoding, as some clients apply it.
+            strict: False: also undoes percent-encoding, which some clients apply.
         """
         parts: list[TokenPart] = []
         for value in values:
@@ -335,7 +335,7 @@ class TokenMint:
         """Checks form, signature, expiry and tenant of a signed part.
 
         Raises:
-            Refusal: the first of these checks that fails.
+            Refusal: one of these checks failed; it names the first.
         """
         if not part.claims:
             raise Refusal(Problem.TOKEN_MALFORMED)

@@ -1,8 +1,8 @@
 """The head-end's page: one HTML document without further files, and its content security policy.
 
 Style and script are strings of this package, not files, so that every form of installation has them. The
-document never changes; its data come from ``/_control/events``, and the script sets them as text only, which
-the policy enforces (Trusted Types without any policy).
+document never changes. Its data come from ``/_control/events``, and the script inserts them as text only. The
+Content-Security-Policy enforces this: it requires Trusted Types and allows no Trusted Types policy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .style import STYLE
 
 
 def _source(text: str) -> str:
-    """The Content-Security-Policy source of one inline element."""
+    """Returns the Content-Security-Policy source (a hash) that allows one inline element."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 SCRIPT = r"""
 "use strict";
 (() => {
-// ---- What is known -------------------------------------------------------------------------------------------------
+// ---- State ---------------------------------------------------------------------------------------------------------
 
 const MOST = { active: 1000, ended: 300, requests: 300, fullCards: 12, slots: 6 };
 const STEP = { accounts: 48, sessions: 60, requests: 60 };
@@ -116,7 +116,7 @@ function link(state) {
   draw();
 }
 
-// A hidden tab closes its connection after a minute: browsers allow only a few per server.
+// A hidden tab closes its connection after a minute, because browsers allow only a few connections per server.
 let rest = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(rest);
@@ -486,7 +486,7 @@ function empty(id, none, some, words, more) {
   node.replaceChildren(...(none ? words : more));
 }
 
-// What changes with time: how long ago something happened, and the clock.
+// Updates the texts that change with time: how long ago something happened, and the clock.
 function sayTimes() {
   drawClock();
   for (const row of $("sessions").children) if (row.inSight && row.item?.state === "active") sayLease(row);
@@ -500,7 +500,7 @@ setInterval(() => {
   sayTimes();
 }, 500);
 
-// ---- Doing ---------------------------------------------------------------------------------------------------------
+// ---- Actions -------------------------------------------------------------------------------------------------------
 
 async function post(name, body, done) {
   try {
