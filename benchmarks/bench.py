@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks and writes the results. `make bench` makes what they need, then runs this.
+"""Runs the benchmarks and writes the results. `make bench` builds the programs, then runs this script.
 
 benchmarks/bench.py --programs build/bench --library build/shipped/libusher.so --out benchmarks
-... --quick --out build/bench/out       checks only that they run: the figures mean nothing
+... --quick --out build/bench/out       checks only that they run; its figures are not valid
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
         "--out",
         type=Path,
         required=True,
-        help="folder for RESULTS.md, figures/ and plots/; results of the other parts stay",
+        help="folder for RESULTS.md, figures/ and plots/; keeps the results of parts that do not run",
     )
     parser.add_argument("--repetitions", type=int, default=7)
     parser.add_argument(

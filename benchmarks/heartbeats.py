@@ -18,7 +18,7 @@ OURS, OBSERVED, PUMPED = "libusher", "libusher, observer on callback threads", "
 
 @dataclass(frozen=True)
 class Load:
-    """How many sessions are due at once, and how many requests may wait for replies at a time (0: all)."""
+    """The number of sessions whose heartbeats are due at once, and of requests that may be in flight (0: all)."""
 
     title: str
     sessions: int
@@ -32,7 +32,7 @@ LOADS = (ONE, SIXTY_FOUR, Load("1,000 due at once", 1000, 0, 10, 1))
 QUICK = (Load("1 in flight", 20, 1, 2, 1), Load("64 in flight", 80, 64, 1, 1), Load("1,000 due at once", 1000, 0, 1, 1))
 WITH_TLS = (
     ("https", "TLS", "HTTP/1.1 over TLS 1.3."),
-    ("http2", "HTTP/2", "HTTP/2 over TLS 1.3. The Python peers have no HTTP/2 and use HTTP/1.1."),
+    ("http2", "HTTP/2", "HTTP/2 over TLS 1.3. The Python clients do not support HTTP/2 and use HTTP/1.1."),
 )
 GOALS = {"1 in flight": (EASY, 1.10), "64 in flight": (MULTI, 1.15), "1,000 due at once": (EASY, 1.0)}
 
@@ -95,7 +95,7 @@ def table(title: str, words: str, found: dict[str, Program]) -> Section:
 
 
 def measure_paced(run: Run, server: Server) -> Section:
-    """Real clock, one heartbeat per millisecond: the cost in a host with few sessions."""
+    """Measures one heartbeat per millisecond on the real clock: the cost in a host with few sessions."""
     seconds = 1 if run.quick else 4
     base = ("--base", server.base(), "--pace", 1000, "--sessions", 1000)
     held = (*base, "--spread", 1, "--seconds", seconds)
@@ -112,12 +112,12 @@ def measure_paced(run: Run, server: Server) -> Section:
         [name, spread(program.cpu_us).text(), ratio(program.cpu_us, by_name[EASY].cpu_us).text(2)]
         for name, program in by_name.items()
     ]
-    words = "On the real clock, one per millisecond, so that the process sleeps and wakes between two heartbeats."
+    words = "On the real clock, one heartbeat per millisecond, so that the process sleeps between two heartbeats."
     return Section("Heartbeats: 1,000 a second, evenly", words, ["", "CPU µs per beat", "CPU / easy"], rows)
 
 
 def measure(run: Run) -> list[Section]:
-    """Over plain HTTP, one table per load."""
+    """Measures heartbeats over plain HTTP, with one table per load."""
     sections = []
     with Server() as server:
         for load in QUICK if run.quick else LOADS:
@@ -136,7 +136,7 @@ def measure(run: Run) -> list[Section]:
 
 
 def measure_tls(run: Run) -> list[Section]:
-    """Over TLS: HTTP/1.1 and HTTP/2."""
+    """Measures heartbeats over TLS, with HTTP/1.1 and HTTP/2."""
     sections = []
     with Server() as server:
         for scheme, name, words in WITH_TLS:

@@ -1,4 +1,4 @@
-"""Many playbacks in one process on the real clock: memory of an idle one, and how late heartbeats are."""
+"""Measures many playbacks in one process on the real clock: memory of an idle playback, lateness of heartbeats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ PERIOD_S = 60
 LATE_MS = 100
 PERIODS = 2
 TOKENS = TOKEN_BYTES + len("content.token")
-WORDS = f"""Real clock, a period of {PERIOD_S} s, no jitter; set-ups spread evenly over the first period, then \
-{PERIODS} periods.
-Memory is the growth between the first playback and the last, per playback: of what malloc has given out, and of the
-resident set; {TOKENS} bytes of it are the tokens. Lateness is measured twice: by the library in each KEPT_ALIVE, and
-from the server's log, as the time of a heartbeat minus its due time; the due time is the time of the set-up's reply
-plus a number of periods. A heartbeat is recognised by the token in it."""
+WORDS = f"""\
+Real clock, a period of {PERIOD_S} s, no jitter; the host spreads the set-ups over the first period, then holds the
+sessions for {PERIODS} periods. Memory is the growth from the first playback to the last one, divided by their number:
+in bytes that malloc has given out, and in bytes of the resident set; {TOKENS} bytes of it are the tokens. Lateness is
+measured twice: by the library in each KEPT_ALIVE, and from the server's log, as the time of a heartbeat minus its due
+time. The due time is the time of the set-up's reply plus a number of periods; the token in a heartbeat names its
+session."""
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -27,7 +28,10 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[float]:
-    """Milliseconds of each beat after set-up + n periods. A token links each request to the session's next one."""
+    """Lateness of each heartbeat in milliseconds: its time minus the time of the set-up plus n periods.
+
+    The token in a reply links each request to the next request of the same session.
+    """
     sessions: dict[str, tuple[float, int]] = {}
     late = []
     for line in log:
@@ -44,7 +48,7 @@ def hold(run: Run, sessions: int, period_s: int) -> tuple[dict[str, Any], list[f
     with Server(logs=True, period_s=period_s) as server:
         words = ("--base", server.base(), "--sessions", sessions, "--spread", period_s, "--seconds", PERIODS * period_s)
         told = told_by(run.c("held_usher", *words), timeout_s=(1 + PERIODS) * period_s + 120)
-        server.stop()  # makes nginx write its buffered log lines
+        server.stop()  # so that nginx writes its buffered log lines
         with server.log.open(encoding="ascii") as lines:
             return told, lateness_by_server(lines, period_s, told["until"])
 

@@ -3,8 +3,9 @@
 
     benchmarks/hotpath.py --programs build/bench --out benchmarks/PROFILE.md
 
-Names come from libusher.so.debug beside the library. The instructions are those in user space. They differ by a few per
-cent between runs, also on a busy machine, so they can compare two versions of the library. strace counts system calls.
+Function names come from libusher.so.debug beside the library. callgrind counts instructions in user space. The counts
+differ by only a few per cent between runs, also on a busy machine, so use them to compare two versions of the library.
+strace counts system calls.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from server import Server
 
 SESSIONS = 64
 ROUNDS = (10, 60)
-"""Beats of two runs: their difference is the cost of heartbeats alone, without start and set-up."""
+"""Heartbeats per session in two runs; the difference of the runs is the cost of heartbeats without start and set-up."""
 SHOWN = 20
 SYSCALLS = (
     "sendto",
@@ -185,7 +186,7 @@ def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict
         [cell(callee), cell(names[caller]), f"{count:,.0f}", f"{count / ours.total:.1%}"]
         for (caller, callee), count in largest(ours.called)
     ]
-    words = "Including everything that the called functions call."
+    words = "The figures include everything that the called functions call."
     sections.append(
         report.Section("Calls out of libusher", words, ["called", "by", "instructions per heartbeat", "of all"], rows)
     )

@@ -1,4 +1,4 @@
-"""Runs programs in turn and summarises their figures: medians, quartiles, ratios of neighbouring runs."""
+"""Runs programs in turn and summarises their figures: medians, quartiles, ratios of runs of the same round."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Run:
     programs: Path
     """Folder of the C programs."""
     library: Path
-    """The libusher.so that they link."""
+    """The libusher.so with which the C programs are linked."""
     repetitions: int
     quick: bool
-    """Check only that everything runs: the figures mean nothing."""
+    """Check only that everything runs; the figures are not valid."""
     bounds: tuple[int, ...]
-    """Values of `requests_per_origin_max` to compare; 0: the library's default."""
+    """The values of `requests_per_origin_max` to compare; 0 means the library's default."""
     pictures: Path | None
     """Folder for the plots; None: no plots."""
 
@@ -97,7 +97,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def ratio(ours: Sequence[float], base: Sequence[float]) -> Spread:
-    """The median of the ratios of each repetition, whose runs were next to each other."""
+    """The median and quartiles of ours / base; each ratio is of two runs in the same repetition."""
     return spread([mine / theirs for mine, theirs in zip(ours, base, strict=True)])
 
 

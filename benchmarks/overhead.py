@@ -16,7 +16,7 @@ CALLS = {
     "version": "usher_version()",
     "state": "usher_playback_session_state()",
     "stale": "the same with a stale handle: refused",
-    "callback": "an event given to an observer, pumped",
+    "callback": "an event passed to an observer, pumped",
 }
 
 

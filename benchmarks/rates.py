@@ -1,4 +1,4 @@
-"""Heartbeats per second with a slow server, by the limit on concurrent requests."""
+"""Measures heartbeats per second with a slow server, for several limits on requests in flight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def name(who: str, bound: int) -> str:
 
 
 def contestants(run: Run, server: Server, delay_ms: int) -> list[Program]:
-    """All sessions are due at once; the number of concurrent requests is always at the limit."""
+    """The programs to compare.
+
+    In each, the heartbeats of all sessions are due at once, so it always has as many requests in flight as its limit
+    allows.
+    """
     base = ("--base", server.base(f"/beats-{delay_ms}" if delay_ms else ""), "--rounds", 1, "--warm-up", 1)
 
     def sessions(bound: int) -> int:
@@ -58,8 +62,8 @@ def measure(run: Run) -> list[Section]:
                 rates.setdefault(delay_ms, {})[program.name] = rate.median
                 rows.append([program.name, rate.text(0), spread(program.cpu_us).text()])
             words = f"The server answers after {delay_ms} ms." if delay_ms else "The server answers at once."
-            words += " More heartbeats are always due than can be sent, so\n"
-            words += "they wait in the queue; the rate decides how long."
+            words += " At every moment more heartbeats are due than may be\n"
+            words += "in flight; the others wait in the queue, for a shorter time if the rate is higher."
             sections.append(
                 Section(
                     f"Beats per second, delay {delay_ms} ms", words, ["", "beats per second", "CPU µs per beat"], rows

@@ -1,4 +1,4 @@
-"""Keeps the results of each part as JSON, and writes those of all parts as Markdown."""
+"""Stores the results of each part as JSON, and writes the results of all parts as Markdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from measure import ROOT, Goal
 
 @dataclass
 class Section:
-    """One table, the text before it, and the goals that it decides."""
+    """One table, the text before it, and the goals that its figures must meet."""
 
     title: str
     words: str
@@ -37,7 +37,7 @@ class Section:
 
 @dataclass
 class Part:
-    """One part of a run; a part can be run again alone."""
+    """The results of one part. `make bench` can run each part alone."""
 
     name: str
     when: str
@@ -72,7 +72,7 @@ def measured(name: str, sections: list[Section], repetitions: int, load_before: 
 
 
 def machine() -> str:
-    """Processor, cores, memory, system, libcurl."""
+    """Describes the machine: processor, cores, memory, system, libcurl."""
     cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
     memory = re.search(r"^MemTotal:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"), re.M)
     kind = cpu.group(1) if cpu else platform.machine()
@@ -91,7 +91,7 @@ def versions() -> str:
 
 
 def revision() -> str:
-    """The revision of the checkout; "+" if the library's sources have changes."""
+    """The commit of the checkout, with "+" if the library's sources have uncommitted changes."""
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -113,8 +113,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def text(parts: Sequence[Part]) -> str:
     words = (
-        "`make bench` writes this page; [README.md](README.md) says how it measures. Figures are medians with the",
-        "quartiles in brackets; ratios are those of runs next to each other.",
+        "`make bench` writes this page; [README.md](README.md) describes the measurement. Figures are medians with the",
+        "quartiles in brackets; each ratio compares two runs of the same round.",
     )
     lines = ["# Results", "", *words, ""]
     lines += [f"Machine: {'; '.join(sorted({part.machine for part in parts}))}.", ""]

@@ -15,7 +15,7 @@ from types import TracebackType
 ECHO_MODULE = Path("/usr/lib/nginx/modules/ngx_http_echo_module.so")
 FILLER = "benchmark.token." + "t" * 600 + "."
 TOKEN_BYTES = len(FILLER) + 32
-"""Bytes of a session token: about as many as a signed token has."""
+"""The size of a session token, which is about the size of a signed token."""
 LICENSE = '{"keys":[{"kty":"oct","kid":"ABEiM0RVZneImaq7zN3u_w","k":"_-7dzLuqmYh3ZlVEMyIRAA"}],"type":"temporary"}'
 
 CONFIGURATION = """
@@ -73,7 +73,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
         self.log = self.folder / "beats.log"
-        """`logs`: log each set-up and heartbeat: time, id in the reply's token, id in the request's token."""
+        """`logs`: nginx logs the time of each set-up and heartbeat, and the ids in the reply's and request's tokens."""
         try:
             self.ca = make_certificates(self.folder)
             self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))
@@ -177,7 +177,7 @@ def make_certificates(folder: Path) -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Finds free ports; keeps all of them bound until it has enough, so that it finds none twice."""
+    """Finds free ports. Keeps them bound until it has `count` of them, so that it finds no port twice."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

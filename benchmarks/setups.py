@@ -1,4 +1,4 @@
-"""Time of set-up to licence, zap and close in a host, compared with the sum of their round trips."""
+"""Measures the time of set-up to licence, zap and close in a host, compared with the sum of their round trips."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ STEPS = {
     3: "set-up → licence, new connection",
 }
 JUDGED, MOST = (0, 1, 2), 1.05
-WORDS = """Wall time from the host's call to its answer. The sum of the round trips is the time of plain C over \
-libcurl's easy
-interface for the same requests, one after another, on the same server. If the server answers at once, handing requests
-from one thread to another costs noticeable time, which plain C does not have to spend: there the difference in µs says
-more than the ratio."""
+WORDS = """\
+Wall time from the host's call to its answer. Column *round trips*: the time of a plain C program that sends the same
+requests one after another with libcurl's easy interface to the same server. If the server answers at once, the time
+that libusher needs to pass a request from one thread to another is noticeable; plain C does not need it. In these rows
+compare the difference in µs, not the ratio."""
 
 
 def measure(run: Run) -> list[Section]:

@@ -16,16 +16,16 @@ typedef struct bench_options {
   int in_flight; /* most concurrent requests; 0: one per session (libusher: its default) */
   int rounds; /* rounds measured */
   int warm_up; /* rounds before the measurement */
-  int variant; /* each program documents its variants */
+  int variant; /* see the head of each program */
   int seconds; /* duration, for programs on the real clock */
   int pace; /* heartbeats per second, evenly; 0: as fast as possible */
-  int spread; /* seconds over which it spreads the set-ups, on the real clock */
+  int spread; /* seconds over which the program spreads the set-ups, on the real clock */
 } bench_options;
 
-/** Reads `--base URL --sessions N ...`; ends the program with 2 after a mistake. */
+/** Reads `--base URL --sessions N ...`; on a wrong option it ends the program with exit code 2. */
 bench_options bench_read(int argc, char **argv);
 
-/** Times at the start of the measurement. */
+/** CPU time and monotonic time at one moment, or the sum of such times. */
 typedef struct bench_clock {
   int64_t cpu_ns;
   int64_t wall_ns;
@@ -43,7 +43,7 @@ void bench_add(bench_clock *sum, bench_clock start);
 /** Prints the result as one line of JSON. */
 void bench_print(bench_clock spent, int64_t operations);
 
-/** Ends the program with a message: a run with an error has no valid figures. */
+/** Ends the program with a message, since a run with an error has no valid figures. */
 void bench_fail(const char *what, const char *why) __attribute__((noreturn));
 
 /** The body of a reply; grows as needed. */

@@ -1,6 +1,6 @@
 /*
- * calls_usher.c - the cost of calls into the library that do almost nothing, and of callbacks, pumped on this thread.
- * Prints nanoseconds by name as JSON.
+ * calls_usher.c - the cost of short calls into the library, and of callbacks, which this thread pumps. Prints a JSON
+ * object: the nanoseconds of each kind of call.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"

@@ -1,8 +1,8 @@
 /*
- * held_usher.c - many playbacks in one process on the real clock: their memory, and how late their heartbeats are. It
- * spreads the set-ups over `--spread` seconds, then runs for `--seconds`. Prints one line of JSON, with the lateness as
- * a histogram of milliseconds. Variant 1: no observer; then it does not count heartbeats, but assumes one per session
- * and second.
+ * held_usher.c - many playbacks in one process on the real clock: their memory, and the lateness of their heartbeats.
+ * It spreads the set-ups over `--spread` seconds, then runs for `--seconds`. Prints one line of JSON, with the lateness
+ * as a histogram of milliseconds. Variant 1: without an observer; the program does not count heartbeats, but assumes
+ * one per session and second.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"
@@ -51,7 +51,7 @@ static int64_t allocated(void) {
   return (int64_t)info.uordblks + (int64_t)info.hblkhd;
 }
 
-/** Starts the playbacks evenly over `--spread` seconds; frees each set-up request when the next is due. */
+/** Starts the playbacks evenly over `spread_ns`. */
 static void play_spread(host *me, int sessions, int64_t spread_ns) {
   const int64_t start = bench_now().wall_ns;
   for (int i = 0; i < sessions; i++) {
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
   host_open(&me, &options, context, ssp);
   if (options.variant == 0)
     host_check(usher_context_add_observer(me.context, on_event, NULL, NULL, NULL), "usher_context_add_observer");
-  host_start(&me); /* the first allocates what all playbacks share */
+  host_start(&me); /* the first playback allocates the memory that all share */
   host_check(usher_context_settle(me.context, 0, 0, 10000), "usher_context_settle");
   const int64_t allocated_before = allocated();
   const long resident_before = resident_kb();
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
   bench_clock spent = {0, 0};
   bench_add(&spent, start);
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until); /* later lines of the server's log belong to closing */
+  clock_gettime(CLOCK_REALTIME, &until); /* the server's log after this time belongs to the close */
   const int active = host_active(&me);
   const int64_t operations =
       options.variant == 0 ? atomic_load(&beats) - before : (int64_t)options.sessions * options.seconds;

@@ -21,8 +21,8 @@ typedef struct host {
 void host_check(int32_t status, const char *what);
 
 /**
- * Makes a context and an SSP delegate without jitter. `context` and `ssp` are the options of both; the command line's
- * options change them if given.
+ * Makes a context and an SSP delegate without jitter. `context` and `ssp` are their options; options of the command
+ * line override them.
  */
 void host_open(host *me, const bench_options *options, usher_context_options context, usher_ssp_options ssp);
 

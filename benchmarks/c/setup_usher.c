@@ -1,6 +1,6 @@
 /*
  * setup_usher.c - set-up, licence, zap and close with libusher, from the host's call to its result. Real clock.
- * Variants as in setup_easy.c; 3 makes a new context, and so a new connection.
+ * The variants are the same as in setup_easy.c; variant 3 makes a new context, and so a new connection.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "host.h"

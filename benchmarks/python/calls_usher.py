@@ -1,4 +1,4 @@
-"""Cost of calls and pumped callbacks from Python, as in calls_usher.c. Prints nanoseconds by name as JSON."""
+"""The cost of calls and pumped callbacks from Python, as in calls_usher.c. Prints nanoseconds as a JSON object."""
 
 from __future__ import annotations
 

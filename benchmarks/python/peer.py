@@ -1,4 +1,4 @@
-"""Shared by the Python programs: the command line, and the output line, of the C programs."""
+"""Shared by the Python programs: the same command line and output line as in the C programs."""
 
 from __future__ import annotations
 
