@@ -1,12 +1,13 @@
 internal import UsherCore
 
 extension Engine {
-  /// The only way to ask the host. The question comes in the order of the playback's callbacks. `answered` runs on the
-  /// I/O thread, once, however the question ends; its playback is nil if that has been removed by then.
+  /// Asks the host a question; all questions go through this function. The question is queued in order with the
+  /// playback's other callbacks. `answered` runs on the I/O thread, once, however the question ends; its playback is
+  /// nil if it has been removed by then.
   /// - Parameters:
-  ///   - question: what a hook is asked.
-  ///   - deadline: how long the host has for the answer.
-  ///   - put: calls the host; runs where host code runs.
+  ///   - question: the question to a hook, if a hook is asked.
+  ///   - deadline: how much time the host has to answer.
+  ///   - put: calls the host, on a thread that runs host code.
   @discardableResult
   func askHost(
     _ entry: PlaybackEntry, _ kind: HostQuestion.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,

@@ -1,19 +1,19 @@
 internal import CPlatform
 
-/// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes in parallel. The I/O thread
-/// only enqueues.
+/// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes run in parallel. The I/O
+/// thread only enqueues jobs.
 package protocol CallbackExecutor: AnyObject {
-  /// Any thread. False: it has shut down, and the caller runs the job itself if it must run.
+  /// Any thread. Returns false after `shutDown`; then the caller runs the job if it must run.
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
-  /// Jobs queued or running.
+  /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Whether jobs of the lane are queued or running that end without any call of the host.
+  /// Whether the lane has jobs, queued or running, that will run without the host's help (not in pumped mode).
   func isBusy(_ lane: UInt64) -> Bool
-  /// Runs the queued jobs, then ends the threads. Not from a callback.
+  /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
 }
 
-/// Callback threads: a new one starts when the others are busy, up to a cap.
+/// Callback threads. A new thread starts when all others are busy, up to a limit.
 final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
     var jobs = Fifo<() -> Void>()
@@ -26,14 +26,14 @@ final class ThreadedExecutor: CallbackExecutor {
   private var ready = Fifo<UInt64>()
   private var threads = 0
   private var idle = 0
-  /// A thread was woken or started and has not taken a job yet. Only one at a time: it takes a job and, before it runs
-  /// it, wakes or starts the next thread if more lanes are ready. So few threads run many short callbacks, and a
-  /// callback that blocks delays no other lane.
+  /// Whether a thread was woken or started and has not taken a job yet. At most one thread at a time is in this state:
+  /// it takes a job and, before it runs the job, wakes or starts the next thread if more lanes are ready. So few
+  /// threads run many short callbacks, and a callback that blocks delays no other lane.
   private var isComing = false
   private var jobCount = 0
   private var isEnding = false
-  /// The thread that ended last. Each ending thread joins the one before it, so that after `shutDown` no thread is
-  /// left, nor any thread-local storage of the host.
+  /// The thread that ended last. Each ending thread joins the one before it, so that after `shutDown` no thread and no
+  /// thread-local storage of the host is left.
   private var lastEnded: UInt64?
 
   /// - Parameter onChange: called after each job, with the number of jobs left, on a callback thread, outside the lock.
@@ -67,7 +67,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   private enum Help { case none, waking, starting }
 
-  /// Inside the lock: decides whether a thread must be woken or started for the ready lanes; `bring` does it.
+  /// Call inside the lock. Decides whether a thread must be woken or started for the ready lanes; `bring` does it.
   private func sendForOne() -> Help {
     guard !isComing, !ready.isEmpty, idle > 0 || threads < cap else { return .none }
     isComing = true
@@ -76,7 +76,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return .starting
   }
 
-  /// After unlocking, so that the woken thread does not block.
+  /// Call after unlocking, so that the woken thread does not block on the lock.
   private func bring(_ help: Help) {
     switch help {
     case .none: break
@@ -89,7 +89,8 @@ final class ThreadedExecutor: CallbackExecutor {
     let me = Unmanaged.passRetained(self)
     if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
-      // The running threads do the work; if none runs, the jobs wait until the next `enqueue` tries again.
+      // The system gave no thread: running threads do the work. If none runs, the jobs wait until the next `enqueue`
+      // tries again.
       monitor.locked {
         threads -= 1
         isComing = false
@@ -109,14 +110,14 @@ final class ThreadedExecutor: CallbackExecutor {
     if let before { platform_thread_join(before) }
   }
 
-  /// When this returns, the job is freed, with all that only the job held.
+  /// Runs one job. When it returns, the job and everything that only the job held are freed.
   private func runOne(_ before: inout UInt64?, isNew: Bool) -> UInt64? {
     guard let (lane, job) = next(&before, isNew: isNew) else { return nil }
     job()
     return lane
   }
 
-  /// The next job; nil: this thread ends, and joins `before`.
+  /// The next job. Returns nil if this thread must end; it then joins `before`.
   private func next(_ before: inout UInt64?, isNew: Bool) -> (UInt64, () -> Void)? {
     var help = Help.none
     let found = monitor.locked { () -> (UInt64, () -> Void)? in
@@ -124,7 +125,7 @@ final class ThreadedExecutor: CallbackExecutor {
       while true {
         if let lane = ready.popFirst() {
           guard let job = lanes[lane]?.jobs.popFirst() else { continue }
-          // Before the job runs, because it may block.
+          // Do this before the job runs, because the job may block.
           help = sendForOne()
           return (lane, job)
         }
@@ -148,7 +149,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return found
   }
 
-  /// The job of this lane has ended. Returns how many jobs are left.
+  /// The job of this lane has ended. Returns the number of jobs that are left.
   private func done(_ lane: UInt64) -> Int {
     monitor.locked {
       jobCount -= 1
@@ -156,7 +157,7 @@ final class ThreadedExecutor: CallbackExecutor {
       if queue.jobs.isEmpty {
         lanes.removeValue(forKey: lane)
       } else {
-        // This thread looks for its next job in a moment, so no other needs to be woken.
+        // This thread takes its next job in a moment, so no other thread needs to be woken.
         ready.append(lane)
       }
       if isEnding { monitor.broadcast() }
@@ -185,14 +186,14 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
   return nil
 }
 
-/// Thread-local mark of the threads that run host code.
+/// Marks, in thread-local storage, the threads that run host code.
 private let callbackThreadKey: platform_thread_key = {
   var key: platform_thread_key = 0
   _ = platform_thread_key_new(&key)
   return key
 }()
 
-/// Marks the thread while host code runs on it.
+/// Runs `job` with the thread marked as one that runs host code.
 func withCallbackMark(_ job: () -> Void) {
   let before = platform_thread_key_get(callbackThreadKey)
   platform_thread_key_set(callbackThreadKey, 1)
@@ -200,6 +201,6 @@ func withCallbackMark(_ job: () -> Void) {
   platform_thread_key_set(callbackThreadKey, before)
 }
 
-/// Whether the calling thread is inside a callback. A call that waits there could wait for its own callback, and
+/// Whether the calling thread is inside a callback. A call that waits there could wait for the callback itself and
 /// deadlock.
 package func isCallbackThread() -> Bool { platform_thread_key_get(callbackThreadKey) != 0 }

@@ -7,11 +7,11 @@ package enum HostAnswer {
   case none
   /// A token, a payload, or the value a hook makes.
   case value(Secret)
-  /// The hook wants the built-in behaviour.
+  /// The hook asks for the built-in behaviour.
   case builtin
   /// A customer's licence.
   case license(CustomerLicense)
-  /// The request failed: the reason, from the host or from its server.
+  /// The request failed, with the reason that the host or its server gave.
   case failed(WireFailure)
 
   package var secret: Secret? {
@@ -35,28 +35,28 @@ package final class HostQuestion {
     case customerCall
   }
 
-  /// What closing the playback does to a question.
+  /// The effect of closing the playback on a question.
   enum AtClose {
-    /// A call of the host waits for the answer: it completes before PLAYBACK_CLOSED.
+    /// A request of the host waits for the answer; it completes before PLAYBACK_CLOSED.
     case completesBeforeClosed
-    /// No answer is accepted any more. The machine gets the close first, then the end of the question.
+    /// No answer counts any more. The machine gets the close first, then the end of the question.
     case endsAfterwards
-    /// The answer still counts: a customer may have set a session up, which must be torn down.
+    /// The answer still counts: a customer may have set up a session, which must be torn down.
     case staysOpen
   }
 
   package let kind: Kind
-  /// What a hook is asked.
+  /// The question to a hook; nil if no hook is asked.
   package let question: HookQuestion?
-  /// The completion id that the host answers with.
+  /// The completion id with which the host answers.
   package private(set) var number: UInt64 = 0
   package let engine: Engine
-  /// 0: open; 1: answered; 2: no answer is accepted any more.
+  /// 0: open; 1: answered; 2: closed, no answer counts any more.
   private let state = Atomic<UInt8>(0)
   private let deliver: (HostAnswer, Status) -> Void
   var timer: UInt64?
 
-  /// - Parameter deliver: gets the answer, or why there is none; runs on the I/O thread, once.
+  /// - Parameter deliver: gets the answer, or the status that says why there is none. Runs on the I/O thread, once.
   init(_ kind: Kind, engine: Engine, question: HookQuestion? = nil, deliver: @escaping (HostAnswer, Status) -> Void) {
     self.kind = kind
     self.question = question
@@ -76,17 +76,17 @@ package final class HostQuestion {
 
   package var isOpen: Bool { state.load(ordering: .acquiring) == 0 }
 
-  /// Any thread. False: answered before, or too late.
+  /// Any thread. Returns false if the question was answered before, or the answer is too late.
   package func answer(_ value: Secret?) -> Bool { reply(value.map { .value($0) } ?? .none) }
 
-  /// Any thread. False: answered before, or too late.
+  /// Any thread. Returns false if the question was answered before, or the answer is too late.
   package func reply(_ reply: HostAnswer) -> Bool {
     guard state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged else {
       return false
     }
     engine.submit {
-      // On the I/O thread, which wrote `number`: a host thread that guesses the number may answer before `init` has
-      // returned.
+      // Read `number` on the I/O thread, which wrote it: a host thread that guesses the number may answer before `init`
+      // has returned.
       self.engine.options.unregisterQuestion?(self.number)
       self.engine.timers.cancel(self.timer)
       var status = Status.ok
@@ -96,11 +96,12 @@ package final class HostQuestion {
     return true
   }
 
-  /// I/O thread: the deadline has passed, or nobody needs the answer any more.
+  /// I/O thread: ends the question without an answer, because the deadline has passed or the answer is no longer
+  /// needed.
   func expire(_ status: Status = .timeout) { if shut() { deliver(.none, status) } }
 
-  /// I/O thread: no answer is accepted any more.
-  /// - Returns: true: the caller must still call `end`.
+  /// I/O thread: refuses answers from now on.
+  /// - Returns: true if the caller must still call `end`.
   func shut() -> Bool {
     guard state.compareExchange(expected: 0, desired: 2, ordering: .acquiringAndReleasing).exchanged else {
       return false
@@ -110,6 +111,6 @@ package final class HostQuestion {
     return true
   }
 
-  /// I/O thread: reports that there is no answer.
+  /// I/O thread: reports that the question has no answer.
   func end(_ status: Status) { deliver(.none, status) }
 }

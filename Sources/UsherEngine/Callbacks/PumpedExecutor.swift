@@ -1,6 +1,6 @@
 internal import CPlatform
 
-/// Runs host code only on the thread that calls `usher_context_pump()`; a file descriptor says when jobs are due.
+/// Runs host code only on the thread that calls `usher_context_pump()`. A file descriptor signals when jobs are due.
 package final class PumpedExecutor: CallbackExecutor {
   package enum PumpResult {
     case ran(Int)
@@ -14,13 +14,13 @@ package final class PumpedExecutor: CallbackExecutor {
   private var isPumping = false
   private var pumper: UInt64?
   private var isEnded = false
-  /// The file descriptor is readable, or will be in a moment.
+  /// Whether the file descriptor is readable, or is about to become readable.
   private var isSignalled = false
   private var afterPump: (() -> Void)?
   /// Readable while jobs are due.
   package let fileDescriptor: Int32
 
-  /// nil: the system gave no file descriptor.
+  /// Returns nil if the system gave no file descriptor.
   /// - Parameter onChange: called after each job, with the number of jobs left, outside the lock.
   init?(onChange: @escaping (Int) -> Void) {
     self.onChange = onChange
@@ -32,7 +32,7 @@ package final class PumpedExecutor: CallbackExecutor {
 
   package var pending: Int { monitor.locked { jobs.count + running } }
 
-  /// Always false: jobs end when the host pumps, and no wait may depend on that.
+  /// Always false: jobs run only when the host pumps, and no wait may depend on that.
   package func isBusy(_ lane: UInt64) -> Bool { false }
 
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
@@ -44,7 +44,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Also makes `serve` check its condition again.
+  /// Makes the file descriptor readable, and makes `serve` check its condition again.
   package func wake() {
     monitor.locked {
       signal()
@@ -52,7 +52,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Inside the lock. True: the descriptor must become readable now.
+  /// Call inside the lock. Returns true if the descriptor must be made readable now.
   @discardableResult
   private func signal() -> Bool {
     guard !jobs.isEmpty, !isSignalled else { return false }
@@ -86,7 +86,7 @@ package final class PumpedExecutor: CallbackExecutor {
     return .ran(taken.count)
   }
 
-  /// Inside the lock: takes all due jobs. The next job makes the descriptor readable again.
+  /// Call inside the lock. Takes all due jobs; the next job that is enqueued makes the descriptor readable again.
   private func take() -> [() -> Void] {
     platform_fd_drain(fileDescriptor)
     isSignalled = false
@@ -106,8 +106,8 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Called in one of its callbacks: runs `work` on the pumping thread before the pump returns. False: this thread is
-  /// not pumping.
+  /// Runs `work` on the pumping thread before the current pump returns. Must be called in a callback of that pump;
+  /// returns false if this thread is not pumping.
   package func afterThisPump(_ work: @escaping () -> Void) -> Bool {
     monitor.locked {
       guard isPumping, pumper == platform_thread_self() else { return false }
@@ -116,7 +116,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// For the thread that frees the context: runs the due jobs on it. False: no job was due.
+  /// Runs the due jobs on the calling thread, which frees the context. Returns false if no job was due.
   package func runDue() -> Bool {
     let taken = monitor.locked { () -> [() -> Void] in
       while isPumping { monitor.wait() }
@@ -126,14 +126,15 @@ package final class PumpedExecutor: CallbackExecutor {
     return !taken.isEmpty
   }
 
-  /// For the thread that frees the context: runs due jobs, and those that become due, while `condition` holds.
+  /// Runs due jobs, and those that become due, while `isWaiting` returns true. Called by the thread that frees the
+  /// context.
   package func serve(while isWaiting: () -> Bool) {
     while isWaiting() {
       if !runDue() { monitor.locked { if jobs.isEmpty, isWaiting() { monitor.wait() } } }
     }
   }
 
-  /// Waits until no other thread pumps, then runs the jobs that are left on the calling thread.
+  /// Waits until no other thread pumps, then runs the remaining jobs on the calling thread.
   package func shutDown() {
     while true {
       let taken = monitor.locked { () -> [() -> Void] in

@@ -1,4 +1,4 @@
-/// First in, first out, in constant time at both ends.
+/// A queue, first in, first out. Appending and taking out take constant time.
 struct Fifo<Element> {
   private var storage: [Element?] = []
   private var head = 0
@@ -23,7 +23,7 @@ struct Fifo<Element> {
     return first
   }
 
-  /// Takes out the first that satisfies `condition`; the others keep their order.
+  /// Removes the first element that satisfies `condition`; the others keep their order.
   mutating func remove(where condition: (Element) -> Bool) -> Bool {
     for index in head..<storage.count {
       guard let element = storage[index], condition(element) else { continue }

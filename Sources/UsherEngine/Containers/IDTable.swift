@@ -1,6 +1,6 @@
-/// Values by numbers that the library gives out itself, never 0. Nobody outside can choose numbers that collide, so the
-/// hash is one multiplication. Open addressing with linear probing. The table grows by half only, because its size adds
-/// to the memory cost of each playback.
+/// Values by numbers that the library assigns; 0 is not used. No attacker can choose numbers that collide, so the hash
+/// is one multiplication. Open addressing with linear probing. The table grows by half only, because its size adds to
+/// the memory cost of each playback.
 struct IDTable<Value> {
   /// 0: the entry is free.
   private var ids: [UInt64] = []
@@ -49,7 +49,7 @@ struct IDTable<Value> {
     return removed
   }
 
-  /// The numbers in the order in which they were given out.
+  /// The numbers in the order in which they were assigned.
   var sortedIDs: [UInt64] { ids.filter { $0 != 0 }.sorted() }
 
   private func home(_ id: UInt64) -> Int {
@@ -57,7 +57,7 @@ struct IDTable<Value> {
   }
   private func following(_ place: Int) -> Int { place + 1 == ids.count ? 0 : place + 1 }
 
-  /// The index of the number, or the index where it would be inserted.
+  /// The index of the number, or, if the table does not have it, the index at which it would be inserted.
   private func place(_ id: UInt64) -> Int {
     var place = home(id)
     while ids[place] != 0, ids[place] != id { place = following(place) }

@@ -1,5 +1,5 @@
-/// Values by number. Each number is used once, and later numbers are higher. Finding a value needs no hash: the lower
-/// bits of its number are its index.
+/// Values by number. Each number is used only once, and later numbers are higher. The lower bits of a number are its
+/// index, so that finding a value needs no hash.
 struct Slots<Value> {
   typealias ID = UInt64
   private struct Slot {

@@ -1,8 +1,8 @@
 internal import Synchronization
 package import UsherCore
 
-/// One certificate: fetched once for all that wait for it, then kept. Only the I/O thread touches it, except where
-/// said.
+/// One certificate: fetched once for all requests that wait for it, then kept. Only the I/O thread uses it, except
+/// where a comment says otherwise.
 package final class CertificateSource {
   private let endpoint: Endpoint?
   private let headers: [Secret]
@@ -12,7 +12,7 @@ package final class CertificateSource {
   private var waiters: [CertificateWaiter] = []
   private var isFetching = false
 
-  /// - Parameter headers: lines of the request, each ending in NUL.
+  /// - Parameter headers: header lines of the request, each ending in NUL.
   package init(_ endpoint: Endpoint? = nil, headers: [Secret] = [], certificate: Secret? = nil) {
     self.endpoint = endpoint
     self.headers = headers
@@ -20,39 +20,39 @@ package final class CertificateSource {
     isGiven = certificate != nil
   }
 
-  /// Any thread: whether there is a URL, a certificate or a hook to get one from.
+  /// Any thread: whether there is a URL, a certificate or a hook that can supply one.
   package var canSupply: Bool { endpoint != nil || isGiven || hadHook.load(ordering: .acquiring) }
 
-  /// Any thread: a certificate hook takes effect with the I/O thread's next command.
+  /// Any thread: the host is setting a certificate hook, which takes effect with the I/O thread's next command.
   func expectHook() { hadHook.store(true, ordering: .releasing) }
 
-  /// nil: there is no URL.
+  /// The request for the certificate; nil if there is no URL.
   var request: HTTPRequest? {
     guard let endpoint else { return nil }
     return HTTPRequest(method: .get, endpoint: endpoint, headers: headers, body: nil, isUrgent: false, tokens: [])
   }
 
-  /// True for the first waiter, who has to start the fetch.
+  /// Adds a waiter. Returns true for the first one, which has to start the fetch.
   func add(_ waiter: CertificateWaiter) -> Bool {
     waiters.append(waiter)
     defer { isFetching = true }
     return !isFetching
   }
 
-  /// False: the waiter has its answer already.
+  /// Removes a waiter. Returns false if it has been answered already.
   func remove(_ waiter: CertificateWaiter) -> Bool {
     guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return false }
     waiters.remove(at: index)
     return true
   }
 
-  /// Takes out one that waits on behalf of a playback; the fetch continues.
+  /// Removes and returns one waiter of a playback; the fetch continues.
   func removeWaiter(of playback: PlaybackID) -> CertificateWaiter? {
     waiters.firstIndex { $0.playback == playback }.map { waiters.remove(at: $0) }
   }
 
-  /// The fetch has ended. Returns all that waited.
-  /// - Parameter certificate: nil: it failed, and the next waiter starts another.
+  /// The fetch has ended. Returns all waiters.
+  /// - Parameter certificate: nil if the fetch failed; the next waiter starts another fetch.
   func end(_ certificate: Secret?) -> [CertificateWaiter] {
     if let certificate { self.certificate = certificate }
     isFetching = false

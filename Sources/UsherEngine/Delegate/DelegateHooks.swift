@@ -1,22 +1,22 @@
 package import UsherCore
 
-/// The hooks that a host may set; the numbers are those of hooks.h.
+/// The hooks that a host may set. The numbers are those of hooks.h.
 package enum HookKind: Int32, Sendable {
   case contentID = 1
   case certificate, headers, licenseURL, licenseBody, license
 }
 
-/// The question that a hook gets.
+/// The question that the library passes to a hook.
 package final class HookQuestion {
   package let kind: HookKind
   package let keySystem: KeySystem?
   package let isRenewal: Bool
-  /// The asset ID of the licence request, or the URL whose content identifier is asked for.
+  /// The asset ID of the licence request, or the URL whose content identifier the host requests.
   package let assetID: [UInt8]
   /// The payload, or the licence server's reply.
   package let data: Secret?
   package let httpStatus: Int32
-  /// Makes what the library makes without the hook. Any thread; it may wait for a server.
+  /// Makes the value that the library uses without the hook. Any thread may call it; it may wait for a server.
   package let builtin: () -> BuiltIn
 
   package enum BuiltIn {
@@ -39,7 +39,7 @@ package final class HookQuestion {
   }
 }
 
-/// The host's hooks; nil: the built-in behaviour. Each runs on a callback thread and answers at once or later.
+/// The host's hooks; nil: the built-in behaviour. Each hook runs on a callback thread, and answers there or later.
 package struct DelegateHooks {
   package typealias Hook = (HostQuestion, HookQuestion, HostPlayback) -> Void
   /// The scheme of the URLs that the delegate serves.
@@ -53,12 +53,12 @@ package struct DelegateHooks {
   package init() {}
 }
 
-/// The licence that a customer's callback got (OTVSSMLicenseResponse).
+/// The licence that a customer's callback returned (OTVSSMLicenseResponse).
 package struct CustomerLicense {
   package let data: Secret
   /// Keep-alive period in seconds; 0: none.
   package let period: Double
-  /// Renewals keep the session alive, not heartbeats.
+  /// Whether renewals keep the session alive instead of heartbeats.
   package let isEnforced: Bool
 
   package init(data: Secret, period: Double, isEnforced: Bool) {
@@ -76,7 +76,7 @@ package struct CustomerQuestion {
   package let assetID: [UInt8]
 }
 
-/// The operator's own session management: the host talks to its servers.
+/// The callbacks of the operator's session management: in them the host calls the operator's servers.
 package struct CustomerCallbacks {
   package var license: (HostQuestion, CustomerQuestion, HostPlayback) -> Void
   package var heartbeat: ((HostQuestion, HostPlayback) -> Void)?

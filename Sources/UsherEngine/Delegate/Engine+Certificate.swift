@@ -1,8 +1,8 @@
 package import UsherCore
 
-/// Certificates: kept, made by a hook, or fetched.
+/// Requests for certificates: the engine returns a kept certificate, asks a hook for one, or fetches one.
 extension Engine {
-  /// Any thread. `timeout` and `complete` as in `requestLicense`.
+  /// Any thread: requests a certificate. `timeout` and `complete` are the same as in `requestLicense`.
   package func requestCertificate(
     _ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
@@ -49,8 +49,8 @@ extension Engine {
     }
   }
 
-  /// Hands over the certificate that is kept, or joins the fetch of it.
-  /// - Parameter timeout: of this waiter; the fetch itself may continue.
+  /// Passes on the kept certificate, or joins the fetch.
+  /// - Parameter timeout: the time limit of this waiter; the fetch may continue after it.
   func fetchCertificate(
     _ source: CertificateSource, for playback: PlaybackID, timeout: Milliseconds?,
     _ handOver: @escaping (Answer) -> Void
@@ -82,14 +82,14 @@ extension Engine {
     waiter.complete(certificateFailure(UsherError(.timeout)))
   }
 
-  /// The playback closes: its requests for a certificate end.
+  /// The playback closes: its requests for a certificate complete.
   func endCertificates(of entry: PlaybackEntry, _ status: Status) {
     while let waiter = entry.delegate.certificates.removeWaiter(of: entry.id) {
       complete([waiter], certificateFailure(UsherError(status)))
     }
   }
 
-  /// The fetch failed, for all that wait.
+  /// The fetch failed: all waiters get the error.
   func endCertificate(_ source: CertificateSource, _ error: UsherError) {
     complete(source.end(nil), certificateFailure(error))
   }

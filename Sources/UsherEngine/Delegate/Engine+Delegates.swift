@@ -1,19 +1,19 @@
 package import UsherCore
 
-/// Calls of the host that change a delegate in use, or that need one.
+/// Calls of the host that change a delegate in use, or that need a delegate.
 extension Engine {
-  /// Any thread: (re)places a delegate's token callback.
+  /// Any thread: sets or replaces a delegate's token callback.
   package func setTokenCallback(_ delegate: LicenseDelegate, _ callback: LicenseDelegate.TokenCallback?) {
     submit { delegate.tokenCallback = callback }
   }
 
-  /// Any thread.
+  /// Any thread: sets or removes a delegate's hooks.
   package func setHooks(_ delegate: LicenseDelegate, _ hooks: DelegateHooks?) {
     if hooks?.certificate != nil { delegate.certificates.expectHook() }
     submit { delegate.hooks = hooks }
   }
 
-  /// Any thread: a header of the licence requests to come; nil takes it away.
+  /// Any thread: sets a header of later licence requests; nil removes it.
   package func setLicenseHeader(_ delegate: LicenseDelegate, name: [UInt8], line: Secret?) {
     submit {
       delegate.licenseHeaders.removeAll { equalIgnoringCase($0.name, name) }
@@ -21,8 +21,8 @@ extension Engine {
     }
   }
 
-  /// Any thread: the content identifier of a URL, as a player's key request needs it. `complete` as in
-  /// `requestLicense`.
+  /// Any thread: requests the content identifier of a URL, as a player's key request needs it. `complete` is the same
+  /// as in `requestLicense`.
   package func requestContentID(
     _ playback: PlaybackID, url: [UInt8], timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
@@ -52,7 +52,7 @@ extension Engine {
   }
 }
 
-/// The built-in content identifier.
+/// The content identifier that the library finds without a hook.
 private func contentIdentifier(_ url: [UInt8], _ scheme: [UInt8]) -> HookQuestion.BuiltIn {
   let bytes = url.withUnsafeBufferPointer { text -> [UInt8]? in
     try? ContentIdentifier.decodedJSON.bytes(of: text, scheme: scheme)

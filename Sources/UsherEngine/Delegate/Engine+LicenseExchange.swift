@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// A licence request on its way through the host's hooks to the server, and its reply on the way back.
+/// One attempt to get a licence: the request on its way through the host's hooks to the server, and its reply.
 final class LicenseAttempt {
   let id: RequestID
   let license: LicenseID
@@ -17,7 +17,7 @@ final class LicenseAttempt {
   }
 }
 
-/// Performs what a `LicenseExchange` answers: asks hooks, sends the request, reads the reply.
+/// Performs the actions that a `LicenseExchange` returns: asks hooks, sends the request, reads the reply.
 extension Engine {
   func sendLicense(
     _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, content: Secret?, session: Secret?,
@@ -76,7 +76,7 @@ extension Engine {
     }
   }
 
-  /// Asks one hook; the answer is of no use once the playback is gone.
+  /// Asks one hook. Ignores the answer if the playback has been removed meanwhile.
   func askHook(
     _ entry: PlaybackEntry, _ hook: @escaping DelegateHooks.Hook, _ question: HookQuestion,
     answered: @escaping (PlaybackEntry, HostAnswer, Status) -> Void
@@ -119,7 +119,7 @@ extension Engine {
     request.draft.tokens.append(session)
   }
 
-  /// Puts what a hook made into the request.
+  /// Puts a hook's answer into the request.
   private func take(
     _ part: LicenseExchange.Part, _ reply: HostAnswer, _ status: Status, _ draft: inout LicenseDraft
   ) -> LicenseExchange.Answer {

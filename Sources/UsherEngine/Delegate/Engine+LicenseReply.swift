@@ -1,13 +1,13 @@
 internal import UsherCore
 
-/// The reply to a licence request: the licence hook reads it, the machine takes its session fields, and the request of
-/// the host completes.
+/// The reply to a licence request: the licence hook reads it, the machine takes its session fields, and the host's
+/// request completes.
 extension Engine {
   func licenseReplied(
     _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
   ) {
     guard let entry = playbacks[playback] else { return }
-    // Of an abandoned licence request, the reply is read for its session token.
+    // An abandoned licence request still needs its reply: the reply may have a session token.
     guard let job = entry.jobs[license] ?? entry.abandoned[license], let request = job.request, request.id == id else {
       return
     }
@@ -39,7 +39,7 @@ extension Engine {
     }
   }
 
-  /// What the reply says about the session is used whatever the hook answered.
+  /// Uses the session fields of the reply, whatever the hook answered.
   private func finish(
     _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseAttempt,
     _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?
@@ -100,7 +100,7 @@ extension Engine {
     timers.cancel(job.timer)
     job.request?.exchange.abandon(error.status)
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
-    // Of a renewal that the library asked for, the machine reports the failure as a heartbeat error, if it is one.
+    // If the library asked for the renewal, the machine decides whether to report the failure as a heartbeat error.
     if !job.isByLibrary && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
     job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
   }

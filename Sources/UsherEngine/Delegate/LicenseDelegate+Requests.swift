@@ -19,9 +19,9 @@ extension LicenseDelegate {
       method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
   }
 
-  /// A licence request as the built-in behaviour makes it; hooks may replace parts of it.
+  /// The licence request that the library makes without hooks; hooks may replace parts of it.
   /// - Parameters:
-  ///   - isRaw: octets both ways (Widevine).
+  ///   - isRaw: whether request and reply are the bare bytes (Widevine).
   ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
   func licenseDraft(
     _ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool
@@ -78,10 +78,10 @@ extension LicenseDelegate {
   }
 }
 
-/// The parts of a licence request that is not sent yet.
+/// The parts of a licence request that has not been sent yet.
 struct LicenseDraft {
   var endpoint: Endpoint?
-  /// The part of the headers that the headers hook replaces: the tokens, and headers that the host set.
+  /// The headers that the headers hook replaces: the tokens, and headers that the host set.
   var authorisation: [Secret]
   let headers: [Secret]
   var body: Secret
@@ -89,13 +89,13 @@ struct LicenseDraft {
   var tokens: [Secret]
   let replyHeader: [UInt8]?
 
-  /// - Parameter lines: of the headers hook. Their values are hidden in messages, as tokens are.
+  /// - Parameter lines: the lines of the headers hook. Messages hide their values, as they hide tokens.
   mutating func replaceAuthorisation(by lines: [Secret]) {
     authorisation = lines
     tokens += lines.compactMap(headerValue)
   }
 
-  /// nil: it has no URL.
+  /// The request; nil if it has no URL.
   var request: HTTPRequest? {
     guard let endpoint else { return nil }
     return HTTPRequest(

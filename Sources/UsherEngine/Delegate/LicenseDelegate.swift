@@ -1,9 +1,10 @@
 package import UsherCore
 
-/// How one licence delegate asks: its servers, its headers, its policy. Only the I/O thread touches what changes.
+/// The settings of one licence delegate: its servers, its headers, its policy. Only the I/O thread uses the `var`
+/// properties.
 package final class LicenseDelegate {
   package struct Endpoints {
-    /// nil: a hook supplies it, or the host sends the request itself.
+    /// nil: a hook supplies the URL, or the host sends the request.
     package var license: Endpoint?
     package var licenseRenewal: Endpoint?
     package var setup: Endpoint?
@@ -36,14 +37,14 @@ package final class LicenseDelegate {
   package let tokenMap: TokenStore?
   /// Names of the fields in replies that have the session token, the keep-alive period and the mode.
   let fields: SessionFieldNames
-  /// The operator's own session management.
+  /// The callbacks of the operator's session management.
   let customer: CustomerCallbacks?
   package var isCustomer: Bool { customer != nil }
   package let hookTimeout: Milliseconds
 
   var tokenCallback: TokenCallback?
   var hooks: DelegateHooks?
-  /// Headers that the host set for the next licence requests.
+  /// Headers that the host set for later licence requests.
   var licenseHeaders: [(name: [UInt8], line: Secret)] = []
 
   package init(
@@ -70,7 +71,7 @@ package final class LicenseDelegate {
       [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extraHeaders
   }
 
-  /// The platform's name of the header that carries tokens.
+  /// The name of the header that carries tokens, on this platform.
   package static var defaultTokenHeader: [UInt8] { Array("nv-authorizations".utf8) }
 
   static func line(_ text: StaticString) -> Secret {
@@ -79,7 +80,7 @@ package final class LicenseDelegate {
     }
   }
 
-  /// "name: a,b": no space after the comma.
+  /// The header line "name: a,b", without a space after the comma.
   func authorisation(_ first: Secret?, _ second: Secret?) -> Secret? {
     guard first != nil || second != nil else { return nil }
     let size = tokenHeader.count + (first?.count ?? 0) + (second?.count ?? 0) + (first != nil && second != nil ? 2 : 1)
@@ -100,7 +101,7 @@ package final class LicenseDelegate {
   }
 }
 
-/// The playback that a host callback is called for.
+/// The playback for which a host callback is called.
 package struct HostPlayback {
   package let handle: UInt
   package let playerHandle: UInt

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The token map of a multi-instance delegate: content tokens by content identifier. Any thread.
+/// The token map of a multi-instance delegate: content tokens by content identifier. Any thread may use it.
 package final class TokenStore {
   private let monitor = Monitor()
   private let map: TokenMap
@@ -23,7 +23,7 @@ package final class TokenStore {
 
   package var count: Int { monitor.locked { map.count(now: clock.now) } }
 
-  /// A token, and the pin that keeps it in the map.
+  /// Pins an entry and returns its token and the pin.
   func hold(_ id: [UInt8]) -> (token: Secret, pin: TokenMap.Pin)? {
     id.withUnsafeBufferPointer { key in
       monitor.locked {

@@ -1,7 +1,7 @@
 internal import UsherCore
 
 extension EventSink {
-  /// Writes how a request ended to the log, at debug.
+  /// Logs how a request ended, at level debug.
   func logReply(_ reply: RequestDispatcher.Reply) {
     guard logs(.debug) else { return }
     var line = name(reply.transfer)

@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// Where a context's events and log lines go: to its observers and its log sink, as calls of host code. I/O thread
-/// only.
+/// Passes a context's events to its observers and its log lines to its log function, as calls of host code. Only the
+/// I/O thread uses it.
 final class EventSink {
   private struct Observer {
     let id: UInt64
@@ -21,7 +21,7 @@ final class EventSink {
     self.logLevel = logLevel
   }
 
-  /// The observer gets the events from now on.
+  /// Adds an observer, which gets the events from now on.
   func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
     observers.append(Observer(id: id, call: call))
   }
@@ -30,7 +30,7 @@ final class EventSink {
 
   func setLog(_ sink: @escaping (LogLevel, String) -> Void) { log = sink }
 
-  /// Forgets observers and log sink.
+  /// Removes all observers and the log function.
   func close() {
     observers = []
     log = nil
@@ -64,7 +64,7 @@ final class EventSink {
   /// Whether the host wants log lines of this level.
   func logs(_ level: LogLevel) -> Bool { log != nil && level.rawValue <= logLevel }
 
-  /// Lane 0 keeps log lines in order.
+  /// Passes a line to the log function. All lines use lane 0, which keeps them in order.
   func write(_ level: LogLevel, _ line: LogLine) {
     guard let log else { return }
     let text = line.text()

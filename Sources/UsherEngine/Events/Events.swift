@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The numbers are the header's.
+/// The kinds of event. The numbers are the header's.
 package enum EventKind: Int32, Sendable, CaseIterable {
   case sessionStarted = 1
   case setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded

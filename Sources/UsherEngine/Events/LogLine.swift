@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// A log line, built from its parts. (String interpolation would take ten times the code wherever it is used.)
+/// A log line, built from its parts. (String interpolation would add ten times as much code at each use.)
 struct LogLine {
   private var bytes: [UInt8] = []
 

@@ -1,10 +1,10 @@
 internal import CPlatform
 package import UsherCore
 
-/// Performs what the `LoadingMachine` of each loading request answers.
+/// Performs the actions that the `LoadingMachine` of each loading request returns.
 extension Engine {
-  /// Any thread. `complete` as in `requestLicense`.
-  /// - Parameter id: what `cancelLoad` names it by.
+  /// Any thread: starts a loading request. `complete` is the same as in `requestLicense`.
+  /// - Parameter id: the id by which `cancelLoad` finds the request.
   package func load(
     _ playback: PlaybackID, _ id: UInt64, _ loader: ResourceLoader, url: [UInt8], timeout: Milliseconds?,
     isBlocking: Bool, complete: @escaping (Answer) -> Void
@@ -27,7 +27,8 @@ extension Engine {
     }
   }
 
-  /// Any thread but a callback's in pumped mode. False: it ended before.
+  /// Any thread, but in pumped mode not in a callback: cancels a loading request. Returns false if the request had
+  /// ended before.
   package func cancelLoad(_ playback: PlaybackID, _ id: UInt64) -> Bool {
     sync {
       guard let entry = self.playbacks[playback], let job = entry.loads.first(where: { $0.id == id }) else {
@@ -44,14 +45,14 @@ extension Engine {
     fail(entry, job, UsherError(.timeout, operation: .license, message: "no key within the time given"), .timedOut)
   }
 
-  /// The playback closes.
+  /// The playback closes: its loading requests end.
   func endLoads(_ entry: PlaybackEntry, _ status: Status) {
     for job in entry.loads { fail(entry, job, UsherError(status, operation: .license), .cancelled) }
   }
 
   // MARK: Servers
 
-  /// The entitlement server, or the key server where the loader asks no entitlement server.
+  /// The entitlement server, or the key server if the loader does not use an entitlement server.
   private func firstServer(_ job: LoadingJob) -> LoadingMachine<LoadingServer>.Candidate {
     let options = job.loader.options
     let known: Endpoint?
@@ -65,7 +66,7 @@ extension Engine {
     return inner.map { server($0, for: job) } ?? .missing
   }
 
-  /// The server of a URL that content or an entitlement server named.
+  /// The server of a URL that came from the content or from an entitlement server.
   private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<LoadingServer>.Candidate {
     url.withUnsafeBufferPointer { bytes in
       guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
@@ -173,7 +174,7 @@ extension Engine {
     _ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse
   ) {
     if let failure = ReplyDecoder.denial(response) {
-      // A refusal in the reply's body says more than the HTTP status.
+      // If the reply's body has the reason of a refusal, it is more precise than the HTTP status.
       if case .denied(let code, let message)? = question.refusal(response.body), code != 0 || !message.isEmpty {
         return fail(entry, job, entitlementError(.denied(code: code, message: message), response.status))
       }
@@ -230,7 +231,7 @@ extension Engine {
     job.end(Answer(data: nil, error: error))
   }
 
-  /// Ends what is under way for it.
+  /// Ends the question, the requests and the timer of a loading request.
   private func stop(_ entry: PlaybackEntry, _ job: LoadingJob) {
     entry.loads.removeAll { $0 === job }
     timers.cancel(job.timer)
@@ -249,7 +250,7 @@ extension SEESRequest {
   }
 
   fileprivate func read(_ body: Secret) throws(Refusal) -> Secret {
-    // The closure cannot throw a typed error through `withBytes`.
+    // The closure of `withBytes` cannot throw a typed error, so it stores the error here.
     var refusal: Refusal?
     let url = body.withBytes { bytes -> Secret? in
       do throws(Refusal) { return try tokenURL(in: bytes) } catch {

@@ -1,22 +1,23 @@
 package import UsherCore
 
-/// How one FairPlay resource loader gets from a URL to a CKC. Only the I/O thread touches what changes.
+/// The settings of one FairPlay resource loader, which gets a CKC for a URL. Only the I/O thread uses the `var`
+/// properties.
 package final class ResourceLoader {
   package enum Route: Sendable { case keyServer, entitlement, tokenURL }
 
   package struct Options {
     package var scheme = AssetID.fairPlayScheme
     package var route = Route.keyServer
-    /// nil: the identifier that an SSP delegate's token map uses.
+    /// The rule for the content identifier; nil: use the identifier that an SSP delegate's token map uses.
     package var rule: ContentIdentifier? = .decodedJSON
     package var keyServer: Endpoint?
     package var entitlementServer: Endpoint?
     package var allowed = AllowList()
-    /// The scheme that a server's URL inside the content's URL gets.
+    /// The scheme for a server's URL that is inside the content's URL.
     package var target = TokenURL.https
     package var headers: [Secret] = []
     package var request = FPSRequestFormat()
-    /// The name of a further field of the request, which has the content identifier.
+    /// The name of an additional field of the key request, which has the content identifier.
     package var contentField: [UInt8]?
     package var response = FPSResponseFormat()
     package var binding: SEESBinding?
@@ -46,7 +47,7 @@ package final class ResourceLoader {
     self.certificates = certificates
   }
 
-  /// The content that a URL names, by the loader's rule; nil: it names none.
+  /// The content that a URL names, by the loader's rule; nil if it names none.
   package func names(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
     url.withUnsafeBufferPointer { text in
       guard let asset = (try? AssetID(text, scheme: options.scheme))?.read() else { return nil }
@@ -58,21 +59,21 @@ package final class ResourceLoader {
       guard let content = TokenURL.queryValue("cid", in: text), !content.isEmpty else {
         return (identifier, asset.contentID)
       }
-      // The rest of the URL is the entitlement server's address, which names no key.
+      // The rest of the URL is the entitlement server's address, so it cannot be a key of the token map.
       let isAddress = options.route == .entitlement && options.rule == .decodedJSON && !asset.isJSON
       return (isAddress ? content : identifier, content)
     }
   }
 }
 
-/// Where the SPC, or an entitlement request, goes.
+/// The server to which the SPC, or an entitlement request, is sent.
 struct LoadingServer {
   let endpoint: Endpoint
-  /// The token in its URL, which messages must not show.
+  /// The token in the server's URL, which messages must not show.
   var token: Secret?
 }
 
-/// One loading request: its steps, and what is under way for it.
+/// One loading request: its steps, and its pending question and requests.
 final class LoadingJob {
   enum Step {
     case entitlement(SEESRequest)
@@ -104,7 +105,7 @@ final class LoadingJob {
       isByEntitlement: loader.options.route == .entitlement, hasCertificate: loader.certificates.canSupply)
   }
 
-  /// Hands the answer over, and releases the completion with what it holds.
+  /// Passes the answer to the completion, and releases the completion and everything that it holds.
   func end(_ answer: Answer) {
     complete?(answer)
     complete = nil

@@ -2,8 +2,8 @@ internal import CPlatform
 internal import Synchronization
 internal import UsherCore
 
-/// The context's time. Any thread reads it; only the I/O thread sets it. System time includes the time the machine
-/// sleeps; manual time moves only when the tester moves it.
+/// The context's time. Any thread reads it; only the I/O thread sets it. System time includes the time in which the
+/// machine sleeps; manual time moves only when the tester moves it.
 final class Clock {
   let isManual: Bool
   private let startedAt: Int64
@@ -22,7 +22,7 @@ final class Clock {
 
   func set(_ instant: Milliseconds) { manualNow.store(max(now, instant), ordering: .releasing) }
 
-  /// The boot-time instant of `instant`, in nanoseconds; nil on the manual clock.
+  /// The boot time, in nanoseconds, at which the clock shows `instant`; nil on the manual clock.
   func bootTime(of instant: Milliseconds) -> Int64? {
     guard !isManual, instant < 1 << 43 else { return nil }
     return startedAt &+ Int64(instant) &* 1_000_000

@@ -1,4 +1,4 @@
-/// What other threads want the I/O thread to do, in the order of submission.
+/// The commands that other threads submit to the I/O thread, in the order of submission.
 final class CommandQueue {
   private let monitor = Monitor()
   private var commands: [() -> Void] = []
@@ -6,12 +6,12 @@ final class CommandQueue {
 
   /// Any thread.
   /// - Parameter wake: wakes the I/O thread. It runs under the lock, and only for the first command of an empty queue.
-  /// - Returns: false after `close`; the command was not taken.
+  /// - Returns: false after `close`: the queue did not take the command.
   func append(_ command: @escaping () -> Void, wake: () -> Void) -> Bool {
     monitor.locked {
       if isClosed { return false }
       commands.append(command)
-      // Under the lock, because after `close` the transport that `wake` uses is gone.
+      // Wake under the lock, because after `close` the transport that `wake` uses no longer exists.
       if commands.count == 1 { wake() }
       return true
     }

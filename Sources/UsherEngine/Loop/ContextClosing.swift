@@ -2,30 +2,30 @@ internal import Synchronization
 internal import UsherCore
 
 /// The close of a whole context: whether it has begun, how many playbacks it still waits for, and which threads wait
-/// for it. I/O thread only, except `noteRequest` and `elapsed`.
+/// for it. Only the I/O thread uses it, except `noteRequest` and `elapsed`.
 final class ContextClosing {
   private(set) var hasBegun = false
-  /// Playbacks that are not closed yet, or that give back a slot whose token came after the close.
+  /// Playbacks that are not closed yet, and closed ones that are giving back a slot whose token came after the close.
   private(set) var openCount = 0
-  /// Closed playbacks for which a reply is under way that may bring the token of a slot.
+  /// Closed playbacks that await a reply that may bring the token of a slot.
   private(set) var awaitedCount = 0
   private var waits: [Wait<Status>] = []
-  /// Real time of the first request to close; 0: none yet.
+  /// The real time at which the host first asked to close; 0: it has not asked.
   private let firstRequest = Atomic<Int64>(0)
 
   var isDone: Bool { openCount == 0 && awaitedCount == 0 }
 
-  /// Any thread: the time that closing may take counts from the first of these calls.
+  /// Any thread: the host asks to close. The time allowed for closing starts with the first of these calls.
   func noteRequest() {
     _ = firstRequest.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .relaxed)
   }
 
-  /// Any thread: real time since the first `noteRequest`.
+  /// Any thread: the real time since the first `noteRequest`.
   var elapsed: Milliseconds {
     Milliseconds(max(0, monotonicMilliseconds() &- firstRequest.load(ordering: .relaxed)))
   }
 
-  /// - Returns: false if it had begun before.
+  /// - Returns: false if closing had begun before.
   func begin() -> Bool {
     defer { hasBegun = true }
     return !hasBegun
@@ -43,7 +43,7 @@ final class ContextClosing {
     endWaitsIfDone()
   }
 
-  /// Ends `wait` when every playback is closed. The caller sets the timer that bounds it.
+  /// Ends `wait` when every playback is closed. The caller sets the timer for its time-out.
   func add(_ wait: Wait<Status>) {
     waits.append(wait)
     endWaitsIfDone()
@@ -58,8 +58,8 @@ final class ContextClosing {
 }
 
 extension PlaybackMachine.Standing {
-  /// The context's close waits for it.
+  /// Whether the context's close counts this playback as open and waits for it.
   fileprivate var isOpen: Bool { !isClosed || isGivingBack }
-  /// The context's close waits for a reply to it, but reports the playback as closed.
+  /// Whether the context's close counts this playback as closed, but waits for a reply to it.
   fileprivate var isAwaited: Bool { !isOpen && awaitsToken }
 }

@@ -3,7 +3,7 @@ package import UsherCore
 /// Sleep, wake-up and changes of the network.
 extension Engine {
   /// Any thread: the computer or the host is suspended.
-  /// - Parameter playback: nil: all.
+  /// - Parameter playback: the playback to suspend; nil: all.
   package func suspend(_ playback: PlaybackID?) { each(playback) { entry in self.step(entry) { $0.suspended() } } }
 
   /// Any thread: the computer or the host is running again.
@@ -11,8 +11,8 @@ extension Engine {
     each(playback) { entry in self.step(entry) { $0.resumed(now: self.clock.now) } }
   }
 
-  /// Any thread: the network is back, or it is another one. Connections made before are not used again, and what failed
-  /// is tried at once.
+  /// Any thread: the network is back, or it is another one. New requests use new connections, and failed keep-alives
+  /// are retried at once.
   package func networkChanged() {
     submit {
       for id in self.playbacks.sortedIDs {

@@ -18,8 +18,8 @@ extension Engine {
     }
   }
 
-  /// Waits until no more than so many transfers and callbacks are queued or running. False: the real time given has
-  /// passed.
+  /// Waits until at most `transfers` transfers and `callbacks` callbacks are queued or running. Returns false if
+  /// `milliseconds` of real time pass first.
   package func settle(transfers: Int, callbacks: Int, within milliseconds: UInt32) -> Bool {
     idle.wait(
       transfers: transfers, callbacksMost: callbacks, until: monotonicMilliseconds() &+ Int64(milliseconds),

@@ -5,37 +5,38 @@ package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
   package var callbackThreadsMax = 16
-  /// The limit of requests in flight to one origin: where it replies at once, and where it is slow.
+  /// The limit of requests in flight to one origin: the lowest, for an origin that replies at once, and the highest,
+  /// for a slow one.
   package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()
-  /// Plain http also off this machine.
+  /// Whether plain http is allowed to other machines too.
   package var allowsInsecureHTTP = false
-  /// Registers a question under a completion id, and takes the id back.
+  /// Registers a question and returns its completion id; the other one unregisters the id.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
   package var unregisterQuestion: ((UInt64) -> Void)?
   package init() {}
 }
 
-/// One context's I/O thread: everything that happens to its players and playbacks happens here, one thing at a time.
-/// Other threads only `submit`. It has the loop, the clock, the timers and the two tables; requests, slots, events and
-/// closing have owners of their own.
+/// One context and its I/O thread. All changes of its players and playbacks are made on this thread, one at a time;
+/// other threads only `submit` commands to it. The engine has the loop, the clock, the timers and the tables of players
+/// and playbacks; requests, slots, events and closing belong to separate types.
 package final class Engine {
   package let options: EngineOptions
-  /// Where host code runs in pumped mode.
+  /// The executor of pumped mode, which runs host code when the host pumps; nil in other modes.
   package let pump: PumpedExecutor?
   let clock: Clock
-  /// Knows when the I/O thread and the callback threads have nothing to do; testers wait for that.
+  /// Reports when the I/O thread and the callback threads have nothing to do; testers wait for that.
   let idle: IdleMonitor
   let calls: HostCalls
   private let transport: any Transport
   private let commands = CommandQueue()
-  /// Held by a command that runs after the I/O thread has ended, on the thread that submitted it.
+  /// The lock for commands that run after the I/O thread has ended, on the threads that submitted them.
   private let afterEnd = Monitor()
   private var threadID: UInt64 = 0
 
-  // The I/O thread's own.
+  // Only the I/O thread uses the properties from here on.
   let timers = Timers()
   let requests: RequestDispatcher
   let events: EventSink
@@ -47,8 +48,8 @@ package final class Engine {
   private var isStopping = false
 
   /// - Parameters:
-  ///   - transport: nil for libcurl.
-  ///   - executor: nil for callback threads, or a pump.
+  ///   - transport: sends the requests; nil for libcurl.
+  ///   - executor: runs host code; nil for callback threads, or for a pump if the options say so.
   package init?(
     options: EngineOptions, transport given: (any Transport)? = nil,
     executor givenExecutor: (any CallbackExecutor)? = nil
@@ -100,8 +101,8 @@ package final class Engine {
     if !commands.append(command, wake: { transport.wake() }) { runAfterEnd(command) }
   }
 
-  /// A call that raced with the end of the context: everything is closed and empty by now, so the command finds nothing
-  /// and reports that. Host code it calls runs on the calling thread, outside the lock.
+  /// Runs a command that was submitted when the I/O thread had already ended. Everything is closed and empty by now, so
+  /// the command finds nothing and reports that. Host code that it calls runs on the calling thread, outside the lock.
   private func runAfterEnd(_ command: () -> Void) {
     let jobs = afterEnd.locked { () -> [() -> Void] in
       command()
@@ -113,7 +114,7 @@ package final class Engine {
 
   var hasCommands: Bool { !commands.isEmpty }
 
-  /// Runs `body` on the I/O thread and waits for it. Not from a callback, and not from the I/O thread.
+  /// Runs `body` on the I/O thread and waits until it has ended. Must not be called in a callback or on the I/O thread.
   package func sync<Value>(_ body: @escaping () -> Value) -> Value {
     let wait = Wait<Value>()
     submit { wait.end(body()) }
@@ -152,7 +153,7 @@ package final class Engine {
     }
   }
 
-  /// Hands a reply to whom its request was for; nil: there is none.
+  /// Passes a reply to the owner of its request; does nothing for nil.
   func handle(_ reply: RequestDispatcher.Reply?) {
     guard let reply else { return }
     events.logReply(reply)
@@ -168,7 +169,8 @@ package final class Engine {
     }
   }
 
-  /// The loop has ended: completes what is pending and forgets everything, while callback threads still run.
+  /// The loop has ended: completes all pending requests and waits, and removes everything, while callback threads still
+  /// run.
   private func finish() {
     _ = closing.begin()
     afterEnd.locked {
@@ -177,7 +179,7 @@ package final class Engine {
       let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       endPending()
       forgetEverything()
-      // A customer's answer counts until now. From here on the numbers of all questions are stale.
+      // Until now the answers of a customer's callbacks counted. From here on the numbers of all questions are stale.
       for question in questions { question.expire(.closed) }
     }
     idle.becameIdle(transfers: 0)
@@ -205,7 +207,8 @@ package final class Engine {
     timers.removeAll()
   }
 
-  /// Ends the I/O thread, waits until the queued callbacks have run, and ends their threads. Not from a callback.
+  /// Ends the I/O thread, waits until the queued callbacks have run, and ends their threads. Must not be called in a
+  /// callback.
   package func stop() {
     submit { self.isStopping = true }
     platform_thread_join(threadID)

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Knows when a context has nothing left to do, so that tests wait for that instead of sleeping. It wakes a waiting
-/// thread only when its condition may hold: otherwise the I/O thread would spend its time on waking testers.
+/// Notices when a context has nothing left to do, so that tests wait for that instead of sleeping. It wakes a waiting
+/// thread only when that thread's condition may hold; otherwise the I/O thread would spend its time waking testers.
 package final class IdleMonitor {
   private struct Condition {
     let id: UInt64
@@ -15,7 +15,7 @@ package final class IdleMonitor {
   private var lastCondition: UInt64 = 0
   private var isIdle = false
   private var transfers = 0
-  /// Counts the changes after which a condition may hold.
+  /// The number of changes after which a condition may hold.
   private var changes: UInt64 = 0
 
   /// A command or a callback was queued.
@@ -29,7 +29,7 @@ package final class IdleMonitor {
     update { conditions.contains { $0.callbacks >= left } }
   }
 
-  /// The I/O thread has run all commands that were queued, and waits.
+  /// The I/O thread has run all queued commands, and is about to wait.
   func becameIdle(transfers: Int) {
     update {
       isIdle = true
@@ -40,7 +40,7 @@ package final class IdleMonitor {
 
   func becameBusy() { monitor.locked { isIdle = false } }
 
-  /// Runs `change` under the lock, and wakes the waiting threads if it returns true: a condition may hold now.
+  /// Runs `change` under the lock. If it returns true, a condition may hold now: wakes the waiting threads.
   private func update(_ change: () -> Bool) {
     monitor.change {
       let mayHold = change()
@@ -53,7 +53,7 @@ package final class IdleMonitor {
   /// - Parameters:
   ///   - callbacks: how many callbacks are queued or running now.
   ///   - commandsWaiting: whether the I/O thread has commands to run.
-  /// - Returns: false: `deadline` has passed.
+  /// - Returns: false if `deadline` has passed.
   func wait(
     transfers most: Int, callbacksMost: Int, until deadline: Int64, callbacks: () -> Int, commandsWaiting: () -> Bool
   ) -> Bool {
@@ -69,7 +69,8 @@ package final class IdleMonitor {
     }
     while true {
       let seen = monitor.locked { changes }
-      // The order matters: the I/O thread takes a command out of the queue, and is not idle again before it has run it.
+      // The order of these reads matters: the I/O thread takes a command out of the queue, and is idle again only after
+      // it has run the command.
       let before = activity.load(ordering: .sequentiallyConsistent)
       let callbacksNow = callbacks()
       let hasCommands = commandsWaiting()

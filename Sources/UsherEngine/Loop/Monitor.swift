@@ -15,23 +15,23 @@ package final class Monitor {
     return body()
   }
 
-  /// Inside `locked` only.
+  /// Call inside `locked` only.
   package func wait() { if let raw { platform_monitor_wait(raw) } }
 
-  /// Inside `locked` only; false when the instant (monotonic milliseconds) passed first.
+  /// Call inside `locked` only. Returns false if the instant (monotonic milliseconds) passed first.
   package func wait(until instant: Int64) -> Bool {
     guard let raw else { return false }
     return platform_monitor_wait_until(raw, instant) != 0
   }
 
   /// Runs `body` under the lock. If it returns true, wakes the waiting threads after unlocking, so that they do not
-  /// block.
+  /// block on the lock.
   package func change(_ body: () -> Bool) { if locked(body) { broadcast() } }
 
-  /// Inside `locked` or after it.
+  /// Call inside `locked` or after it.
   package func signal() { if let raw { platform_monitor_signal(raw) } }
   package func broadcast() { if let raw { platform_monitor_broadcast(raw) } }
 }
 
-/// Real time, also where the context has a manual clock: for waits of testers and threads.
+/// Real time, even if the context has a manual clock: for waits of testers and threads.
 package func monotonicMilliseconds() -> Int64 { platform_monotonic_ms() }

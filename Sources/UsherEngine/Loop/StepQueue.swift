@@ -1,10 +1,10 @@
-/// Keeps the actions of two steps apart: a step that begins while the actions of another are being performed waits
+/// Keeps the actions of two steps apart: a step that begins while the actions of another step are being performed waits
 /// until all of those are done.
 struct StepQueue {
   private var waiting = Fifo<() -> Void>()
   private var isPerforming = false
 
-  /// - Returns: false: the actions of another step are being performed; `append` the step instead.
+  /// - Returns: false if the actions of another step are being performed; then `append` the step.
   mutating func begin() -> Bool {
     if isPerforming { return false }
     isPerforming = true
@@ -13,7 +13,7 @@ struct StepQueue {
 
   mutating func append(_ step: @escaping () -> Void) { waiting.append(step) }
 
-  /// The step that has waited longest; nil ends what `begin` began.
+  /// The step that has waited longest; if it returns nil, the next `begin` returns true again.
   mutating func next() -> (() -> Void)? {
     if let step = waiting.popFirst() { return step }
     isPerforming = false

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// Timers, soonest first; those of one instant in the order they were set.
+/// Timers, soonest first. Timers for the same instant keep the order in which they were set.
 final class TimerHeap<Target> {
   typealias ID = UInt64
   private struct Entry {
@@ -8,7 +8,7 @@ final class TimerHeap<Target> {
     let id: ID
   }
   private var heap: [Entry] = []
-  /// The timers that were not cancelled.
+  /// The timers that are not cancelled.
   private var live = Slots<Target>()
 
   var count: Int { live.count }
@@ -30,7 +30,7 @@ final class TimerHeap<Target> {
     if let id { live.remove(id) }
   }
 
-  /// The soonest instant.
+  /// The instant of the soonest timer.
   func next() -> Milliseconds? {
     while let first = heap.first {
       if live.contains(first.id) { return first.at }
@@ -39,7 +39,7 @@ final class TimerHeap<Target> {
     return nil
   }
 
-  /// Takes out the soonest timer if it is due.
+  /// Removes and returns the soonest timer if it is due.
   func popDue(now: Milliseconds) -> Target? {
     guard let at = next(), at <= now, let first = heap.first else { return nil }
     removeFirst()

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// What a timer of a context is for.
+/// The purpose of a timer of a context.
 enum TimerTarget {
   case session(PlaybackID)
   case transfer(TransferID)

@@ -1,15 +1,16 @@
 internal import UsherCore
 
-/// One blocked host thread. The I/O thread ends the wait, also when its time-out on the context's clock has passed.
+/// The wait of one blocked host thread. The I/O thread ends it, also when its time-out on the context's clock has
+/// passed.
 package final class Wait<Value> {
   private let monitor = Monitor()
   private var value: Value?
   private let onEnd: (() -> Void)?
 
-  /// - Parameter onEnd: for a thread that waits for other things too; runs on the thread that ends the wait.
+  /// - Parameter onEnd: wakes a thread that also waits for other things; runs on the thread that ends the wait.
   package init(onEnd: (() -> Void)? = nil) { self.onEnd = onEnd }
 
-  /// The first value counts.
+  /// Ends the wait with a value. Later calls do nothing.
   package func end(_ newValue: Value) {
     monitor.change {
       if value == nil { value = newValue }

@@ -4,8 +4,8 @@ package import UsherCore
 extension Engine {
   // MARK: One playback
 
-  /// Any thread.
-  /// - Parameter ending: nil: what the delegate does by itself.
+  /// Any thread: closes a playback.
+  /// - Parameter ending: what to do with the session; nil: the default of the delegate.
   package func closePlayback(_ id: PlaybackID, _ ending: SSMSession.Ending?) {
     submit { if let entry = self.playbacks[id] { self.close(entry, ending, .closed) } }
   }
@@ -15,23 +15,23 @@ extension Engine {
   }
 
   private func closeNow(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
-    // First, so that the callbacks of what follows see the playback as ended.
+    // Publish this first, so that the callbacks that follow see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
-    // From here on no answer is accepted, except those that still count after the close.
+    // From here on no answer counts, except answers to questions that stay open after the close.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
     timers.cancel(entry.tokenTimer)
     releaseMappedTokens(entry)
-    // The calls of the host that wait for an answer complete before PLAYBACK_CLOSED, the last event of a playback.
+    // Requests of the host that wait for an answer complete before PLAYBACK_CLOSED, the last event of a playback.
     for question in questions where question.atClose == .completesBeforeClosed { question.end(status) }
     endCertificates(of: entry, status)
     endLoads(entry, status)
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
-    // Nothing of the playback follows its end, or its teardown.
+    // No request of the playback may be sent after its end or its teardown.
     for id in queued { handle(requests.withdrawQueued(id)) }
-    // The machine knows of the close by now, so a question without an answer is no error to it.
+    // The machine is closing by now, so it does not treat a question without an answer as an error.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }
   }
 
@@ -57,7 +57,7 @@ extension Engine {
     if let timeout { _ = timers.set(at: clock.now.adding(timeout), .wait(wait)) }
   }
 
-  /// Any thread but a callback's: waits until set-up has ended.
+  /// Any thread, not in a callback: waits until set-up has ended.
   package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds) -> Status {
     let wait = Wait<Status>()
     submit {
@@ -70,17 +70,17 @@ extension Engine {
     return wait.wait()
   }
 
-  /// Ends a wait for the close after the events that are queued for the playback, so that its observers have run. In
-  /// pumped mode they run when the host pumps, and the wait does not depend on that.
+  /// Ends a wait for the close after the playback's queued events, so that its observers have run. In pumped mode
+  /// observers run only when the host pumps; the wait does not depend on that and ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
     if executor.isBusy(id) { calls.run(id) { wait.end(.ok) } } else { wait.end(.ok) }
   }
 
-  /// Any thread but a callback's: waits until a playback is closed.
+  /// Any thread, not in a callback: waits until a playback is closed.
   package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status { waitForClose(id, timeout) { _ in } }
 
-  /// Any thread but a callback's: closes a playback and waits until it is closed.
-  /// - Parameter ending: nil: what the delegate does by itself.
+  /// Any thread, not in a callback: closes a playback and waits until it is closed.
+  /// - Parameter ending: what to do with the session; nil: the default of the delegate.
   package func closeAndWait(_ id: PlaybackID, _ timeout: Milliseconds, _ ending: SSMSession.Ending?) -> Status {
     waitForClose(id, timeout) { self.close($0, ending, .closed) }
   }
@@ -100,13 +100,13 @@ extension Engine {
 
   // MARK: The context
 
-  /// Any thread: begins closing everything.
+  /// Any thread: begins to close all playbacks.
   package func beginClosing() {
     closing.noteRequest()
     submit {
       guard self.closing.begin() else { return }
       self.requests.withoutStartingQueued {
-        // Those that wait for a screen first, so that none of them starts when the one before it ends.
+        // Close the playbacks that wait to start first, so that none of them starts when the playback before it ends.
         let entries = self.playbacks.sortedIDs.compactMap { self.playbacks[$0] }
         for entry in entries where entry.machine.isWaiting { self.close(entry, nil, .closed) }
         for entry in entries where !entry.machine.isClosing { self.close(entry, nil, .closed) }
@@ -115,8 +115,8 @@ extension Engine {
     }
   }
 
-  /// Any thread but a callback's: closes everything and waits, also for replies that may bring the token of a slot,
-  /// which is then given back.
+  /// Any thread, not in a callback: closes all playbacks and waits until they are closed. It also waits for replies
+  /// that may bring the token of a slot, and gives such a slot back.
   /// - Returns: how many playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
@@ -126,7 +126,7 @@ extension Engine {
     return sync { self.closing.openCount }
   }
 
-  /// Any thread: ends the wait when everything is closed, or when its time is over.
+  /// Any thread: ends the wait when all playbacks are closed, or when `timeout` has passed.
   private func waitForAllClosed(_ wait: Wait<Status>, within timeout: Milliseconds) {
     submit {
       self.bound(wait, timeout)
@@ -134,18 +134,19 @@ extension Engine {
     }
   }
 
-  /// Waits, at most a second, for the callbacks that report the end; in pumped mode they run when the host pumps.
+  /// Waits, at most a second, for the callbacks that report the last events. In pumped mode it does not wait, because
+  /// those run when the host pumps.
   package func letCallbacksTell() {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  /// Waits until all playbacks are closed. For the thread that frees the context: in pumped mode it runs the callbacks
-  /// that the close needs (a customer's teardown), because the host no longer pumps; on the manual clock it moves the
-  /// clock.
+  /// Waits until all playbacks are closed. Called by the thread that frees the context. In pumped mode it runs the
+  /// callbacks that the close needs (a customer's teardown), because the host no longer pumps; on the manual clock it
+  /// moves the clock.
   package func finishClosing(within timeout: Milliseconds) {
     beginClosing()
     if options.isManualClock { return moveClockUntilClosed(within: timeout) }
-    // One cap for the whole of closing, also where the host waited for a part of it before.
+    // The time limit counts from the host's first call to close, so an earlier wait of the host has used a part of it.
     let left = timeout.since(closing.elapsed)
     guard let pump else {
       _ = close(within: left)

@@ -1,7 +1,7 @@
 package import UsherCore
 
-/// Customer SSM: the host's callbacks instead of requests of ours. The session is the host's; its token never comes
-/// here.
+/// Customer SSM: the library calls the host's callbacks instead of sending requests. The host has the session, and its
+/// token never comes to the library.
 extension Engine {
   func askCustomer(
     _ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob
@@ -23,7 +23,7 @@ extension Engine {
   {
     let id = entry.id
     guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
-      // The customer has nothing to do for it.
+      // The customer gave no callback for this call: it succeeds at once.
       return ssmReplied(id, request, call, .success(SessionFields()))
     }
     let deadline = call == .heartbeat ? entry.machine.session.keepAliveTimeout : entry.delegate.policy.teardownTimeout
@@ -41,7 +41,7 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
   switch reply {
   case .license(let license):
     var fields = SessionFields()
-    // The session is known by nothing but that it is there.
+    // The library never has the customer's session token: a placeholder shows that there is a session.
     fields.token = Secret([0x2D])
     fields.period = .number(license.period)
     fields.enforced = license.isEnforced
@@ -51,8 +51,8 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
   }
 }
 
-/// The failure of a customer's heartbeat or teardown. Three statuses say that the customer's server ended the session;
-/// after any other the library retries.
+/// The failure of a customer's heartbeat or teardown. Three statuses mean that the customer's server ended the session;
+/// after any other status the library retries.
 package func customerCallFailure(_ status: Status) -> WireFailure {
   switch status {
   case .session, .refused, .limit: return WireFailure(status)

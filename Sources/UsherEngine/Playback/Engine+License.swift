@@ -1,10 +1,11 @@
 package import UsherCore
 
 extension Engine {
-  /// Any thread: asks for a licence.
+  /// Any thread: requests a licence.
   /// - Parameters:
-  ///   - timeout: nil: only the bounds of the single steps.
-  ///   - complete: told once, on a callback thread; or on the I/O thread if `isBlocking`, where it may only end a wait.
+  ///   - timeout: the time limit of the whole request; nil: only the limits of its steps apply.
+  ///   - complete: called once, on a callback thread. If `isBlocking`, it is called on the I/O thread, where it may
+  ///     only end a wait.
   package func requestLicense(
     _ playback: PlaybackID, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
     assetID: [UInt8] = [], contentID: [UInt8] = [],
@@ -33,7 +34,7 @@ extension Engine {
   ) {
     let id = entry.nextLicense
     entry.nextLicense &+= 1
-    // The Widevine CDM's request for a service certificate is two bytes and never JSON.
+    // The Widevine CDM requests a service certificate with two bytes; the reply is never JSON.
     let isAuxiliary = keySystem == .widevine && payload.withBytes { $0.count == 2 && $0[0] == 0x08 && $0[1] == 0x04 }
     let isRaw = (keySystem == .widevine && entry.delegate.isRaw && !isRenewal) || isAuxiliary
     let job = LicenseJob(
@@ -45,13 +46,14 @@ extension Engine {
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
       let known = entry.machine.knownToken
-      // An item that named no content has the content of its first licence request.
+      // If the item named no content, its first licence request decides which content it has.
       if entry.contentID.isEmpty, known == nil { entry.contentID = contentID }
-      // The item's own is newer than the map's where the token callback replaced it.
+      // If the token callback replaced the item's token, that token is newer than the one in the map.
       token = contentID == entry.contentID ? known ?? found : found
     case .unneeded: token = nil
     case .missing:
-      // Another content than the item's, and the map has no token of it: there is nothing to wait for.
+      // The request is for another content than the item's, and the map has no token for it: no other source could
+      // supply one.
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }
     let isForPlayingItem = token == nil || contentID == entry.contentID
@@ -62,7 +64,7 @@ extension Engine {
     }
   }
 
-  /// The host answered with the payload for a renewal.
+  /// The host returned the payload for a renewal.
   func renew(_ entry: PlaybackEntry, _ keySystem: KeySystem, _ payload: Secret) {
     let id = entry.id
     let renewed = entry.callbacks.renewed

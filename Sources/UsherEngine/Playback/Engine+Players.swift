@@ -2,12 +2,12 @@ package import UsherCore
 
 /// Players: each has a current playback, and at most one that waits to start.
 extension Engine {
-  /// Any thread.
+  /// Any thread: adds a player.
   package func addPlayer(_ id: PlayerID) {
     submit { self.players[id] = PlayerMachine() }
   }
 
-  /// Any thread: stops it and forgets it.
+  /// Any thread: stops a player and removes it.
   package func removePlayer(_ id: PlayerID) {
     submit {
       self.stop(id, nil)
@@ -16,7 +16,7 @@ extension Engine {
   }
 
   /// Any thread: closes the current playback of a player, and the playback that waits to start.
-  /// - Parameter ending: nil: what the delegate does by itself.
+  /// - Parameter ending: what to do with the session; nil: the default of the delegate.
   package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?) {
     submit { self.stop(id, ending) }
   }
@@ -29,7 +29,7 @@ extension Engine {
     }
   }
 
-  /// Any thread: the next item on a player.
+  /// Any thread: plays the next item on a player.
   package func play(
     _ id: PlaybackID, on player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,
     callbacks: PlaybackCallbacks
@@ -47,7 +47,7 @@ extension Engine {
     }
   }
 
-  /// The playback no longer needs its player: the one that waits for it starts.
+  /// The playback no longer needs its player: the waiting playback starts.
   func startNext(after entry: PlaybackEntry) { perform(players[entry.player]?.nextMayStart(after: entry.id) ?? []) }
 
   private func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) {

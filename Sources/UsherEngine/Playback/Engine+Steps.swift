@@ -1,10 +1,10 @@
 internal import UsherCore
 
-/// Whatever happens to a playback takes this way: the engine passes it to the playback's machine, the machine returns
+/// Every event of a playback takes this way: the engine passes the event to the playback's machine, the machine returns
 /// actions, and the engine performs them in order.
 extension Engine {
-  /// Tells a playback's machine what happened and performs the actions it answers with. Called while the actions of
-  /// another step are performed, it waits until those are done, so no two actions change places.
+  /// Passes an event to a playback's machine and performs the actions that it returns. If the actions of another step
+  /// are being performed, the step waits until those are done, so that actions keep their order.
   func step(_ entry: PlaybackEntry, _ happen: @escaping (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     guard steps.begin() else { return steps.append { self.stepNow(entry, happen) } }
     stepNow(entry, happen)
@@ -17,7 +17,8 @@ extension Engine {
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
-    // Before the actions are performed: if one of them sends a set-up, this teardown ended before that set-up.
+    // Note the slot before the actions are performed: if one of them sends a set-up, this teardown ended before that
+    // set-up.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }
@@ -63,7 +64,7 @@ extension Engine {
     case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
     case .teardownError(let error):
       guard entry.hasReportedClosed else { return events.emit(.teardownError, entry, error: error) }
-      // The slot's token came after PLAYBACK_CLOSED, which is the last event of a playback: only the log can say it.
+      // The token of the slot came after PLAYBACK_CLOSED. No event may follow that one, so the log reports the failure.
       guard events.logs(.warning) else { return }
       var line = LogLine(playback: entry.id, "a session that came late could not be given back: ")
       line.add(error.message)
@@ -103,8 +104,8 @@ extension Engine {
     }
   }
 
-  /// Whether other playbacks give slots back to the head-end of `entry`, or have done so since its session was asked
-  /// for.
+  /// Whether other playbacks are giving slots back to the head-end of `entry`, or have given one back since the request
+  /// for its session was sent.
   func ownTeardowns(besides entry: PlaybackEntry) -> SSMSession.OwnTeardowns {
     slots.ownTeardowns(besides: entry.id, at: entry.headEnd, since: entry.slotsAtSetup)
   }

@@ -26,8 +26,8 @@ extension Engine {
 
   // MARK: Tokens the host gives without being asked
 
-  /// Any thread: the content token that was missing has come.
-  /// - Returns: false: none was missing.
+  /// Any thread: the host gives the missing content token.
+  /// - Returns: false if the playback needs no token.
   package func giveToken(_ playback: PlaybackID, _ token: Secret) -> Bool {
     sync { self.playbacks[playback].map { self.give(token, $0) } ?? false }
   }
@@ -49,12 +49,12 @@ extension Engine {
 
   enum MappedToken {
     case known(Secret)
-    /// The playback's own token will do.
+    /// The playback's content token is sufficient.
     case unneeded
     case missing
   }
 
-  /// The content token of the content that a licence request names.
+  /// The token map's content token for the content of a licence request.
   func mappedToken(_ entry: PlaybackEntry, _ contentID: [UInt8]) -> MappedToken {
     guard let map = entry.delegate.tokenMap, !contentID.isEmpty else { return .unneeded }
     if entry.mappedTokens.contains(where: { $0.id == contentID }) {
@@ -65,14 +65,14 @@ extension Engine {
     return .known(found.token)
   }
 
-  /// The playback needs its tokens in the map no longer.
+  /// The playback no longer needs its tokens in the map.
   func releaseMappedTokens(_ entry: PlaybackEntry) {
     for (_, pin) in entry.mappedTokens { entry.delegate.tokenMap?.release(pin) }
     entry.mappedTokens = []
   }
 
-  /// Any thread: the host put a token into a delegate's map. Playbacks that wait for it use it now, others for their
-  /// next licence.
+  /// Any thread: the host put a token into a delegate's map. Playbacks that wait for this token use it now; other
+  /// playbacks of the same content use it for their next licence.
   package func tokenMapped(_ delegate: LicenseDelegate, _ contentID: [UInt8]) {
     submit {
       guard let map = delegate.tokenMap else { return }

@@ -3,7 +3,7 @@ package import UsherCore
 
 package typealias PlayerID = UInt64
 
-/// What a playback's handle may read from any thread.
+/// The part of a playback that any thread may read through its handle.
 package final class PlaybackShared {
   private let state = Atomic<Int32>(PlaybackMachine.SessionState.pending.rawValue)
   package init() {}
@@ -13,16 +13,16 @@ package final class PlaybackShared {
 }
 
 package struct PlaybackCallbacks {
-  /// The host's `user_data`.
+  /// Keeps the host's `user_data` alive.
   package var keepsAlive: HostReference?
-  /// Asks for a fresh payload; runs on a callback thread.
+  /// Asks the host for the payload of a renewal; runs on a callback thread.
   package var payload: ((HostQuestion, KeySystem, HostPlayback) -> Void)?
-  /// Takes a licence the library renewed; runs on a callback thread.
+  /// Passes a licence that the library renewed to the host; runs on a callback thread.
   package var renewed: ((Answer, HostPlayback) -> Void)?
   package init() {}
 }
 
-/// One playback in the engine. Touched by the I/O thread only.
+/// One playback in the engine. Only the I/O thread uses it.
 final class PlaybackEntry {
   let id: PlaybackID
   let player: PlayerID
@@ -32,23 +32,23 @@ final class PlaybackEntry {
   var callbacks: PlaybackCallbacks
   var machine: PlaybackMachine
   var jobs: [LicenseID: LicenseJob] = [:]
-  /// Jobs that the host has an answer for, while their request is still in flight.
+  /// Completed licence requests that still await their reply, for its session token.
   var abandoned: [LicenseID: LicenseJob] = [:]
-  /// 0: no timer is set; the same for `tokenTimer`.
+  /// The session's timer; 0: it is not set. The same for `tokenTimer`.
   var sessionTimer: UInt64 = 0
   /// The key of the item in the token map.
   var contentID: [UInt8]
   var tokenTimer: UInt64 = 0
-  /// Its tokens in the map, which are not pruned while it plays.
+  /// The playback's entries in the token map, pinned while it plays.
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
   fileprivate var pending: Pending?
-  /// PLAYBACK_CLOSED was emitted.
+  /// Whether PLAYBACK_CLOSED was emitted.
   var hasReportedClosed = false
-  /// How set-up ended; nil: it has not.
+  /// The status with which set-up ended; nil: it has not ended.
   var setupStatus: Status?
-  /// The ledger's mark when the session was asked for.
+  /// The ledger's mark when the request for the session was sent.
   var slotsAtSetup: SlotLedger.Mark = 0
-  /// Its last set-up or heartbeat.
+  /// The last set-up or heartbeat request.
   var callTransfer: TransferID = 0
   var nextLicense: LicenseID = 1
 
@@ -80,7 +80,8 @@ final class PlaybackEntry {
   }
 }
 
-/// What is pending for a playback. Most of the time nothing is, so most playbacks have none of this.
+/// The pending questions, loads and waits of a playback. A playback has this object only while at least one is pending,
+/// which saves memory.
 private final class Pending {
   var questions: [HostQuestion] = []
   var loads: [LoadingJob] = []
@@ -91,7 +92,7 @@ private final class Pending {
 }
 
 extension PlaybackEntry {
-  /// The questions that the host has not answered yet; each says what closing the playback does to it.
+  /// The questions that the host has not answered yet. Each question says what closing the playback does to it.
   var questions: [HostQuestion] {
     get { pending?.questions ?? [] }
     set { change { $0.questions = newValue } }
@@ -115,18 +116,18 @@ extension PlaybackEntry {
     pending = now.isEmpty ? nil : now
   }
 
-  /// Where its session is held.
+  /// The server that holds the session.
   var headEnd: SlotLedger.HeadEnd {
     SlotLedger.HeadEnd(delegate: ObjectIdentifier(delegate), teardownOrigin: delegate.endpoints.teardown?.origin)
   }
 }
 
-/// What is to be played.
+/// The item that the host plays.
 package struct PlaybackItem {
   package var delegate: LicenseDelegate
   package var contentToken: Secret?
   package var contentID: [UInt8] = []
-  /// Not encrypted: no session, no token.
+  /// Whether the item is not encrypted and so needs no session and no token.
   package var isClear = false
 
   package init(delegate: LicenseDelegate, contentToken: Secret?) {
@@ -135,20 +136,20 @@ package struct PlaybackItem {
   }
 }
 
-/// One licence request.
+/// One licence request, from the host's or the library's call to its completion.
 final class LicenseJob {
   let keySystem: KeySystem
   let isRenewal: Bool
-  /// Octets are asked for.
+  /// Whether the reply should be the bare licence and not JSON.
   let isRaw: Bool
   let payload: Secret
   let isByLibrary: Bool
   let assetID: [UInt8]
-  /// Told once. Runs on the I/O thread and must only hand over.
+  /// Called once, on the I/O thread; it may only pass the answer on to another thread.
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
   var transfer: TransferID = 0
-  /// The last request that was made for it.
+  /// The last attempt to get this licence.
   var request: LicenseAttempt?
 
   init(

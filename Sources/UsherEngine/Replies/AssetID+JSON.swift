@@ -1,14 +1,14 @@
 package import UsherCore
 
-/// What the packager wrote into an asset id.
+/// The content that an asset id describes, as the packager wrote it.
 package struct Asset: Equatable, Sendable {
   package let id: AssetID
-  /// The key of the token map: `ContentId` where the packager wrote JSON, otherwise the text itself.
+  /// The key of the token map: `ContentId` if the packager wrote JSON, otherwise the text of the asset id.
   package let contentID: [UInt8]
   package let keyID: UUIDBytes?
   /// 16 bytes.
   package let iv: [UInt8]?
-  /// The decoded asset id is a JSON object.
+  /// Whether the decoded asset id is a JSON object.
   package let isJSON: Bool
   /// The content identifier of a FairPlay payload: the decoded JSON, otherwise the text.
   package var contentIdentifier: [UInt8] { isJSON ? id.decoded ?? id.text : id.text }

@@ -3,13 +3,13 @@ package import UsherCore
 extension SEESRequest {
   package enum Refusal: Error, Equatable, Sendable {
     case notJSON
-    /// The reply repeats another message id, or none: it counts as a denial.
+    /// The reply has another message id, or none: it counts as a denial.
     case otherMessage
     /// The reply has a later version than ours.
     case otherVersion
-    /// The server refused; code 0: it gave no number.
+    /// The server refused; code 0: the reply has no number.
     case denied(code: Int64, message: String)
-    /// The server allowed it, but gave no usable URL.
+    /// The server allowed playback, but gave no usable URL.
     case noTokenURL
   }
 
@@ -35,7 +35,7 @@ extension SEESRequest {
 }
 
 extension ExpressPlayError {
-  /// Reads the error from JSON of any layout. From anything else, such as a web page, only a published number is read.
+  /// Reads the error from JSON of any layout. In any other text, such as a web page, it reads only published numbers.
   package static func read(_ body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> ExpressPlayError {
     guard let root = JSONDocument.parse(body)?.root, !root.isNumber else {
       return ExpressPlayError(code: published(body), message: "")
@@ -47,7 +47,7 @@ extension ExpressPlayError {
     return ExpressPlayError(code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: message ?? "")
   }
 
-  /// The first published number that stands alone in a text, as in "Error -2002"; 0: there is none.
+  /// The first published number that is a separate word in a text, as in "Error -2002"; 0 if there is none.
   private static func published(_ text: UnsafeBufferPointer<UInt8>) -> Int64 {
     var at = 0
     while text.count - at >= 5 {
@@ -78,7 +78,7 @@ extension ExpressPlayError {
     spoken(value.member("errorMessage"), secrets) ?? spoken(value.member("message"), secrets)
   }
 
-  /// The text, unless it is a number.
+  /// The text of a message; nil if the text is only a number.
   private static func spoken(_ value: JSONValue?, _ secrets: [Secret]) -> String? {
     guard let value, value.numberInText == nil else { return nil }
     return value.withString { $0.isEmpty ? nil : sanitised($0, hiding: secrets) } ?? nil

@@ -1,9 +1,9 @@
 package import UsherCore
 
-/// How a FairPlay key server wraps its CKC.
+/// The form in which a FairPlay key server sends its CKC.
 package struct FPSResponseFormat: Sendable {
   package enum Encoding: UInt8, Sendable, CaseIterable {
-    /// The first that fits: a JSON object, a `<ckc>` element, base64, the bare bytes.
+    /// The first form that fits: a JSON object, a `<ckc>` element, base64, the bare bytes.
     case auto
     case raw, base64, element, json
   }
@@ -11,22 +11,22 @@ package struct FPSResponseFormat: Sendable {
   package enum Failure: Error, Equatable, Sendable {
     case empty
     case webPage
-    /// Text that has none of the wrappers.
+    /// The reply is text in none of the forms.
     case text
     case noElement
     case notBase64
     case notJSON
-    /// JSON without the member.
+    /// The reply is JSON without the member.
     case noMember
   }
 
   package var encoding = Encoding.auto
-  /// Names, or indexes in arrays, from the root to the CKC; empty: the names that are in use.
+  /// The path from the root of the JSON to the CKC: names, or indexes in arrays. Empty: try the usual names.
   package var keyPath: [[UInt8]] = []
 
   package init() {}
 
-  /// `a.b.0` as a key path; nil with an empty part, a NUL or more than 16 parts.
+  /// Reads `a.b.0` as a key path; nil if a part is empty or has a NUL, or if there are more than 16 parts.
   package static func keyPath(_ text: [UInt8]) -> [[UInt8]]? {
     let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false).map { Array($0) }
     guard parts.count <= 16, parts.allSatisfy({ !$0.isEmpty && !$0.contains(0) }) else { return nil }
@@ -88,8 +88,8 @@ package struct FPSResponseFormat: Sendable {
     return ckc
   }
 
-  /// Base64 and nothing else, in one piece or in lines. A text shorter than any CKC, or one that decodes to text, only
-  /// looks like base64.
+  /// Decodes a reply that is only base64, in one or more lines. Returns nil if it is shorter than any CKC or decodes to
+  /// text: then it only looks like base64.
   private static func bareBase64(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
     guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
       return nil

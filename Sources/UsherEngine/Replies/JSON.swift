@@ -21,7 +21,7 @@ final class JSONDocument {
   var root: JSONValue { JSONValue(raw: raw, document: self) }
 }
 
-/// A value in a document, which it keeps alive.
+/// A value in a document; it keeps the document alive.
 struct JSONValue {
   fileprivate let raw: OpaquePointer
   fileprivate let document: JSONDocument
@@ -31,7 +31,7 @@ struct JSONValue {
   var isNumber: Bool { kind == JSON_SHIM_NUMBER }
   var isString: Bool { kind == JSON_SHIM_STRING }
 
-  /// The member of that name; otherwise the first whose name differs only in case.
+  /// The member of that name; otherwise the first member whose name differs only in letter case.
   func member(_ name: StaticString) -> JSONValue? {
     guard isObject else { return nil }
     return name.withUTF8Buffer { bytes in
@@ -42,7 +42,7 @@ struct JSONValue {
     }
   }
 
-  /// The same, with a name that ends in NUL.
+  /// The same for a name that ends in NUL.
   func member(_ name: [UInt8]) -> JSONValue? {
     guard isObject, name.last == 0 else { return nil }
     return name.withUnsafeBytes { bytes in
@@ -71,7 +71,7 @@ struct JSONValue {
     json_shim_array_element(raw, index).map { JSONValue(raw: $0, document: document) }
   }
 
-  /// A number written as a string.
+  /// The number that a string contains.
   var numberInText: Double? {
     withString { text in JSONDocument.parse(text)?.root.number } ?? nil
   }

@@ -1,8 +1,8 @@
 internal import UsherCore
 
 extension ReplyDecoder {
-  /// The certificate in a reply: DER bytes (which begin with 30 hex), or DER in PEM, in base64, or in base64 in JSON.
-  /// Anything else is returned unchanged.
+  /// The certificate in a reply: DER (which begins with the byte 0x30), or DER as PEM, as base64, or as base64 in JSON.
+  /// Any other reply is returned unchanged.
   static func certificate(_ body: Secret) -> Secret {
     body.withBytes { bytes -> Secret? in
       if bytes.first == 0x30 { return nil }
@@ -27,8 +27,8 @@ extension ReplyDecoder {
     return der
   }
 
-  /// Why the reply is no certificate; nil if it may be one. Server and CDM agree on its form, but the delegate keeps it
-  /// for all playbacks: a sign-in page, or DER that lacks its end, must not be kept.
+  /// Why the reply cannot be a certificate; nil if it may be one. Only server and CDM know the form of a certificate.
+  /// But the delegate keeps it for all playbacks, so it must not keep a sign-in page or DER whose end is missing.
   static func notACertificate(_ response: HTTPResponse) -> WireFailure? {
     if let failure = denial(response) { return failure }
     return response.body.withBytes { body in
@@ -41,7 +41,7 @@ extension ReplyDecoder {
     }
   }
 
-  /// The length that a DER SEQUENCE declares, header included; nil: no SEQUENCE.
+  /// The length that a DER SEQUENCE declares, including the header; nil if the bytes are not a SEQUENCE.
   private static func sizeOfDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
     guard bytes.count >= 2, bytes[0] == 0x30 else { return nil }
     let digits = Int(bytes[1] & 0x7F)

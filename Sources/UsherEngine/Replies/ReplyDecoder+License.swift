@@ -12,7 +12,7 @@ enum LicenseDecoding {
 }
 
 extension ReplyDecoder {
-  /// - Parameter isRaw: the request asked for the bare licence instead of JSON.
+  /// - Parameter isRaw: whether the request asked for the bare licence instead of JSON.
   static func license(
     _ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool, names: SessionFieldNames = SessionFieldNames(),
     hiding secrets: [Secret] = []
@@ -35,7 +35,7 @@ extension ReplyDecoder {
     }
   }
 
-  /// The session fields of a reply in which we found no licence: a hook may find it.
+  /// The session fields of a reply in which the library found no licence; a hook may find the licence.
   static func sessionFields(_ response: HTTPResponse, _ names: SessionFieldNames) -> SessionFields {
     var found = response.body.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } ?? SessionFields() }
     if found.token == nil { found.token = headerToken(response) }
@@ -46,7 +46,8 @@ extension ReplyDecoder {
     response.header.flatMap { $0.withBytes(isHeaderSafe) ? $0 : nil }
   }
 
-  /// The session token in the reply's header, where the body has none; also of a reply without a usable licence.
+  /// Adds the session token of the reply's header if the body has none. Does so also for a reply without a usable
+  /// licence.
   private static func withHeader(
     _ decoding: LicenseDecoding, _ response: HTTPResponse, _ names: SessionFieldNames
   ) -> LicenseDecoding {
@@ -80,8 +81,8 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: ckc, fields: fields(document.root, names)))
   }
 
-  /// JSON with `license`: an array of base64 in licence replies, one string in renewals. What is not JSON is the
-  /// licence itself.
+  /// Reads JSON with `license`: an array of base64 in licence replies, one string in renewals. A reply that is not JSON
+  /// is the bare licence.
   private static func widevine(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
   ) -> LicenseDecoding {

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// Reads replies: session fields, licences, and the reason of a refusal.
+/// Reads replies: session fields, licences, and the reasons of refusals.
 enum ReplyDecoder {
   /// A reply of the SSM to set-up, heartbeat or teardown.
   static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call, hiding secrets: [Secret] = []) -> SSMOutcome {
@@ -19,7 +19,7 @@ enum ReplyDecoder {
           if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
-          // Set-up reports these with messages of its own.
+          // Set-up reports these cases with other messages.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }
@@ -30,7 +30,7 @@ enum ReplyDecoder {
     }
   }
 
-  /// nil for a status of 2xx; otherwise the failure, with the server's code and message.
+  /// The failure, with the server's code and message, that a reply with an error status means; nil for a status of 2xx.
   static func denial(_ response: HTTPResponse, hiding secrets: [Secret] = []) -> WireFailure? {
     if response.status >= 200 && response.status < 300 { return nil }
     if response.status >= 300 && response.status < 400 {
@@ -52,7 +52,7 @@ enum ReplyDecoder {
     return failure
   }
 
-  /// A refusal that came with an HTTP status of success: its code counts, not the status.
+  /// A refusal in a reply with an HTTP status of success: its code counts, not the status.
   static func spokenDenial(_ root: JSONValue, _ response: HTTPResponse, hiding secrets: [Secret]) -> WireFailure? {
     guard let code = root.member("errorCode")?.integer, code != 0 else { return nil }
     let message = root.member("message")?.withString { sanitised($0, hiding: secrets) } ?? ""
@@ -87,7 +87,7 @@ enum ReplyDecoder {
   static let unusable = "the answer has no usable session token"
 
   static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    // No web page begins with this byte, but most replies do.
+    // Most replies begin with this byte, and no web page does.
     guard body.first != 0x7B, let start = body.prefix(64).firstIndex(of: 0x3C) else { return false }
     let rest = body[start...]
     return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")

@@ -1,14 +1,14 @@
-/// Where a licence reply carries its session fields: the paths of JSON members, and a header.
+/// Where a licence reply has its session fields: the paths of JSON members, and a header.
 package struct SessionFieldNames {
   /// Names that end in NUL, outermost first.
   package var token: [[UInt8]] = [Array("sessionToken".utf8) + [0]]
   package var period: [[UInt8]] = [Array("heartbeat".utf8) + [0]]
   package var enforced: [[UInt8]] = [Array("sessionDrmEnforced".utf8) + [0]]
-  /// A header of the reply that carries the token where the body does not; NUL-terminated.
+  /// The header of the reply that has the token if the body has none; NUL-terminated.
   package var header: [UInt8]?
   package init() {}
 
-  /// "a.b.c"; nil for an empty name.
+  /// Reads "a.b.c" as a path; nil if a name is empty.
   package static func path(_ text: [UInt8]) -> [[UInt8]]? {
     let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false)
     guard !parts.isEmpty, parts.count <= 16, parts.allSatisfy({ !$0.isEmpty && !$0.contains(0) }) else { return nil }

@@ -1,8 +1,8 @@
 internal import CCurl
 internal import UsherCore
 
-/// One easy handle of libcurl, and the request in flight on it. Handles are reused: options that are the same for two
-/// requests to one endpoint are set once.
+/// One easy handle of libcurl, and the request in flight on it. Handles are reused: options that are the same for all
+/// requests to an endpoint are set only once.
 final class CurlTransfer {
   let easy: UnsafeMutableRawPointer
   private(set) var id: TransferID = 0
@@ -12,14 +12,14 @@ final class CurlTransfer {
   private var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
-  /// How often libcurl was about to send the request.
+  /// How many times libcurl was about to send the request.
   private var attempts = 0
   private var wasStopped = false
   private var told = Told()
   /// The header lines; libcurl reads them in place.
   private var lines: UnsafeMutableBufferPointer<curl_slist>
 
-  /// The options that the handle still has from the request before.
+  /// The options that the handle still has from its previous request.
   private struct Told {
     var isPost: Bool?
     var isFresh: Bool?
@@ -35,7 +35,7 @@ final class CurlTransfer {
 
   deinit { lines.deallocate() }
 
-  /// - Returns: false: libcurl refused one of the options, and the request must not be sent.
+  /// - Returns: false if libcurl refused an option; then the request must not be sent.
   func prepare(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool) -> Bool {
     self.id = id
     self.request = request
@@ -70,7 +70,7 @@ final class CurlTransfer {
       told.isPost = isPost
     }
     guard isPost else { return true }
-    // The request holds the body as long as libcurl may read it.
+    // libcurl does not copy the body: the request keeps it alive.
     let body = request.body.flatMap { $0.count > 0 ? $0.address : nil }
     return curl_shim_set_body(easy, body, Int64(request.body?.count ?? 0)) == CURLE_OK
   }
@@ -80,8 +80,8 @@ final class CurlTransfer {
       guard curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
       told.isFresh = isFresh
     }
-    // The server may be closing a connection that was idle for long. A request that we do not repeat gets a connection
-    // that was used a short time ago.
+    // The server may be about to close a connection that was idle for a long time. The library does not repeat the less
+    // urgent requests, so they use only connections that were used a short time ago.
     if told.isUrgent != request.isUrgent {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
       told.isUrgent = request.isUrgent
@@ -90,7 +90,8 @@ final class CurlTransfer {
   }
 
   private func setHeaders(_ request: HTTPRequest) -> Bool {
-    // By itself libcurl sends "Expect: 100-continue" before a large body, and waits for a reply that few servers give.
+    // Without this line libcurl sends "Expect: 100-continue" before a large body, and waits for a reply that few
+    // servers send.
     let asksFirst = (request.body?.count ?? 0) > 1000
     let needed = request.headers.count + (asksFirst ? 1 : 0)
     if lines.count < needed {
@@ -107,9 +108,9 @@ final class CurlTransfer {
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
 
-  /// Asked before libcurl sends the request. When a kept connection ends without a reply, libcurl sends the request
-  /// again over another one; but the server may have acted on the first. Only the session decides whether to repeat a
-  /// request.
+  /// libcurl calls this before it sends the request. When a kept connection ends without a reply, libcurl sends the
+  /// request again over another connection, although the server may have acted on the first. This stops it: only the
+  /// session decides whether to repeat a request.
   func maySend() -> Bool {
     attempts += 1
     wasStopped = attempts > 1 && told.isPost == true && curl_shim_request_size(easy) > 0
@@ -125,7 +126,7 @@ final class CurlTransfer {
     return true
   }
 
-  /// Forgets the request and what was read of its reply.
+  /// Releases the request and the bytes read of its reply.
   func release() {
     _ = curl_shim_set_list(easy, CURLOPT_HTTPHEADER, nil)
     if told.isPost == true { _ = curl_shim_set_body(easy, nil, 0) }
@@ -151,8 +152,8 @@ final class CurlTransfer {
     return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer))
   }
 
-  /// Whether the server may have read the request. libcurl's result code does not say: where a kept connection ended
-  /// and a new one was refused, it describes the new one only.
+  /// Whether the server may have read the request. libcurl's result code cannot say this: if a kept connection ended
+  /// and a new one was refused, the code describes only the new one.
   var mayHaveReachedServer: Bool { attempts > 0 && curl_shim_request_size(easy) > 0 }
 
   private func retryAfter() -> Milliseconds? {

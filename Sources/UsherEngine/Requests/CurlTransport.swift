@@ -23,25 +23,26 @@ final class CurlTransport: Transport {
   private let epoll: Int32
   private let wakeFD: Int32
   private let timerFD: Int32
-  /// Handles without a request, at most one for each connection that may be kept.
+  /// How many handles without a request are kept: at most one for each connection that may be kept.
   private let handlesMax: Int
   private var idle: [CurlTransfer] = []
-  /// By the index in their transfer id.
+  /// The transfers in flight, by the index in their id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
   private struct Watch {
     /// The events that libcurl asked for.
     var wanted: Int32 = 0
-    /// The events that epoll reports. A kept connection stays registered between two requests, although libcurl does
-    /// not ask for its events then: most of them are used again, which saves two system calls.
+    /// The events that epoll watches. A kept connection stays registered between two requests, although libcurl does
+    /// not ask for its events then: most connections are used again, so this saves two system calls for each request.
     var told: Int32 = 0
-    /// The connection has answered once: libcurl closes it by our callback, so that we know when the system may give
-    /// its number to another socket. libcurl closes the others itself.
+    /// Whether the connection has answered once. Then libcurl closes it through our callback, so that the transport
+    /// knows when the system may give its number to another socket. libcurl closes other connections without the
+    /// callback.
     var isKept = false
   }
-  /// By socket.
+  /// The watches, by socket number.
   private var watches: [Watch] = []
-  /// When libcurl asked to be called, on the monotonic clock; nil: it did not ask.
+  /// When libcurl wants to be called, on the monotonic clock; nil: it has not asked.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
@@ -94,7 +95,8 @@ final class CurlTransport: Transport {
 
   func cancel(_ id: TransferID) -> Bool {
     guard let transfer = takeRunning(id) else { return false }
-    // Without this, libcurl would only reset the stream of a dead HTTP/2 connection and send the next request over it.
+    // Close the connection: otherwise libcurl would only reset the stream on a dead HTTP/2 connection, and send the
+    // next request over that connection.
     _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
     _ = curl_multi_remove_handle(multiHandle, transfer.easy)
@@ -112,7 +114,7 @@ final class CurlTransport: Transport {
 
   func wait(until instant: Int64?) {
     arm(instant)
-    // libcurl's own timers first: it sends a request that was just added before this thread waits for replies.
+    // Run libcurl's timers first: so libcurl sends a request that was just added before this thread waits for replies.
     callWhereDue()
     if finished.isEmpty { collect() }
     var timeout: Int32 = -1
@@ -136,7 +138,8 @@ final class CurlTransport: Transport {
     _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
   }
 
-  /// Sets the timer, only where it would fire too late: a wake-up too early costs less than a system call each time.
+  /// Sets the timer only if it would fire too late. A wake-up that is too early costs less than a system call each
+  /// time.
   private func arm(_ instant: Int64?) {
     guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
     timerSetTo = instant
@@ -176,7 +179,7 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// A handle that already has this endpoint's settings, otherwise any idle one.
+  /// Returns a handle that already has this endpoint's settings, otherwise any idle one.
   private func takeIdle(_ endpoint: Endpoint) -> CurlTransfer? {
     var index = idle.count - 1
     while index >= 0 {
@@ -194,7 +197,7 @@ final class CurlTransport: Transport {
     if idle.count < handlesMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
-  /// Closes a handle whose request failed, since it may keep state of that request.
+  /// Closes a handle whose request failed, because it may keep state of that request.
   private func discard(_ transfer: CurlTransfer) {
     transfer.release()
     curl_easy_cleanup(transfer.easy)
@@ -206,7 +209,8 @@ final class CurlTransport: Transport {
     let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
     let pointer = Unmanaged.passUnretained(transfer).toOpaque()
     _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)
-    // Without one of these options, libcurl would reveal a secret or repeat a request: no handle is better than that.
+    // Without one of these options, libcurl would reveal a secret or repeat a request. If libcurl refuses an option,
+    // the handle is not used.
     let isSafe =
       curl_shim_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK
       && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
@@ -268,7 +272,8 @@ final class CurlTransport: Transport {
     if socket >= 0, Int(socket) < watches.count { watches[Int(socket)].isKept = true }
   }
 
-  /// Takes the socket out of epoll first, because a forked child may still hold it open.
+  /// Takes the socket out of epoll first: if a forked child still has the socket open, closing it here would not do
+  /// that.
   fileprivate func close(_ socket: Int32) {
     tell(socket, 0)
     if Int(socket) < watches.count { watches[Int(socket)] = Watch() }

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// "Name: value" lines, each ending in NUL, as one text.
+/// Joins "Name: value" lines, each ending in NUL, to one text.
 func headerText(_ lines: [Secret]) -> Secret {
   let size = lines.reduce(0) { $0 + $1.count }
   return Secret(count: max(size - 1, 0)) { target in
@@ -13,7 +13,7 @@ func headerText(_ lines: [Secret]) -> Secret {
   }
 }
 
-/// The lines of a text, each ending in NUL.
+/// Splits a text into its lines, each ending in NUL.
 package func headerLines(_ text: Secret) -> [Secret] {
   text.withBytes { bytes in
     bytes.split(separator: 0x0A).map { line in
@@ -22,7 +22,7 @@ package func headerLines(_ text: Secret) -> [Secret] {
   }
 }
 
-/// The value of a header line, which messages must not show; nil: too short to be a secret.
+/// The value of a header line, which messages must not show; nil if it is too short to be a secret.
 func headerValue(_ line: Secret) -> Secret? {
   line.withBytes { bytes in
     guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }

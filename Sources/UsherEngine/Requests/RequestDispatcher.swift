@@ -1,18 +1,18 @@
 internal import UsherCore
 
-/// Sends the context's requests: queues them by origin, bounds their time, and decides which connections may be used
-/// again. It knows nothing of playbacks; it returns each `Reply` to the engine, which knows whose it is. I/O thread
-/// only.
+/// Sends the context's requests: queues them by origin, limits their time, and decides which connections may be used
+/// again. It does not know playbacks; it returns each `Reply` to the engine, which passes it to the owner of the
+/// request. Only the I/O thread uses it.
 final class RequestDispatcher {
-  /// How a request ended.
+  /// The end of a request: its outcome, and the transfer.
   struct Reply {
     let transfer: Transfer
     let outcome: HTTPOutcome
   }
 
-  /// A request that takes longer than this gives its permit up, so that others do not wait for it.
+  /// A request that takes longer than this gives its permit up, so that other requests do not wait for it.
   private static var stallTime: Milliseconds { 1000 }
-  /// How long a keep-alive waits in the queue: of an origin that does not answer, and of one that does.
+  /// How long a keep-alive waits in the queue: the first if its origin does not answer, the second if it does.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
 
@@ -22,11 +22,12 @@ final class RequestDispatcher {
   private let httpTimeout: Milliseconds
   private(set) var transfers = Slots<Transfer>()
   private var queue: RequestQueue
-  /// Calls of `withoutStartingQueued` under way.
+  /// The number of running calls of `withoutStartingQueued`.
   private var pauses = 0
   /// Origins whose queued requests may start when the last of these calls ends.
   private var pausedOrigins: [[UInt8]] = []
-  /// Origins whose last request failed: connections made before are not used until a fresh one was answered.
+  /// Origins whose last request failed. Their earlier connections are not used until a new connection has been
+  /// answered.
   private var distrusted: [[UInt8]] = []
 
   init(transport: any Transport, timers: Timers, clock: Clock, httpTimeout: Milliseconds, queue: RequestQueue) {
@@ -43,8 +44,8 @@ final class RequestDispatcher {
 
   // MARK: Sending
 
-  /// Sends a request, or queues it where its origin has as many in flight as it is allowed.
-  /// - Parameter timeout: where it is less than the context's time-out for requests.
+  /// Sends a request, or queues it if its origin has no free permit.
+  /// - Parameter timeout: the time limit, if it is shorter than the context's time-out for requests.
   @discardableResult
   func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost timeout: Milliseconds = .never) -> TransferID
   {
@@ -72,9 +73,9 @@ final class RequestDispatcher {
     min(now.adding(Self.stallTime), transfer.deadline)
   }
 
-  /// A keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to others, it waits longer, up
-  /// to `keepAliveWaitMax`: more connections would only make such a burst slower. Otherwise it is sent without a
-  /// permit.
+  /// A keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests, it waits
+  /// longer, up to `keepAliveWaitMax`, because more connections would only slow the server down. Otherwise it is sent
+  /// without a permit.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
     guard now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) else {
@@ -86,16 +87,16 @@ final class RequestDispatcher {
     transfer.timer = timers.set(at: min(last, now.adding(Self.keepAliveWait)), .transfer(id))
   }
 
-  /// Its time-out counts from now on.
+  /// The request leaves the queue; its time-out starts now.
   private func leaveQueue(_ transfer: Transfer, _ now: Milliseconds) {
     transfer.isQueued = false
     transfer.queueDelay = now.since(transfer.askedAt)
     transfer.deadline = now.adding(transfer.timeout)
   }
 
-  // MARK: Ends
+  // MARK: Outcomes
 
-  /// The transport is done with a request.
+  /// The transport has finished a request.
   func ended(_ finished: FinishedTransfer) -> Reply? {
     guard let transfer = transfers.remove(finished.id) else { return nil }
     timers.cancel(transfer.timer)
@@ -110,7 +111,7 @@ final class RequestDispatcher {
     return Reply(transfer: transfer, outcome: finished.outcome)
   }
 
-  /// A timer of a request fired. nil: the request has not ended.
+  /// The timer of a request fired. Returns nil if the request has not ended.
   func timerFired(_ id: TransferID) -> Reply? {
     guard let transfer = transfers[id] else { return nil }
     let now = clock.now
@@ -129,13 +130,13 @@ final class RequestDispatcher {
     let mayHaveReachedServer = abandon(id)
     if !wasQueued { distrust(transfer.origin) }
     let message =
-      wasQueued ? "the request found no place among those under way" : "no answer within \(transfer.timeout) ms"
+      wasQueued ? "the request waited in the queue until its time-out" : "no answer within \(transfer.timeout) ms"
     return Reply(
       transfer: transfer,
       outcome: .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: mayHaveReachedServer)))
   }
 
-  /// Ends a request; there will be no reply.
+  /// Ends a request without a reply.
   /// - Returns: whether the server may have read it.
   @discardableResult
   func abandon(_ id: TransferID) -> Bool {
@@ -150,7 +151,7 @@ final class RequestDispatcher {
     return mayHaveReachedServer
   }
 
-  /// Takes a request of a closing playback out of the queue. nil: it is not queued.
+  /// Takes a request of a closing playback out of the queue. Returns nil if it is not queued.
   func withdrawQueued(_ id: TransferID) -> Reply? {
     guard let transfer = transfers[id], transfer.isQueued else { return nil }
     abandon(id)
@@ -164,12 +165,12 @@ final class RequestDispatcher {
       transfer.hasPermit = false
       queue.free(transfer.origin)
     }
-    // Also without a permit: its reply may have raised how many the origin is allowed.
+    // Do this even if the request had no permit, because its reply may have raised the origin's limit.
     startQueued(transfer.origin)
   }
 
-  /// Runs `body`, during which several playbacks may close, and starts no queued request before it has ended: it may
-  /// withdraw them.
+  /// Runs `body`, during which several playbacks may close. Starts no queued request before `body` has ended, because
+  /// `body` may withdraw it.
   func withoutStartingQueued(_ body: () -> Void) {
     pauses += 1
     body()
@@ -203,6 +204,6 @@ final class RequestDispatcher {
 
   private func trust(_ origin: [UInt8]) { if !distrusted.isEmpty { distrusted.removeAll { $0 == origin } } }
 
-  /// The next requests to an origin go over fresh connections, until one of them is answered.
+  /// Requests to an origin use new connections from now on, until one of them is answered.
   func distrust(_ origin: [UInt8]) { if !distrusted.contains(origin) { distrusted.append(origin) } }
 }

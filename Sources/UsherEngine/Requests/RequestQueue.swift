@@ -1,7 +1,7 @@
 internal import UsherCore
 
 /// Limits the requests in flight to each origin and queues the others, urgent ones first. A request in flight holds a
-/// permit. One that stalls gives its permit up, so that a server that hangs does not hold up a keep-alive.
+/// permit. A request that stalls gives its permit up, so that a hanging server does not delay keep-alives.
 ///
 /// The limit adapts to the time the origin takes to reply. Few connections are best for an origin that replies within a
 /// few milliseconds, but would be too slow for one far away. While requests are queued, the limit grows by two with
@@ -14,7 +14,7 @@ struct RequestQueue {
     var urgent = Fifo<TransferID>()
     var others = Fifo<TransferID>()
     var limit: Int
-    /// How long replies take, in µs: the quickest of each eight, and a moving average of those.
+    /// The usual time to a reply, in µs: a moving average of the quickest of each eight replies.
     var typical: Int64 = 0
     var quickest = Int64.max
     var answers = 0
@@ -28,7 +28,7 @@ struct RequestQueue {
   }
   /// How long one request may keep the I/O thread busy, in µs.
   private static var share: Int64 { 200 }
-  /// The queue used last comes first: there are few origins, and one request looks its own up several times.
+  /// The queues of all origins; the one used last comes first, because one request looks it up several times.
   private var origins: [OriginQueue] = []
   private let least: Int
   private let most: Int
@@ -42,7 +42,7 @@ struct RequestQueue {
     self.most = max(self.least, most)
   }
 
-  /// - Returns: true: the request has a permit, send it now. False: it is queued.
+  /// - Returns: true if the request has a permit and must be sent now; false if it is queued.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let queue = queue(request.endpoint.origin)
     if queue.inFlight < queue.limit, request.isUrgent ? queue.urgent.isEmpty : !queue.hasQueued {
@@ -54,8 +54,8 @@ struct RequestQueue {
     return false
   }
 
-  /// A reply came.
-  /// - Parameter microseconds: how long after its request was sent; nil: not typical of the origin.
+  /// A request was answered.
+  /// - Parameter microseconds: the time from sending to the reply; nil: not typical of the origin.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
     guard let queue = find(origin) else { return }
     queue.answeredAt = now
@@ -72,26 +72,27 @@ struct RequestQueue {
   }
 
   /// A request takes so long that it gives its permit up. While urgent requests are queued, the limit grows as it does
-  /// with a reply, because slots stay taken until they are sent. Other requests can wait, and are not worth a hundred
-  /// connections to a server that hangs.
+  /// with a reply, because an unsent teardown keeps its slot taken. For other requests the limit does not grow, since
+  /// they do not justify a hundred connections to a hanging server.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), !queue.urgent.isEmpty else { return }
     queue.limit = min(queue.limit + 2, most)
   }
 
-  /// Whether the origin has replied to anything at or after an instant, so that a queued request only waits for others.
+  /// Whether the origin has answered any request at or after an instant. If so, a queued request only waits for a
+  /// permit.
   mutating func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
 
-  /// A request with a permit ended or stalled: its permit is free.
+  /// A request with a permit ended or stalled: frees its permit.
   mutating func free(_ origin: [UInt8]) {
     guard let queue = find(origin) else { return }
     queue.inFlight = max(0, queue.inFlight - 1)
     forgetIfUnused(queue)
   }
 
-  /// The next queued request, with a permit, if one is free.
+  /// Gives the next queued request a permit and returns it; nil if none is queued or no permit is free.
   mutating func next(_ origin: [UInt8]) -> TransferID? {
     guard let queue = find(origin), queue.inFlight < queue.limit,
       let next = queue.urgent.popFirst() ?? queue.others.popFirst()
@@ -101,7 +102,7 @@ struct RequestQueue {
     return next
   }
 
-  /// Takes a request out of the queue. False: it is not queued.
+  /// Takes a request out of the queue. Returns false if it is not queued.
   mutating func withdraw(_ id: TransferID, _ origin: [UInt8]) -> Bool {
     guard let queue = find(origin) else { return false }
     guard queue.urgent.remove(where: { $0 == id }) || queue.others.remove(where: { $0 == id }) else { return false }
@@ -118,7 +119,7 @@ struct RequestQueue {
     return queue
   }
 
-  /// Only for the queue that `find` returned last, which is the first one.
+  /// Removes the queue if it is unused. Call only for the queue that `find` returned last, which is the first one.
   private mutating func forgetIfUnused(_ queue: OriginQueue) {
     if queue.inFlight == 0, !queue.hasQueued { origins.removeFirst() }
   }

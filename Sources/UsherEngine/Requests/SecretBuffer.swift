@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// A growing buffer for secret bytes: when it moves to a larger block, it wipes the old one.
+/// A growing buffer for secret bytes. When it moves the bytes to a larger block, it wipes the old block.
 struct SecretBuffer {
   private var storage: Secret?
   private(set) var count = 0
