@@ -1,3 +1,3 @@
-"""Fixtures of the package's own tests: the reference head-end."""
+"""Fixtures of the package's tests: the reference head-end."""
 
 pytest_plugins = ["usher.testing.pytest_plugin"]

@@ -1,7 +1,7 @@
-"""The bindings declare what the headers declare: structures, numbers, prototypes.
+"""The bindings' declarations agree with the headers: structures, numbers, prototypes.
 
-scripts/generate writes the declarations from what scripts/headers.py reads. A C compiler is the judge here: of what the
-reader reads (prototypes, names of fields) and of what the declarations come to (layouts, numbers).
+scripts/headers.py reads the headers, and scripts/generate writes the declarations. Here a C compiler checks the
+prototypes and names of fields that headers.py has read, and the layouts and numbers of the declarations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from usher._c import abi, enums
 ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "include"
 if not (INCLUDE / "usher").is_dir():
-    pytest.skip("not in the source tree: no headers", allow_module_level=True)
+    pytest.skip("the headers are missing: not in the source tree", allow_module_level=True)
 sys.path.insert(0, str(ROOT / "scripts"))
 from headers import Headers  # noqa: E402
 
@@ -81,7 +81,7 @@ SCALARS = {
 
 
 def ctype(text: str) -> Any:
-    """The ctypes type for a C type."""
+    """Returns the ctypes type for a C type."""
     if text in SCALARS:
         return SCALARS[text]
     if text in abi.CALLBACKS:
@@ -95,7 +95,7 @@ def ctype(text: str) -> Any:
 
 
 def compile_and_run(tmp_path: Path, lines: list[str]) -> dict[str, str]:
-    """Prints "name value" lines from C; returns them."""
+    """Compiles and runs C statements that print lines "name value"; returns the values by name."""
     source = tmp_path / "probe.c"
     source.write_text(
         "#include <stdio.h>\n#include <stddef.h>\n#include <usher/usher.h>\nint main(void) {\n"

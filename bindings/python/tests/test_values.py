@@ -1,4 +1,4 @@
-"""Values that need no library: errors, enums, licences, the Clear Key JSON."""
+"""Parts of the package that need no libusher.so: errors, enums, licences, the Clear Key JSON."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_enum_ofANewerLibrary_isTaken() -> None:
 
 
 def test_usher_imported_doesNotLoadTheLibrary() -> None:
-    """usher.testing works where no library is."""
+    """usher.testing works without libusher.so."""
     code = "import usher, usher.testing.headend, sys; assert 'usher._c.ffi' not in sys.modules"
     subprocess.run(
         [sys.executable, "-c", code],

@@ -1,10 +1,10 @@
-"""The head-end's page in a real browser: run by hand, since it needs Chromium (Debian package ``chromium``).
+"""Checks the head-end's page in a real browser. Run it by hand: it needs Chromium (Debian package ``chromium``).
 
     python bindings/python/tests/headend/browser_check.py                      # the checks
-    python bindings/python/tests/headend/browser_check.py --pictures FOLDER    # also pictures: light, dark, narrow …
-    python bindings/python/tests/headend/browser_check.py --docs               # makes docs/images/headend.png anew
+    python bindings/python/tests/headend/browser_check.py --pictures FOLDER    # also screenshots: light, dark, narrow …
+    python bindings/python/tests/headend/browser_check.py --docs               # takes docs/images/headend.png again
 
-It drives Chromium over its debugging port with aiohttp, which the head-end needs anyway.
+It controls Chromium through its debugging port with aiohttp, which the head-end needs anyway.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>docume
 
 
 class Page:
-    """One tab, spoken to in the Chrome DevTools protocol."""
+    """One tab of Chromium, controlled by the Chrome DevTools protocol."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -64,7 +64,7 @@ class Page:
         return answer["result"].get("value")
 
     async def until(self, expression: str, seconds: float = 10) -> None:
-        """Waits until an expression is true, asked anew a few times a second."""
+        """Waits until a JavaScript expression is true; evaluates it a few times a second."""
         end = asyncio.get_running_loop().time() + seconds
         while not await self.run(f"Boolean({expression})"):
             if asyncio.get_running_loop().time() > end:
@@ -84,7 +84,7 @@ class Page:
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     async def picture(self, file: Path) -> None:
-        await asyncio.sleep(1.6)  # rows that are new are marked for a moment
+        await asyncio.sleep(1.6)  # the page highlights new rows for a moment
         data = await self.call("Page.captureScreenshot", format="png", optimizeForSpeed=False)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(data["data"]))
@@ -93,10 +93,10 @@ class Page:
 
 @asynccontextmanager
 async def browser() -> AsyncIterator[Page]:
-    """Chromium with one empty tab."""
+    """Starts Chromium with one empty tab."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
-        sys.exit("no Chromium on the PATH (Debian package chromium)")
+        sys.exit("Chromium is not on the PATH (Debian package: chromium)")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = [
             "--headless",
@@ -138,17 +138,17 @@ def ok(what: str) -> None:
 
 
 async def checks(page: Page) -> None:
-    """What no test without a browser can see."""
+    """Checks the behaviour that only a browser shows."""
     with HeadEnd(clock="manual", limit=2) as he:
         client = Client(he)
         await page.open(he.page_url)
         await page.until("document.querySelector('#accounts-empty')?.innerText.includes('appears here')")
-        ok("an empty head-end says how to begin")
+        ok("the page of a head-end without requests says how to begin")
 
         token = client.setup(he.content_token("alice", device="tv")).token
         await page.until("document.querySelector('#sessions [data-state=active]')?.innerText.includes('alice')")
         await page.until("document.querySelectorAll('#requests .row').length === 1")
-        ok("a session set up meanwhile is shown, and its request")
+        ok("the page shows a session that is set up while it is open, and its request")
 
         client.setup(he.content_token(HOSTILE, HOSTILE, device=HOSTILE))
         await page.until(
@@ -156,11 +156,11 @@ async def checks(page: Page) -> None:
         )
         assert await page.run("document.title") == "2 sessions · Usher head-end"
         assert await page.run("document.querySelectorAll('main img, main script').length") == 0
-        ok("hostile names are text")
+        ok("the page shows names with HTML in them as text")
 
         blocked = await page.run("try { document.body.innerHTML = '<b>x</b>'; 'parsed' } catch (error) { error.name }")
         assert blocked == "TypeError", blocked
-        ok("the policy forbids parsing HTML")
+        ok("the Content-Security-Policy forbids parsing HTML")
 
         await page.run("document.querySelector('#advance [data-ms=\"60000\"]').click()")
         await page.until("document.querySelector('#time').textContent.startsWith('+0:01:00')")
@@ -171,7 +171,7 @@ async def checks(page: Page) -> None:
         await page.until("document.querySelector('#sessions').innerText.includes('120 s left')")
         await page.run("document.querySelector('#advance [data-ms=\"60000\"]').click()")
         await page.until("document.querySelector('#sessions [data-state=expired]')")
-        ok("the clock's buttons move time and a session expires")
+        ok("the clock's buttons move time, and the session expires")
 
         await page.run("document.querySelector('#kind').value = 'stall'; document.querySelector('#kind').onchange()")
         await page.run("document.querySelector('#form').requestSubmit()")
@@ -183,7 +183,7 @@ async def checks(page: Page) -> None:
         await page.run("document.querySelector('#release').click()")
         await page.until("document.querySelector('#held').hidden && document.querySelector('#requests .row.error')")
         assert (await asyncio.to_thread(waiting.result)).status == 400
-        ok("the form scripts a stall, the request is shown held, and released")
+        ok("the form scripts a stall, the page shows the held request, and Release releases it")
 
         card = "[...document.querySelectorAll('.card')].find(c => c.innerText.includes('alice'))"
         kill = f"{card}.querySelector('.foot button')"
@@ -191,7 +191,7 @@ async def checks(page: Page) -> None:
         assert len(he.sessions.active("alice")) == 1
         await page.run(f"{kill}.click()")
         await page.until("document.querySelector('#sessions [data-state=killed]')")
-        ok("an account is killed by two presses, not by one")
+        ok("the second click on Kill, not the first, kills the sessions of an account")
 
         for number in range(400):
             he.sessions.set_up(account=f"home-{number % 100}", device=f"box-{number}", content_ids=("news",), limit=4)
@@ -206,14 +206,14 @@ async def checks(page: Page) -> None:
         )
         assert await page.run("document.querySelectorAll('#sessions .row').length") == 11, "box-7 and box-70 … box-79"
         assert took < 500, took
-        ok(f"of 400 sessions the list draws what is looked at, and filters at once ({took:.0f} ms)")
+        ok(f"a list of 400 sessions renders only the rows near the visible ones, and filters quickly ({took:.0f} ms)")
         await page.run(
             "document.querySelector('#search').value = 'nothing like it'; document.querySelector('#search').oninput()"
         )
         await page.until("document.querySelector('#sessions-empty').innerText.includes('No session matches')")
         await page.run("document.querySelector('#sessions-empty button').click()")
         await page.until("document.querySelectorAll('#sessions .row').length === 60")
-        ok("a filter that matches nothing says so and is lifted")
+        ok("if a filter matches nothing, the page says so and offers to remove the filter")
 
         he.stop()
         await page.until("document.body.dataset.link === 'lost' && !document.querySelector('#notice').hidden")
@@ -222,7 +222,7 @@ async def checks(page: Page) -> None:
         await page.until(
             "document.body.dataset.link === 'live' && document.querySelector('#sessions').children.length === 0"
         )
-        ok("a stop is said, a restart is found by itself")
+        ok("the page reports that the head-end stopped, and connects again after its restart")
         await page.until("true")
         await page.call("Page.navigate", url="about:blank")
         for _ in range(100):
@@ -230,22 +230,23 @@ async def checks(page: Page) -> None:
                 break
             await asyncio.sleep(0.05)
         assert he.feed.watchers == 0
-        ok("a page that leaves is forgotten")
+        ok("after the tab leaves the page, the head-end has no watcher")
     expected = ("This document requires", "Content Security Policy", "net::ERR")
     unexpected = [text for text in page.complaints if not any(mark in text for mark in expected)]
     assert not unexpected, unexpected
-    ok("the browser's console has no complaint of ours")
+    ok("the browser's console has no errors except the expected ones")
 
 
 def js(text: str) -> str:
-    """A string as JavaScript."""
+    """Converts a string to a JavaScript literal."""
     import json
 
     return json.dumps(text)
 
 
 def scene(he: HeadEnd) -> None:
-    """An evening: three accounts, one at its limit with a refused set-up, beats, an expiry, a teardown, a fault."""
+    """Plays an example: three accounts, one at its limit with a refused set-up; heartbeats, an expiry, a teardown
+    and a fault."""
     client = Client(he, timeout=20)
 
     def start(account: str, device: str, content: str, limit: int | None = None) -> str:
@@ -288,7 +289,7 @@ def scene(he: HeadEnd) -> None:
 
 
 async def pictures(page: Page, folder: Path) -> None:
-    """Every face of the page."""
+    """Takes screenshots of the page in every form: light, dark, narrow and so on."""
     with HeadEnd(clock="manual") as he:
         await page.open(he.page_url)
         await page.picture(folder / "empty.png")
@@ -326,7 +327,7 @@ async def pictures(page: Page, folder: Path) -> None:
 
 
 async def docs(page: Page) -> None:
-    """The picture of docs/headend.md."""
+    """Takes the screenshot for docs/headend.md."""
     with HeadEnd(clock="manual", port=8480) as he:
         await page.open(he.page_url, 1320, 955)
         scene(he)
@@ -334,10 +335,12 @@ async def docs(page: Page) -> None:
 
 
 async def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="make pictures of every face of the page there")
-    parser.add_argument("--docs", action="store_true", help="make the picture of docs/headend.md anew, nothing else")
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER", help="write screenshots of the page in every form to this folder"
+    )
+    parser.add_argument("--docs", action="store_true", help="only take the screenshot for docs/headend.md again")
     options = parser.parse_args()
     async with browser() as page:
         if options.docs:

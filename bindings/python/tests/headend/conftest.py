@@ -1,4 +1,4 @@
-"""Fixtures of the head-end's own tests, beside ``headend`` and ``headend_factory``."""
+"""Fixtures of the head-end's tests, in addition to ``headend`` and ``headend_factory``."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from usher.testing.headend import HeadEnd
 
 @pytest.fixture
 def client(headend: HeadEnd) -> Client:
-    """A player against the ``headend`` fixture."""
+    """A client that sends a player's requests to the ``headend`` fixture."""
     return Client(headend)

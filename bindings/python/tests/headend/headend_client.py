@@ -1,4 +1,4 @@
-"""A player's side of the protocol, as plain HTTP: what these tests drive the head-end with."""
+"""A client that sends a player's requests as plain HTTP; the tests of the head-end use it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass
 class Client:
-    """Requests against one head-end, each on a connection of its own."""
+    """Sends requests to one head-end, each on a new connection."""
 
     he: HeadEnd
     timeout: float = 5.0
@@ -108,7 +108,7 @@ class Client:
 
 
 class InBackground(threading.Thread):
-    """A request under way while the test goes on."""
+    """Sends a request on a separate thread while the test continues."""
 
     def __init__(self, work: Callable[..., Answer], *arguments: Any, **options: Any) -> None:
         super().__init__(daemon=True)
@@ -120,12 +120,12 @@ class InBackground(threading.Thread):
     def run(self) -> None:
         try:
             self._answer = self._work()
-        except Exception as error:  # kept for the test, which looks at it
+        except Exception as error:  # kept for the test: result() raises it
             self.error = error
 
     def result(self, timeout: float = 5.0) -> Answer:
         self.join(timeout)
-        assert not self.is_alive(), "the request has not been answered"
+        assert not self.is_alive(), "the request has no reply yet"
         if self.error is not None:
             raise self.error
         assert self._answer is not None
@@ -133,7 +133,7 @@ class InBackground(threading.Thread):
 
 
 def raw(he: HeadEnd, request: bytes) -> bytes:
-    """Sends bytes and reads all that comes until the head-end closes."""
+    """Sends bytes, and returns all bytes that the head-end sends before it closes the connection."""
     with socket.create_connection((he.config.host, he.port), timeout=5) as connection:
         connection.sendall(request)
         received = b""

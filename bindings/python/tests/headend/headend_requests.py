@@ -1,4 +1,4 @@
-"""Licence requests of each key system, and what their replies say."""
+"""Sends licence requests of each key system, and reads the session's fields in the replies."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def b64url(data: bytes) -> str:
 
 
 def custom_data(reply: Answer) -> dict[str, Any]:
-    """What PlayReady's reply says of the session."""
+    """Returns the session's fields in a reply of PlayReady."""
     found = ET.fromstring(reply.body).find(f".//{KIND}CustomData")
     return {} if found is None else dict(json.loads(found.text or ""))
 
 
 def members(key_system: KeySystem, reply: Answer) -> dict[str, Any]:
-    """What a reply says of the session, wherever the key system puts it."""
+    """Returns the session's fields in a reply: in PlayReady's ``CustomData``, otherwise in the JSON."""
     return custom_data(reply) if key_system == "playready" else dict(reply.json)
 
 
 def ask(
     client: Client, key_system: KeySystem, token: str | None, *, renew: bool = False, api: Api = "v1", **options: Any
 ) -> Answer:
-    """A licence request with a fitting payload."""
+    """Sends a licence request with a payload that fits the key system."""
     if key_system == "widevine":
         return client.license("widevine", token, {"challenge": b64(SPC)}, renew=renew, api=api, **options)
     if key_system == "clearkey":

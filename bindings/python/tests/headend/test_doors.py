@@ -1,4 +1,4 @@
-"""Doors: what gets through to the server behind, and what does not."""
+"""Doors: which connections and requests reach the server in each state of the door."""
 
 from __future__ import annotations
 

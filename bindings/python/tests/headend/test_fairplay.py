@@ -1,4 +1,4 @@
-"""The SPC and CKC of our own: round trips, and the C of docs/headend.md doing the same."""
+"""The test SPCs and CKCs: Python makes and opens them, and so does the C code of docs/headend.md."""
 
 from __future__ import annotations
 

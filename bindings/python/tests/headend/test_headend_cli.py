@@ -28,7 +28,7 @@ PROGRAM = [sys.executable, "-u", "-m", "usher.testing.headend"]
 
 @contextmanager
 def running(*options: str) -> Iterator[subprocess.Popen[str]]:
-    """The program, killed at the end if it still runs."""
+    """Runs the program; kills it at the end of the test if it still runs."""
     process = subprocess.Popen([*PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -39,7 +39,7 @@ def running(*options: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def started(process: subprocess.Popen[str]) -> str:
-    """The start summary, up to the last content token."""
+    """Reads the summary that the program prints at its start, up to the last content token."""
     assert process.stdout is not None
     first = process.stdout.readline()
     assert first.startswith("usher-headend listening on "), first + (process.stderr.read() if process.stderr else "")

@@ -1,4 +1,4 @@
-"""The head-end inside a test process: life, clocks, TLS and settings."""
+"""The head-end inside a test process: start and stop, clocks, TLS and settings."""
 
 from __future__ import annotations
 

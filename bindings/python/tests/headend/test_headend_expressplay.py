@@ -19,7 +19,7 @@ OTHER_KID, OTHER_KEY = b"o" * 16, b"p" * 16
 
 @pytest.fixture
 def client(headend: HeadEnd) -> Client:
-    """A player against a head-end that has the key of one content, and answers errors in JSON."""
+    """A client of a head-end that has the key of one content and sends errors as JSON."""
     headend.add_key(KID, KEY, "movie")
     return Client(headend)
 
@@ -34,7 +34,7 @@ def ask(client: Client, url: str, spc: bytes, **headers: str) -> Answer:
 
 
 def number(client: Client, url: str, spc: bytes | None = None) -> int:
-    """The error number of a licence request that is refused."""
+    """Sends a licence request that the head-end refuses; returns the error number."""
     reply = ask(client, url, fairplay.make_spc("movie") if spc is None else spc)
     assert reply.status == 400
     told = client.he.journal.last("rights")

@@ -1,4 +1,4 @@
-"""Faults: every way to hold, lose or spoil a reply."""
+"""Faults: every way to hold, lose or damage a reply."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def spc_with(*needed: str) -> bytes:
-    """An SPC whose base64 has these characters and padding."""
+    """Returns an SPC whose base64 has the characters in `needed`, and padding."""
     while True:
         spc = fairplay.make_spc(ASSET + b" ")
         if {*needed, "="} <= set(b64(spc)):
@@ -31,7 +31,7 @@ def spc_with(*needed: str) -> bytes:
 
 
 def encoded(spc: bytes, form: RequestForm) -> tuple[str, bytes]:
-    """Content type and body of a key request."""
+    """Returns the content type and the body of a key request."""
     text = b64(spc)
     bodies: dict[RequestForm, tuple[str, str]] = {
         "form": (FORM, f"spc={quote(text, safe='')}&assetId=movie"),

@@ -1,4 +1,4 @@
-"""The journal, and the mistakes the head-end finds in it by itself."""
+"""The journal, and the protocol violations that the head-end finds in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Licences and certificates of the four kinds."""
+"""Licences and certificates of the four key systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page, the feed behind it, and who may drive the head-end."""
+"""The page, the feed behind it, and which clients may control the head-end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\n\ndata: {}\r\nevent: stopped\u
 
 
 class Watcher:
-    """A page's side of the feed."""
+    """A client of the feed, as the page is one."""
 
     def __init__(self, he: HeadEnd, context: ssl.SSLContext | None = None) -> None:
         self._connection = (
@@ -41,7 +41,7 @@ class Watcher:
         self.ids: list[int] = []
 
     def next(self) -> tuple[str, dict[str, Any]] | None:
-        """The next event by name and data, None at the end of the stream."""
+        """Returns name and data of the next event; None at the end of the stream."""
         fields: dict[str, str] = {}
         while line := self.reply.readline().decode("ascii"):
             name, _, value = line.rstrip("\n").partition(": ")
@@ -56,13 +56,13 @@ class Watcher:
         return None
 
     def snapshot(self) -> dict[str, Any]:
-        """The next event, which must be a snapshot."""
+        """Returns the data of the next event, which must be a snapshot."""
         event = self.next()
         assert event is not None and event[0] == "snapshot", event
         return event[1]
 
     def until(self, reached: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-        """The changes up to the first that answers."""
+        """Returns the changes up to the first for which `reached` is true."""
         seen: list[dict[str, Any]] = []
         while not seen or not reached(seen[-1]):
             event = self.next()
@@ -99,7 +99,7 @@ def rows(changes: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 
 class Inline(HTMLParser):
-    """What the page has inline, and what it refers to."""
+    """Collects the page's inline scripts and styles, and the addresses that it refers to."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -343,7 +343,7 @@ def test_events_slowClient_isDroppedAndNobodyElse(headend: HeadEnd, caplog: pyte
         rounds = 0
         while headend.feed.watchers == 2:
             rounds += 1
-            assert rounds < 4 * QUEUE_EVENTS, "the slow client was never dropped"
+            assert rounds < 4 * QUEUE_EVENTS, "the head-end did not disconnect the slow client"
             for number in range(200):
                 names = tuple(f"{rounds}-{number}-{index}-{'x' * 90}" for index in range(8))
                 headend.sessions.set_up(account=f"a{number}", device=None, content_ids=names, limit=10_000)
@@ -354,7 +354,7 @@ def test_events_slowClient_isDroppedAndNobodyElse(headend: HeadEnd, caplog: pyte
         tail = b""
         while piece := slow.recv(1 << 20):
             tail = (tail + piece)[-5:]
-        assert tail != b"0\r\n\r\n", "its stream is cut, not ended as if all had been told"
+        assert tail != b"0\r\n\r\n", "the head-end must cut the slow client's stream, not end it as if it were complete"
     assert caplog.records == []
 
 
@@ -398,7 +398,7 @@ def test_events_overTls(headend_factory: HeadEndFactory) -> None:
         assert watcher.until(lambda change: True)[0]["now_ms"] == he.now_ms
 
 
-# Who may drive it.
+# Which clients may control the head-end.
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_player_isNotJudgedByItsOrigin(headend: HeadEnd, client: Client) -> None
     assert client.setup(headers=headers).status == 200
 
 
-# What page and feed stand on.
+# The parts that page and feed use.
 
 
 def test_kill_theAccountOfASession(headend: HeadEnd, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Kinds of tokens: of devices, with content keys beside them, outdated ones, and what content each is good for."""
+"""Kinds of tokens: device tokens, content key tokens, revoked tokens, and the contents that a token grants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def keys_of(reply: Answer) -> dict[str, str]:
     return {key["kid"]: key["k"] for key in reply.json["keys"]}
 
 
-# Tokens of devices (DevAuthN).
+# Device tokens (DevAuthN).
 
 
 def test_device_unregistered_countsForTheAccountItNames_untilOneIsRegistered(headend: HeadEnd, client: Client) -> None:
@@ -149,7 +149,7 @@ def test_keyToken_lostOrDamaged_isNoticed(
     assert (refused.status, refused.code) == (400, ssm if where == "set-up" else license)
 
 
-# Tokens that are too old, and none at all.
+# Revoked tokens, and requests without a token.
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -194,7 +194,7 @@ def test_missingHeader_statusIsASetting(headend_factory: HeadEndFactory, setting
     assert ask(client, "fairplay", he.content_token()).status == 400
 
 
-# What content a token is good for.
+# The contents that a token grants.
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -1,4 +1,4 @@
-"""Tokens and the authorisation header: what is accepted, and which code answers what is not."""
+"""Tokens and the authorisation header: which ones the head-end accepts, and the error codes for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SSP V2: the licence request sets the session up."""
+"""SSP V2: the licence request sets up the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents in the repository: their keys decrypt them, and what their playlists name leads to these keys."""
+"""The contents in the repository: their keys decrypt them, and the URLs in their playlists lead to these keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLIP, PREVIEW = media.read(HLS)
 
 
 def segments(playlist: Path) -> list[tuple[str, bytes]]:
-    """Each segment of a media playlist behind its initialisation, with the ``skd:`` URL of its key."""
+    """Returns each segment of a media playlist, after its initialisation segment, with the ``skd:`` URL of its key."""
     found, init, url = [], b"", ""
     for line in playlist.read_text().splitlines():
         if line.startswith("#EXT-X-MAP:"):
@@ -40,7 +40,7 @@ def segments(playlist: Path) -> list[tuple[str, bytes]]:
 
 
 def pictures(pieces: list[tuple[bytes, bytes | None]]) -> tuple[int, str]:
-    """Number and hash of the pictures in pieces of a clip, each with its key."""
+    """Decodes pieces of a clip, each with its key; returns number and hash of the pictures."""
     digest, count = hashlib.sha256(), 0
     for piece, key in pieces:
         with av.open(io.BytesIO(piece), options={} if key is None else {"decryption_key": key.hex()}) as container:
@@ -51,7 +51,7 @@ def pictures(pieces: list[tuple[bytes, bytes | None]]) -> tuple[int, str]:
 
 
 def packed(frame: av.VideoFrame) -> bytes:
-    """Its planes without the padding of their rows."""
+    """Returns the planes of a frame without the padding of their rows."""
     rows = []
     for plane in frame.planes:
         data = bytes(plane)
@@ -60,7 +60,7 @@ def packed(frame: av.VideoFrame) -> bytes:
 
 
 def ask_key(client: Client, url: str) -> bytes:
-    """The key of an ``skd:`` URL, from the key server."""
+    """Gets the key of an ``skd:`` URL from the key server."""
     identifier = fairplay.read_identifier(url.removeprefix("skd://").encode())
     assert identifier.content_id is not None and identifier.kid is not None and identifier.iv is not None
     spc = fairplay.make_spc(fairplay.identifier(identifier.content_id, identifier.kid, identifier.iv))
@@ -97,7 +97,7 @@ def test_hls_isEncryptedFromTheFirstPicture() -> None:
             for _, piece in segments(content.files[name]) if name in content.files else []:
                 entries = piece[
                     piece.index(b"stsd") + 8 : piece.index(b"stsd") + 12
-                ]  # a clear lead would have an entry of its own
+                ]  # a clear lead would have a separate entry
                 assert (entries, piece.count(b"encv" if name == "video" else b"enca")) == (b"\0\0\0\1", 1)
                 assert b"schm\0\0\0\0cbcs" in piece and (b"saiz" in piece) == (name == "video")
 
@@ -142,7 +142,7 @@ def test_hls_isSmall() -> None:
     assert sum(file.stat().st_size for file in HLS.parent.rglob("*") if file.is_file()) < 500_000
 
 
-@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg to make the clip with")
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg, which makes the clip, is not installed")
 def test_media_clipAndPreview_areTwoContents(tmp_path: Path, headend: HeadEnd) -> None:
     subprocess.run(
         [str(ROOT / "scripts" / "make-media.sh"), str(tmp_path), "--seconds", "1.5"],

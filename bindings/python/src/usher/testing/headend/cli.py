@@ -22,8 +22,8 @@ _Key = tuple[bytes, bytes, str | None]
 _ABOUT = """\
 A reference head-end for the SSM v1 session protocol: set-up, heartbeats, enforced renewals, teardown,
 operator kills, licences of SSP V1 and V2 for FairPlay, Widevine, PlayReady and Clear Key, a FairPlay key server,
-ExpressPlay and its entitlement server. It counts concurrent streams, rotates tokens, expires what is not kept
-alive, and keeps a journal of every request.
+ExpressPlay and its entitlement server. It counts concurrent streams, rotates tokens, lets sessions without
+keep-alives expire, and keeps a journal of every request.
 """
 
 _EXAMPLES = """\
@@ -40,7 +40,7 @@ control endpoints (JSON), the oracle for tests in any language:
   GET  /_control/journal       every request; ?route= &account= &session= &after=N filter,
                                ?min=N&timeout_ms=T waits for N requests, ?text=true is a table
   GET  /_control/sessions      the session table; ?account= &state=
-  GET  /_control/violations    mistakes of the client; ?ignore=kind,kind
+  GET  /_control/violations    protocol violations of clients; ?ignore=kind,kind
   POST /_control/advance       {"ms": 60000}                    manual clock only
   POST /_control/faults        {"route": "heartbeat", "fault": {"kind": "status", "status": 503}}
   POST /_control/release       {}                               lets stalled requests continue
@@ -53,13 +53,13 @@ control endpoints (JSON), the oracle for tests in any language:
   POST /_control/entitlement   {"content_id": "movie", "allowed": false, "text": "not in your package"}
   GET  /_control/events        the data of the live page, as server-sent events
 
-SIGTERM or SIGINT ends it with a summary and exit status 0. Its keys and tokens are fixtures: run it on
-loopback or in a lab, never as a service.
+After SIGTERM or SIGINT the program prints a summary and ends with exit status 0. Its keys and tokens are for tests:
+run it on loopback or in a lab, never as a service.
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Returns the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="usher-headend",
         description=_ABOUT,
@@ -72,14 +72,19 @@ def parser() -> argparse.ArgumentParser:
     listen.add_argument("--tls", action="store_true", help="serve HTTPS with its own certificate authority")
     listen.add_argument("--tenant", default=DEFAULT_TENANT, metavar="NAME", help="tenant in every path (%(default)s)")
     listen.add_argument(
-        "--ready-file", type=Path, metavar="PATH", help="write URLs, tokens, CA file and pid there once listening"
+        "--ready-file",
+        type=Path,
+        metavar="PATH",
+        help="write URLs, tokens, CA file and process id to this file when it listens",
     )
     rules = made.add_argument_group("sessions")
     rules.add_argument("--limit", type=int, default=2, metavar="N", help="concurrent streams per account (%(default)s)")
     rules.add_argument(
         "--period", type=float, default=60.0, metavar="S", help="seconds between keep-alives (%(default)g)"
     )
-    rules.add_argument("--grace", type=float, default=2.0, metavar="X", help="a session lives X periods (%(default)g)")
+    rules.add_argument(
+        "--grace", type=float, default=2.0, metavar="X", help="a session expires after X periods (%(default)g)"
+    )
     rules.add_argument(
         "--rotation",
         choices=[name.replace("_", "-") for name in get_args(Rotation)],
@@ -107,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=VALUE",
         dest="settings",
-        help="any other setting of HeadEndConfig, value as JSON or text: v2.token_field=session.token; repeat for more",
+        help="any setting of HeadEndConfig, value as JSON or text: v2.token_field=session.token; repeat for more",
     )
     content = made.add_argument_group("content and accounts")
     content.add_argument(
@@ -116,9 +121,11 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KID:KEY[:ID]",
-        help="a content key, both 32 hex digits, for any content or for the one named; repeat for more",
+        help="a content key: key id and key in 32 hex digits each, for the content ID or for any; repeat for more",
     )
-    content.add_argument("--key-file", type=Path, metavar="PATH", help="keys, one KID:KEY[:ID] a line, # comments")
+    content.add_argument(
+        "--key-file", type=Path, metavar="PATH", help="a file of keys: KID:KEY[:ID] in each line, # comments"
+    )
     content.add_argument(
         "--media",
         type=Path,
@@ -128,10 +135,14 @@ def parser() -> argparse.ArgumentParser:
         help="read content keys from a media.json; repeat for more",
     )
     content.add_argument(
-        "--account", action="append", default=[], metavar="NAME", help="print a content token for it; repeat for more"
+        "--account",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="print a content token of this account; repeat for more",
     )
     content.add_argument(
-        "--content-id", default="content-1", metavar="ID", help="content of those tokens (%(default)s)"
+        "--content-id", default="content-1", metavar="ID", help="content in the printed tokens (%(default)s)"
     )
     return made
 
@@ -260,7 +271,7 @@ def _write_atomically(path: Path, text: str) -> None:
 
 
 class _Paint:
-    """Bold and dim text on a terminal, otherwise plain text."""
+    """Returns the text in bold or dim on a terminal, otherwise unchanged."""
 
     def __init__(self, stream: TextIO) -> None:
         self._on = stream.isatty() and "NO_COLOR" not in os.environ

@@ -198,7 +198,7 @@ class HeadEnd(Addresses, BackOffice):
             RuntimeError: the clock is not manual.
         """
         if not isinstance(self.clock, ManualClock):
-            raise RuntimeError("the head-end's clock is not manual, only time itself moves it")
+            raise RuntimeError("the head-end's clock is not manual, so a test cannot move it")
         now = self.clock.advance(ms)
         self.sessions.expire()
         return now
@@ -246,7 +246,7 @@ class HeadEnd(Addresses, BackOffice):
             TimeoutError: after ``timeout`` real seconds.
         """
         if not isinstance(self.clock, ManualClock):
-            raise RuntimeError("the head-end's clock is not manual, nothing tells who waits for it")
+            raise RuntimeError("the head-end's clock is not manual, so it does not count the replies that wait for it")
         self.clock.wait_waiting(count, timeout)
 
     # Checks.

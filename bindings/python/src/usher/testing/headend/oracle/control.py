@@ -293,7 +293,7 @@ async def _endpoint(he: HeadEnd, request: web.Request) -> web.Response:
         body = _object(json.loads(raw)) if raw.strip() else {}
         result = await answerer(he, request.query, body)
         if body:
-            raise ValueError(f"unknown member {', '.join(sorted(body))}; the rest has been done")
+            raise ValueError(f"unknown member {', '.join(sorted(body))}; the head-end has processed the other members")
     except (ValueError, TypeError, KeyError, RuntimeError) as error:
         return web.json_response({"error": f"{name}: {error}"}, status=400)
     if name == "journal" and request.query.get("text") == "true":

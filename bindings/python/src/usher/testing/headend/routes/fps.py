@@ -20,7 +20,7 @@ def ckc(service: Service, entry: Entry) -> Answer:
     except ValueError as error:
         raise Refusal(Problem.BAD_CHALLENGE, str(error)) from error
     if request.form not in settings.requests:
-        raise Refusal(Problem.BAD_BODY, f"key requests of form {request.form} are not taken here")
+        raise Refusal(Problem.BAD_BODY, f"key requests of form {request.form} are not accepted")
     _, kid, key = service.read_spc(request.spc)
     if settings.asset_field is not None:
         _check_asset(service, request, settings.asset_field, kid)
@@ -32,7 +32,7 @@ def _check_asset(service: Service, request: KeyRequest, name: str, kid: bytes) -
     if not asset:
         raise Refusal(Problem.BAD_BODY, f"the key request has no {name}")
     if service.keys.named(asset.encode(), {})[1] != kid:
-        raise Refusal(Problem.NOT_GRANTED, f"{name} names another content than the SPC")
+        raise Refusal(Problem.NOT_GRANTED, f"{name} names a different content than the SPC")
 
 
 ROUTES = (Route("POST", "/fps/ckc", "ckc", ckc, family="license", key_system="fairplay"),)

@@ -58,7 +58,7 @@ def _request(body: bytes) -> dict[str, Any]:
         if type(value.get(name)) is not kind or value[name] == "":
             raise Refusal(Problem.BAD_BODY, f"{name} is missing or of the wrong type")
     if value["version"] != 1:
-        raise Refusal(Problem.BAD_BODY, f"version {value['version']} is not known here")
+        raise Refusal(Problem.BAD_BODY, f"version {value['version']} is not supported")
     if value.get("requestType", _TIME_BASED) not in (_TIME_BASED, _DEVICE_REGISTRATION, _DEVICE_BOUND):
         raise Refusal(Problem.BAD_BODY, f"unknown requestType {value['requestType']}")
     return dict(value)

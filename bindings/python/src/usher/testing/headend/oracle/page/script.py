@@ -100,9 +100,9 @@ function lose(why) {
   retry = setTimeout(connect, 1000);
   if (document.body.dataset.link === "lost") return;
   heard = { now: clockNow(), at: performance.now() };
-  const seen = known.he ? "What is shown is how it was then; " : "";
+  const seen = known.he ? "The page shows the state of that moment; " : "";
   const at = new Date().toLocaleTimeString([], { hour12: false });
-  put($("notice"), `${why} (${at}). ${seen}the page connects again by itself.`);
+  put($("notice"), `${why} (${at}). ${seen}the page tries to connect again.`);
   link("lost");
 }
 
@@ -190,12 +190,12 @@ function drawOnce() {
     ["Keep-alive", `every ${exact(he.period_ms)}`],
     ["Expiry", `after ${exact(he.lifetime_ms)}`],
     ["Session token",
-      { strict: "newest only", accept_previous: "newest or previous", none: "one for good" }[he.rotation]
+      { strict: "newest only", accept_previous: "newest or previous", none: "never changes" }[he.rotation]
         ?? he.rotation],
   ];
   if (he.enforced.length) words.push(["Enforced by licence", he.enforced.join(", ")]);
   for (const [term, text] of words) rules.append(make("div", "", make("dt", "", term), make("dd", "", text)));
-  put($("clock-kind"), known.manual ? "manual: stands still until moved" : "system");
+  put($("clock-kind"), known.manual ? "manual: moves only by advance" : "system");
   $("advance").hidden = !known.manual;
 }
 
@@ -473,7 +473,7 @@ function drawFaults() {
   const count = lines.reduce((sum, line) => sum + (line.left ?? 0), 0);
   put($("faults-count"), lines.length ? count ? String(count) : "standing" : "");
   $("clear").hidden = lines.length === 0;
-  empty("faults-empty", lines.length === 0, false, ["None. Every request is answered as it should be."], []);
+  empty("faults-empty", lines.length === 0, false, ["None. Every request gets its normal reply."], []);
 }
 
 function ssmAddress() { return `${location.origin}/${encodeURIComponent(known.he.tenant)}/ssm`; }
