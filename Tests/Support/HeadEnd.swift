@@ -11,16 +11,16 @@ package struct HeadEnd {
     /// The generation of the one valid token.
     package fileprivate(set) var generation: UInt64 = 1
     package fileprivate(set) var period: Milliseconds
-    /// When the last request extended the lease.
+    /// The time at which the last request extended the lease.
     package fileprivate(set) var lastSeen: Milliseconds
     /// The generation of the newest token that the client has received; 0: none.
     package fileprivate(set) var received: UInt64 = 0
     package fileprivate(set) var receivedAt: Milliseconds = 0
     package fileprivate(set) var teardownsSent = 0
-    /// The generation of the token with which a teardown was answered for good; 0: none was.
+    /// The generation of the token whose teardown got a final answer; 0: no teardown did.
     package fileprivate(set) var teardownAnswered: UInt64 = 0
 
-    /// The client has the valid token, so it can end the session.
+    /// Whether the client has the valid token, so that it can end the session.
     package var isNewestReceived: Bool { received == generation }
   }
 
@@ -70,7 +70,7 @@ package struct HeadEnd {
   /// Sessions per account; nil: no limit.
   package var limit: Int?
   package var period: Milliseconds
-  /// A session that was not renewed for so many periods ends; nil: sessions never expire.
+  /// The number of periods after which a session without keep-alives expires; nil: sessions never expire.
   package var leasePeriods: UInt64?
   package private(set) var sessions: [Session] = []
   /// Indices of each account's sessions; some of them may have ended.
@@ -121,7 +121,7 @@ package struct HeadEnd {
     return .accepted
   }
 
-  /// An operator ends the sessions of one account, or all sessions (nil).
+  /// Ends the sessions of one account, as an operator would; nil: all sessions.
   package mutating func kill(account: UInt64? = nil) {
     for index in sessions.indices where account == nil || sessions[index].account == account {
       sessions[index].isAlive = false
@@ -178,8 +178,8 @@ package struct HeadEnd {
     case requestAfterTeardown
   }
 
-  /// The client sends a request with a session token: which rules does it break?
-  /// - Parameter preparedAt: the client chose the token then; nil: now.
+  /// Returns the rules that the client breaks by sending a request with this session token.
+  /// - Parameter preparedAt: the time at which the client chose the token; nil: now.
   package mutating func clientSends(
     _ token: Token, isTeardown: Bool, preparedAt: Milliseconds? = nil
   ) -> [Violation] {
@@ -198,14 +198,14 @@ package struct HeadEnd {
     return violations
   }
 
-  /// A reply with this token reached the client.
+  /// Records that the client got a reply with this token.
   package mutating func clientReceives(_ token: Token, now: Milliseconds) {
     guard let index = index(of: token) else { return }
     sessions[index].received = max(sessions[index].received, token.generation)
     sessions[index].receivedAt = now
   }
 
-  /// The answer to a teardown with this token, a good one or a refusal, reached the client.
+  /// Records that the client got the answer to a teardown with this token: a success or a refusal.
   package mutating func clientReceivesTeardownAnswer(_ token: Token) {
     guard let index = index(of: token) else { return }
     sessions[index].teardownAnswered = max(sessions[index].teardownAnswered, token.generation)

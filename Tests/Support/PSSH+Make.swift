@@ -1,7 +1,7 @@
 import UsherCore
 
 extension PSSH {
-  /// The bytes of a `pssh` box: version 1 if it lists key ids, else version 0.
+  /// Makes the bytes of a `pssh` box: version 1 if it lists key ids, else version 0.
   package static func make(_ system: UUIDBytes, keyIDs: [UUIDBytes] = [], data: [UInt8]) -> [UInt8] {
     func big(_ number: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
     var content = [keyIDs.isEmpty ? 0 : 1, 0, 0, 0] + system.bytes

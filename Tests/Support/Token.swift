@@ -12,9 +12,9 @@ package struct Token: Hashable {
   }
 
   package let kind: Kind
-  /// The session, the playback or the content it belongs to.
+  /// The number of the session, playback or content to which the token belongs.
   package let owner: UInt64
-  /// Counts the owner's tokens from 1.
+  /// The number of the token among the tokens of its owner, from 1.
   package let generation: UInt64
 
   package init(_ kind: Kind, _ owner: UInt64, _ generation: UInt64) {

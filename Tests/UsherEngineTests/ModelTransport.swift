@@ -9,17 +9,17 @@ final class ModelTransport: Transport {
   struct Call {
     let time: Milliseconds
     let path: String
-    /// What the authorisation header contains.
+    /// The tokens in the authorisation header.
     let tokens: [String]
     var sessionToken: Token? { tokens.last.flatMap { Token($0.utf8) } }
   }
-  /// A reply on the network; `answer` is nil where the network made it or spoilt it.
+  /// A reply on the network. `answer` is nil if the network made the reply or damaged it.
   private struct Reply {
     let transfer: FinishedTransfer
     let call: Call
     let answer: HeadEnd.Answer?
   }
-  /// What the network does to one request.
+  /// A fault that the network makes in one request.
   enum Fault { case none, unreachable, unavailable, lostReply, garbage, mute }
 
   private struct Event {
@@ -44,7 +44,7 @@ final class ModelTransport: Transport {
   private var dice: Dice
   private var latencyMost: Milliseconds
   private let faults: [Fault]
-  /// One request in so many meets a fault; 0: none does.
+  /// One of `faultRate` requests meets a fault; 0: no request does.
   private let faultRate: UInt64
   private var teardownFaults: [Token: Int] = [:]
   private(set) var journal: [Call] = []
@@ -96,7 +96,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// Returns one reply at a time, so that the model knows which replies the client had received when it sent a request.
+  /// Returns one reply at a time, so that the model knows which replies the client has when it sends a request.
   func takeFinished() -> [FinishedTransfer] {
     monitor.locked {
       guard !finished.isEmpty else { return [] }
@@ -107,10 +107,10 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// Events hold the transport, and the transport holds its events: this breaks the cycle.
+  /// Removes the events. They hold the transport and the transport holds them, so nothing would ever be freed.
   func shutDown() { monitor.locked { events = [] } }
 
-  // MARK: The network; callers hold the lock
+  // MARK: The network; its callers hold the lock
 
   private func after(_ delay: Milliseconds, _ act: @escaping () -> Void) {
     order += 1
@@ -186,7 +186,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// The client receives a reply now.
+  /// Records that the client receives a reply now.
   private func deliver(_ reply: Reply) {
     guard let answer = reply.answer else { return }
     if reply.call.path == "teardown", let token = reply.call.sessionToken {
@@ -223,7 +223,7 @@ final class ModelTransport: Transport {
 
   var nextEvent: Milliseconds? { monitor.locked { events.map(\.at).min() } }
 
-  /// Moves the network's clock to `instant` and runs the events due until then.
+  /// Moves the network's clock to `instant` and runs the events that are due until then.
   func run(to instant: Milliseconds) {
     monitor.locked {
       now = max(now, instant)
@@ -235,7 +235,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// How often the engine has begun to wait; nil while it works.
+  /// The number of times that the engine has begun to wait; nil while it works.
   var rest: Int? { monitor.locked { isWaiting && !isWoken && finished.isEmpty ? epoch : nil } }
 
   func look<R>(_ body: (HeadEnd) -> R) -> R { monitor.locked { body(headEnd) } }

@@ -37,7 +37,7 @@ final class Simulation {
       policy: policy, endpoints: endpoints, setupBody: Array("{}".utf8), keepAliveBody: Array("{}".utf8))
   }
 
-  /// - Parameter content: nil: the delegate's token callback is asked.
+  /// - Parameter content: false: the item has no content token, so the engine asks the delegate's token callback.
   func play(
     _ id: UInt64, on player: UInt64, _ delegate: LicenseDelegate, account: String = "a", content: Bool = true,
     renews: Bool = true
@@ -70,7 +70,7 @@ final class Simulation {
     settle()
   }
 
-  /// Waits until neither the I/O thread nor a callback has anything to do at this instant.
+  /// Waits until the I/O thread and all callbacks are idle at this instant.
   func settle() {
     let end = monotonicMilliseconds() + 20_000
     while monotonicMilliseconds() < end {
@@ -81,7 +81,7 @@ final class Simulation {
     Issue.record("the engine does not come to rest at \(now)")
   }
 
-  /// Time passes, instant by instant.
+  /// Moves the clock to `target`, and stops at each instant at which something is due.
   func run(until target: Milliseconds) {
     while !isStuck {
       let timer = engine.pending().next.map { now + $0 }
@@ -104,13 +104,13 @@ final class Simulation {
     settle()
   }
 
-  /// The machine sleeps: nothing happens until `instant`, then everything at once.
+  /// Imitates a machine that sleeps: nothing runs for `duration`, then everything that is due runs at once.
   func sleep(_ duration: Milliseconds) { step(to: now + duration) }
 
   func kinds(_ id: UInt64) -> [EventKind] { events.all.filter { $0.playback == id }.map(\.kind) }
   var paths: [String] { network.calls.map { "\($0.path) \($0.tokens.joined(separator: ","))" } }
 
-  /// Closes everything, lets all come home, looks that nothing is left behind, and ends the engine.
+  /// Closes the context, waits for all replies, checks that nothing is left, and ends the engine.
   func finish(_ comment: Comment = "") {
     engine.beginClosing()
     settle()
@@ -132,7 +132,7 @@ final class Simulation {
     #expect(
       answered.count == Set(answered).count && answered.count == licensesAsked,
       "\(comment): \(answered.count) of \(licensesAsked) licences answered")
-    // What the client has seen the newest token of must be gone.
+    // The head-end must hold no session whose newest token the client has received.
     for session in network.look({ $0.alive }) where session.isNewestReceived {
       Issue.record(
         "\(comment): leaked the session of playback \(session.playback); teardowns sent: \(session.teardownsSent)")

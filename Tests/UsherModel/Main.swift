@@ -5,9 +5,9 @@ import UsherCore
 #endif
 
 // usher-model: tries every order of events, up to a depth.
-//   usher-model table DEPTH              transition tables and diagrams in Markdown, for docs/model.md
-//   usher-model phases DEPTH             compares the comments of the phases with what follows
-//   usher-model search SECONDS           as deep as the time allows, for every kind of delegate
+//   usher-model table DEPTH              prints transition tables and diagrams in Markdown, for docs/model.md
+//   usher-model phases DEPTH             compares the comments of the phases with the phases that follow
+//   usher-model search SECONDS           searches as deep as the time allows, for every kind of delegate
 @main struct Main {
   static func main() {
     let arguments = CommandLine.arguments
@@ -41,7 +41,7 @@ import UsherCore
     }
   }
 
-  /// Fails unless each comment lists every phase that follows, and no other.
+  /// Fails unless each phase's comment lists exactly the phases that follow it.
   private static func phases(depth: Int) {
     let log = TransitionLog()
     for setting in Setting.all {
@@ -60,7 +60,7 @@ import UsherCore
     exit(1)
   }
 
-  /// Searches one kind of delegate after the other, each with its share of the time, deeper in each round.
+  /// Searches the kinds of delegate one after the other, each for an equal share of the time, and deeper in each round.
   private static func search(seconds: Int) {
     let end = time(nil) + seconds
     let log = TransitionLog()

@@ -7,7 +7,7 @@ import UsherCore
 /// The comments above the phases of the machines, each with a line that lists the phases that may follow, like
 /// `/// → settingUp, failed, ended` or `/// → nothing`. Compared with the transitions that the search has seen.
 struct PhaseComments {
-  /// Where each machine has its `enum Phase`, from the root of the repository.
+  /// The file of each machine's `enum Phase`, relative to the root of the repository.
   private static let sources = [
     ("SSMSession", "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
     ("PlaybackMachine", "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift")
@@ -22,7 +22,7 @@ struct PhaseComments {
   }
 
   private var comments: [Comment] = []
-  /// Comments that are wrong whatever the search has seen.
+  /// Errors in the comments that do not depend on the search.
   private var errors: [String] = []
 
   init() {
@@ -35,7 +35,7 @@ struct PhaseComments {
     }
   }
 
-  /// How the comments and the transitions differ, a line each.
+  /// The differences between the comments and the transitions, a line each.
   /// - Parameter isWhole: the search was deep enough to see every transition.
   func differences(_ seen: Set<TransitionLog.Transition>, isWhole: Bool) -> [String] {
     var lines = isWhole ? errors : []

@@ -1,6 +1,7 @@
 import UsherCore
 
-/// Tries every order of events up to a depth; from each state that it reaches, it also closes the playback and drains it.
+/// Tries every order of events up to a depth. From each state that it reaches, it also closes the playback and lets it
+/// end.
 struct Search {
   struct Row: Hashable {
     let from: String
@@ -15,13 +16,13 @@ struct Search {
   /// The transitions seen so far, of all searches that share it.
   private let log: TransitionLog
 
-  /// - Parameter deadline: true when time is up.
+  /// - Parameter deadline: returns true when the time is over.
   init(_ log: TransitionLog, deadline: @escaping () -> Bool = { false }) {
     self.log = log
     self.deadline = deadline
   }
 
-  /// False: the time was over first, or the search found a violation.
+  /// Returns false if the time was over first, or if the search found a violation.
   mutating func run(_ setting: Setting, depth: Int) -> Bool {
     var story: [Step] = []
     return visit(World(setting, log), depth, &story)

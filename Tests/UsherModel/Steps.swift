@@ -170,7 +170,7 @@ extension World {
     }
   }
 
-  /// The head-end's reply to a request.
+  /// Lets the head-end handle a request, and returns its reply.
   private mutating func handle(_ request: Request) -> Outcome {
     switch request.kind {
     case .ssm(.setup): return outcome(headEnd.handle(.setup, nil, now: now))
@@ -225,7 +225,8 @@ extension World {
 }
 
 extension World {
-  /// Closes the playback and lets a network without faults bring it to its end; what is then left over is a violation.
+  /// Closes the playback and delivers all requests and replies without faults. Everything that is left then is a
+  /// violation.
   mutating func drain() {
     budget = Budget(licenses: 0, renewals: 0, faults: 0, kills: 0, suspends: 0, networks: 0, abandons: 0, closes: 0)
     if !isClosed { take(.close(false)) }
@@ -240,9 +241,9 @@ extension World {
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
-    // The library may give up after its retries.
+    // After its last retry the library may give a teardown up.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
-    // Where the network lost a rotated token, nobody has the newest one.
+    // If the network lost the reply with the newest token, the client cannot end that session.
     for session in headEnd.alive where session.isNewestReceived {
       fail("a session of the closed playback is held at the head-end, and we had its newest token")
     }

@@ -1,7 +1,8 @@
 import TestSupport
 import UsherCore
 
-/// A playback's machine with the network and the head-end around it, as one value: each copy can go another way.
+/// A playback's machine with the network and the head-end around it. It is a value, so the search can copy it and try
+/// another event on each copy.
 struct World {
   /// A request on the network. The head-end handles it, then the reply arrives; other events may happen in between.
   struct Request {
@@ -42,7 +43,7 @@ struct World {
     case failure(WireFailure)
   }
 
-  /// How many more events of each kind the search may choose.
+  /// The number of further events of each kind that the search may choose.
   struct Budget {
     var licenses: Int
     var renewals: Int
@@ -54,7 +55,7 @@ struct World {
     var closes = 1
     /// Set-ups refused because the account has too many sessions.
     var limits = 0
-    /// Content tokens that the host gives before anybody asked.
+    /// Content tokens that the host gives before the library asks.
     var tokens = 0
   }
 
@@ -83,7 +84,7 @@ struct World {
   var failedTeardowns = 0
   /// The session's timer fired after the playback was closed, so the machine may have stopped waiting.
   var capPassed = false
-  /// The first promise that was broken.
+  /// The first broken promise.
   var violation: String?
 
   init(_ setting: Setting, _ log: TransitionLog) {
@@ -147,7 +148,7 @@ struct World {
     }
   }
 
-  /// The network lost the reply with the valid token of a session.
+  /// Whether the network lost the reply with the valid token of a session.
   var hasLostToken: Bool {
     headEnd.sessions.enumerated().contains { index, session in
       guard session.received > 0, !session.isNewestReceived else { return false }
@@ -163,7 +164,7 @@ struct World {
     if completions[license, default: 0] > 1 { fail("licence \(license) completed twice") }
   }
 
-  /// Every request has the newest session token that we received, and none follows the session's teardown.
+  /// Checks that a request has the newest session token that the client received, and that none follows the teardown.
   private mutating func check(_ token: Token?, isTeardown: Bool) {
     guard let token else { return }
     for violation in headEnd.clientSends(token, isTeardown: isTeardown) {
@@ -176,7 +177,7 @@ struct World {
   }
 }
 
-/// One kind of delegate, and how many events of each kind the search may choose.
+/// One kind of delegate, and the number of events of each kind that the search may choose.
 struct Setting {
   let name: String
   var policy: SSPPolicy
@@ -189,7 +190,7 @@ struct Setting {
   var isFree = false
   /// Another item plays on the player at first.
   var startsLate = false
-  /// The token map has the content token of each licence request.
+  /// The token map has a content token for each licence request.
   var hasTokenMap = false
   /// These steps happen before the search begins.
   var before: [Step] = []
@@ -205,7 +206,7 @@ struct Setting {
     return policy
   }
 
-  /// The same setting, starting when the first licence is there.
+  /// The same setting; the search begins when the first licence has arrived.
   private func playing(_ steps: [Step]) -> Setting {
     Setting(
       name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem,
@@ -230,7 +231,7 @@ struct Setting {
       tokens: tokens)
   }
 
-  /// What the kinds below leave out.
+  /// Settings for cases that the kinds below do not reach.
   private static let special: [Setting] = [
     Setting(name: "SSP V1, too many sessions", policy: policy(), budget: budget(limits: 2)),
     Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),

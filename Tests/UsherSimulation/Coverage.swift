@@ -1,4 +1,4 @@
-/// Counts of what a run reached.
+/// Counts of the requests, events, faults and phases that a run reached.
 struct Coverage {
   var stories = 0
   var steps = 0

@@ -2,8 +2,8 @@ import UsherCore
 
 @testable import UsherEngine
 
-/// The callback executor without threads: each playback has a lane, whose jobs run in order; at most `cap` lanes are blocked
-/// by host code at a time.
+/// The callback executor without threads. Each playback has a lane, whose jobs run in order. Host code blocks at most
+/// `cap` lanes at a time.
 final class Lanes: CallbackExecutor {
   private var lanes: [UInt64: [() -> Void]] = [:]
   private var ready: [UInt64] = []
@@ -17,7 +17,7 @@ final class Lanes: CallbackExecutor {
   var pending: Int { lanes.count }
   func isBusy(_ lane: UInt64) -> Bool { lanes[lane] != nil }
   var isReady: Bool { !ready.isEmpty && blocked.count < cap }
-  /// When the next blocked lane becomes free.
+  /// The time at which the next blocked lane becomes free.
   var nextFree: Milliseconds? { blocked.map(\.until).min() }
   var isFull: Bool { blocked.count >= cap }
 
@@ -51,7 +51,7 @@ final class Lanes: CallbackExecutor {
     if lanes[lane]?.isEmpty == true { lanes.removeValue(forKey: lane) } else { ready.append(lane) }
   }
 
-  /// The host code that is running blocks its lane until then.
+  /// Called by the running host code: blocks its lane until `until`.
   func block(until: Milliseconds) { isBlocking = until }
 
   func free(now: Milliseconds) {

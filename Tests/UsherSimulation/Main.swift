@@ -5,9 +5,12 @@
 #endif
 
 // usher-simulate: plays random stories on the engine.
-//   usher-simulate run SCREENS HOURS SEED THREADS     plays SCREENS screens for HOURS hours, eight per context; prints the coverage
-//   usher-simulate matrix SCREENS HOURS SEED THREADS  the same; also prints which input led from which phase to which
-//   usher-simulate story SEED HOURS                   plays one story again; prints the shortest story that breaks the same promise
+//   usher-simulate run SCREENS HOURS SEED THREADS
+//       plays SCREENS screens for HOURS hours, eight per context; prints the coverage
+//   usher-simulate matrix SCREENS HOURS SEED THREADS
+//       the same; also prints every transition: phase, input, next phase
+//   usher-simulate story SEED HOURS
+//       plays one story again; prints the shortest story that breaks the same promise
 @main struct Main {
   private static let players: UInt64 = 8
 
@@ -43,7 +46,8 @@
     if isMatrix { Printer.matrix(run.coverage) }
     let screens = Printer.number(Int(count * players))
     print(
-      "\(screens) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, from seed \(seed) on: no promise broken"
+      "\(screens) screens for \(hours) hours in \(count) stories, \(3 * count) stories of wild half hours, "
+        + "from seed \(seed) on: no promise broken"
     )
     Printer.coverage(run.coverage)
     let problems = Reasons.judge(run.coverage)

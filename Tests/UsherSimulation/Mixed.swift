@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A number that depends on its arguments only, so that it stays the same when other parts of a story are left out.
+/// A number that depends only on its arguments, so it stays the same in a story from which other parts are removed.
 func mixed(_ a: UInt64, _ b: UInt64, _ c: UInt64 = 0, _ d: UInt64 = 0) -> UInt64 {
   mixBits(mixBits(mixBits(a &+ 0x9E37_79B9_7F4A_7C15) ^ b) &+ mixBits(c &* 0xD6E8_FEB8_6659_FD93 ^ d))
 }

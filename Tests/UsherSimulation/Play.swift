@@ -10,11 +10,11 @@ final class Play {
   let choice: Choice
   let account: UInt64
   var phase = Phase.unborn
-  /// The engine has known it.
+  /// Whether the engine has ever had this playback.
   var wasKnown = false
-  /// When the host or a zap closed it.
+  /// The time at which the host or a zap closed it.
   var closedAt: Milliseconds?
-  /// When the teardown of its last session was first sent.
+  /// The time at which the teardown of its last session was first sent.
   var teardownAt = Milliseconds.max / 2
   var timesClosed = 0
   var timesStarted = 0
@@ -23,19 +23,19 @@ final class Play {
   var mayBeOrphan = false
   var hasTeardownError = false
   var isLeft = false
-  /// When the last keep-alive was sent or asked for; nil while none is due.
+  /// The time at which the library sent the last keep-alive or asked the host for it; nil while no keep-alive is due.
   var lastBeat: Milliseconds?
   var beatPeriod: Milliseconds = 0
   var lastSequence: UInt64 = 0
   var customerTeardowns = 0
-  /// How many content tokens the host has given.
+  /// The number of content tokens that the host has given.
   var tokens: UInt64 = 0
-  /// How many questions the host was asked.
+  /// The number of questions that the library has asked the host.
   var answers: UInt64 = 0
   var lastLoad: UInt64 = 0
   /// Tokens in licence replies whose hook has not answered: the library does not use them yet.
   var inHook: [Token] = []
-  /// A second input in the same step.
+  /// A second input in the same step, if there was one.
   var sideInput: Input?
 
   init(_ id: PlaybackID, _ player: UInt64, _ kind: Kind, _ choice: Choice, account: UInt64) {

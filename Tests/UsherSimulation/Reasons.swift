@@ -1,10 +1,10 @@
-/// Why a run does not reach some inputs in some phases. Every cell that a run did not reach needs a reason, and a run must
-/// not reach a cell whose reason says that it is impossible.
+/// The reason why a run does not reach some inputs in some phases. A cell is one input in one phase. Every cell that a
+/// run did not reach needs a reason, and a run must not reach a cell whose reason says that it is impossible.
 struct Reason {
   let phases: [Phase]
   let inputs: [Input]
   let text: String
-  /// It is possible, but so many events must coincide that not every run reaches it.
+  /// The cell is possible, but needs so many events at the same time that not every run reaches it.
   var isRare = false
 }
 
@@ -103,7 +103,7 @@ enum Reasons {
       isRare: true)
   ]
 
-  /// The complaints about a run: cells without a reason, and reasons that are wrong.
+  /// The errors of a run: cells without a reason, and reasons that are wrong.
   static func judge(_ coverage: Coverage) -> [String] {
     var problems: [String] = []
     for phase in Phase.allCases {
@@ -132,7 +132,7 @@ enum Reasons {
 
   static func never(_ coverage: Coverage) -> Int { count(coverage) { !$0.isRare } }
 
-  /// How many cells were not reached, for each of them by the first reason that names it.
+  /// The number of cells that the run did not reach and whose first reason is of the wanted kind.
   private static func count(_ coverage: Coverage, _ wanted: (Reason) -> Bool) -> Int {
     Phase.allCases.reduce(0) { sum, phase in
       sum

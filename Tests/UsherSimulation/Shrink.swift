@@ -5,7 +5,7 @@ struct Shrink {
   private let rule: String
   private let most: Int
 
-  /// - Parameter most: how many stories it may play.
+  /// - Parameter most: the number of stories that it may play.
   init(_ story: Story, rule: String, most: Int = 3000) {
     self.story = story
     self.rule = rule
@@ -33,7 +33,7 @@ struct Shrink {
     return true
   }
 
-  /// Leaves out the items after the violation, and the time after the last item.
+  /// Removes the items after the violation, and the time after the last item.
   private mutating func shorten() {
     let world = World(story)
     guard world.run()?.rule == rule else { return }

@@ -6,21 +6,21 @@ import TestSupport
 /// The settings of a story.
 struct Setting {
   var players: UInt64
-  /// How many players share an account.
+  /// The number of players that share an account.
   var perAccount: UInt64 = 4
   var kinds: [Kind] = Kind.allCases
   var limit: Int
   var period: Milliseconds
   var latency: Milliseconds
   var perOrigin = 64
-  /// Callback threads.
+  /// The number of callback threads.
   var cap = 4
   var periodUpdates = false
   /// No faults at all, so no error may be reported.
   var isFaultless = false
 }
 
-/// What happens when: made from a seed.
+/// The items of a story with their times, made from a seed.
 struct Story {
   let seed: UInt64
   var setting: Setting
@@ -79,12 +79,12 @@ private struct Writer {
     if !setting.isFaultless { addFaults() }
   }
 
-  /// One player: it plays items for long, or zaps through several.
+  /// Adds one player, which plays items for a long time or zaps through several.
   private mutating func addPlayer(_ player: UInt64) {
     var at = dice.upTo(hour / 4)
     while at < end {
       if dice.one(in: 6) {
-        // A zap through some channels.
+        // The player zaps through some channels.
         for _ in 0..<dice.between(2, 8) {
           play(player, at, lasts: 0)
           at += dice.spread(10, 8000)
@@ -113,7 +113,7 @@ private struct Writer {
     if dice.one(in: 9) { add(at + dice.upTo(500), .contentID(id)) }
     if lasts > 0 || dice.one(in: 2) { add(at + dice.upTo(500), .license(id, isRenewal: false, timeout: timeout(4))) }
     guard lasts > 0 else { return }
-    // Keys rotate, routes change.
+    // Key rotation and other outputs need further licences.
     while dice.one(in: 3) { add(at + dice.upTo(lasts), .license(id, isRenewal: dice.one(in: 3), timeout: timeout(3))) }
     switch dice.upTo(3) {
     case 0:
@@ -137,7 +137,7 @@ private struct Writer {
     }
   }
 
-  /// The machine sleeps, the host is suspended, the network changes, the operator changes headers.
+  /// Adds sleeps of the machine, suspensions of the host, changes of the network and of headers.
   private mutating func addHostEvents() {
     var at = dice.spread(1000, hour * 3)
     while at < end {
@@ -156,7 +156,7 @@ private struct Writer {
     }
   }
 
-  /// Faults of the network, the head-end and the host's callbacks.
+  /// Adds faults of the network, the head-end and the host's callbacks.
   private mutating func addFaults() {
     var at = dice.spread(1, hour)
     while at < end {

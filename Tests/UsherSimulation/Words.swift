@@ -11,7 +11,7 @@ enum Kind: UInt8, CaseIterable {
   var isV2: Bool { self == .v2Renewals || self == .v2Heartbeats }
   /// Licence replies have a session token.
   var isEnforced: Bool { self == .renewals || self == .v2Renewals || self == .hooked }
-  /// The library renews, and asks the host for the payload.
+  /// The library makes renewals, and asks the host for their payloads.
   var asksHost: Bool { isEnforced || self == .customerRenewals }
   var keySystem: KeySystem {
     switch self {
@@ -56,14 +56,14 @@ enum Fault: UInt8, CaseIterable {
 /// A callback of the host.
 enum Callback: UInt8, CaseIterable { case token, payload, hook, customer, event }
 
-/// How the host answers for a while: late, never, with a failure, or so slowly that the thread is blocked.
+/// The way in which the host answers for a while: late, never, with a failure, or so slowly that it blocks the thread.
 enum Habit: UInt8, CaseIterable { case later, never, fails, blocks }
 
 /// One item of a story.
 enum Action {
-  /// A zap, if the player plays another item.
+  /// The host plays an item; this is a zap if the player plays another item.
   case play(PlaybackID, player: UInt64, Kind, Choice)
-  /// nil: the delegate's default.
+  /// The host closes a playback; `leave` nil: as the delegate does by default.
   case close(PlaybackID, leave: Bool?)
   case stop(player: UInt64)
   case license(PlaybackID, isRenewal: Bool, timeout: Milliseconds?)
@@ -82,14 +82,14 @@ enum Action {
   case networkChanged
   /// The machine sleeps; on waking, everything that is overdue happens at once.
   case sleep(Milliseconds)
-  /// For so long, no request and no reply gets through.
+  /// The network delivers no request and no reply for this time.
   case networkDown(Milliseconds)
-  /// For a while, one in so many requests to a route (nil: to any) meets a fault.
+  /// For the time `lasts`, one in `oneIn` requests to a route (nil: to any) meets a fault.
   case fault(Fault, Route?, oneIn: UInt64, lasts: Milliseconds)
   case habit(Callback, Habit, lasts: Milliseconds)
 }
 
-/// How one playback differs from others of the same kind.
+/// The choices in which playbacks of the same kind differ.
 struct Choice {
   /// The host gives the content token at the start.
   var hasToken = true

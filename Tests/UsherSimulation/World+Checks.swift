@@ -84,8 +84,8 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// How much later than a period the engine may send a keep-alive: it may wait 100 ms in the request queue, and longer
-  /// where the host allows few requests at a time and replies keep coming.
+  /// The time by which the engine may send a keep-alive late. A keep-alive may wait 100 ms in the request queue, and
+  /// longer if the host allows only few requests at a time and replies arrive all the time.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
   /// The library sent a keep-alive, or asked the host for what the keep-alive needs.
@@ -112,7 +112,7 @@ extension World {
       return
     }
     play.beatPeriod = session.period
-    // While the host has not answered, or its callbacks block, the delay is the host's.
+    // The host causes the delay if it has not answered a question or if its callbacks block.
     let isAsked = entry.questions.contains { $0.kind != .token && $0.kind != .spc }
     let isHosts = (play.kind.isCustomer || play.kind.asksHost) && (isAsked || lanes.isFull || lanes.isBlocked(play.id))
     guard let last = play.lastBeat, !isHosts else {
@@ -149,17 +149,17 @@ extension World {
       if !play.isOutage { fail("one error", "playback \(play.id): recovered from nothing") }
       play.isOutage = false
     case .keptAlive:
-      // A renewal that the host takes part in counts when it is complete.
+      // A renewal that needs the host counts as sent when it is complete.
       if play.kind.asksHost, play.lastBeat != nil { play.lastBeat = now }
       if play.timesStarted == 0 { fail("events", "playback \(play.id): kept alive before it started") }
     case .teardownError: play.hasTeardownError = true
     case .sessionEnded:
       if event.isLeft, !play.isLeft {
-        fail("left", "playback \(play.id): its session was left to expire, but nobody asked for that")
+        fail("left", "playback \(play.id): its session was left to expire, but the host did not ask for that")
       }
     case .playbackClosed:
       play.timesClosed += 1
-      if play.closedAt == nil { fail("events", "playback \(play.id): closed, but nobody closed it") }
+      if play.closedAt == nil { fail("events", "playback \(play.id): closed, but the host did not close it") }
     case .sessionDoubtful, .renewalDue, .license, .licenseError, .noSession: break
     }
   }
@@ -175,9 +175,9 @@ extension World {
     }
   }
 
-  // MARK: Ends
+  // MARK: Sessions after the end
 
-  /// The engine has forgotten the playback; notes its sessions that the head-end still holds.
+  /// Called when the engine has forgotten the playback: notes the sessions that the head-end still holds for it.
   func ended(_ play: Play) {
     play.lastBeat = nil
     for token in play.inHook { headEnd.clientReceives(token, now: now) }
@@ -185,9 +185,10 @@ extension World {
     for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }
 
-  /// Checks the sessions that were held when their playback ended. It waits a minute, since events come later.
+  /// Checks the sessions that the head-end held when their playback ended. It checks after a minute, since the events
+  /// come later.
   func judgeLeft(isLast: Bool) {
-    // Its last events may still wait for a callback thread.
+    // The last events of the playback may still wait for a callback thread.
     guard isLast || lanes.pending == 0 else { return }
     let due = pending.filter { isLast || now >= $0.at + 60_000 }
     if due.isEmpty { return }
@@ -214,7 +215,8 @@ extension World {
     if left.contains(where: { $0 != 0 }) {
       fail(
         "left",
-        "left in the engine: playbacks, transfers, timers, queued, giving back, contested, open, awaited, held back: \(left)"
+        "left in the engine: playbacks, transfers, timers, queued, giving back, contested, open, awaited, "
+          + "held back: \(left)"
       )
     }
     for play in plays.values where play.timesClosed != 1 {

@@ -7,14 +7,15 @@ import TestSupport
 extension World {
   /// Answers a question as the story says: at once, later, never, with a failure, or after blocking its thread.
   private func answer(
-    _ callback: Callback, _ ask: HostQuestion, _ host: HostPlayback, good: HostAnswer, input: Input, bad: HostAnswer = .none,
+    _ callback: Callback, _ ask: HostQuestion, _ host: HostPlayback, good: HostAnswer, input: Input,
+    bad: HostAnswer = .none,
     badInput: Input
   ) {
     guard let play = plays[host.tag] else { return }
     let chance = mixed(story.seed, host.tag, UInt64(callback.rawValue), play.answers)
     play.answers += 1
     var habit = habits.first { $0.callback == callback && $0.until > now }?.habit
-    // Without a habit, one answer in 64 goes wrong.
+    // If no `Habit` of this callback applies now, one answer in 64 fails, is late or never comes.
     if habit == nil, !story.setting.isFaultless, !isDraining, chance / 1000 % 64 == 0 {
       habit = [.fails, .never, .later][Int(chance / 64_000 % 3)]
     }
@@ -67,11 +68,11 @@ extension World {
       switch question.kind {
       case .licenseBody: good = .value(secret("other"))
       case .license:
-        // Only for a whole reply; the library handles the others.
+        // The hook reads complete replies only; the library handles all others.
         if question.data?.withBytes({ $0.first == 0x7B && $0.last == 0x7D }) == true { good = .value(secret("ckc")) }
       case .certificate: good = .value(Secret([0x30, 0x03, 0x02, 0x01, 0x05]))
       case .headers:
-        // Asks for the built-in headers, a call that waits for the I/O thread, and adds one.
+        // The hook asks for the built-in headers (this call waits for the I/O thread) and adds a header.
         guard plays[host.tag]?.kind == .hooked, habits.isEmpty else { break }
         return withBuiltinHeaders(ask, question, host)
       case .licenseURL, .contentID: break
@@ -125,9 +126,8 @@ extension World {
   func receive(_ event: EngineEvent) {
     guard !isOver, let play = plays[event.playback.tag] else { return }
     coverage.events[Int(event.kind.rawValue)] += 1
-    log(
-      "  event for playback \(play.id): \(event.kind.name)\(event.error.status == .ok ? "" : " (\(event.error.message))")"
-    )
+    let error = event.error.status == .ok ? "" : " (\(event.error.message))"
+    log("  event for playback \(play.id): \(event.kind.name)\(error)")
     check(event, play)
     let habit = habits.first { $0.callback == .event && $0.until > now }?.habit
     if habit == .blocks { lanes.block(until: now + mixed(story.seed, play.id, now) % 20_000) }
@@ -153,7 +153,8 @@ extension World {
     }
   }
 
-  /// Reads the log for an error that has no event: the library could not end a session that came after PLAYBACK_CLOSED.
+  /// Reads the log for the one error without an event: the library could not end a session whose token came after
+  /// PLAYBACK_CLOSED.
   func logged(_ line: String) {
     guard !isOver, line.contains("came late could not be given back"),
       let id = UInt64(line.dropFirst("playback ".count).prefix { $0.isNumber })
@@ -163,7 +164,7 @@ extension World {
 
   // MARK: Calls
 
-  /// A completion that must be called exactly once.
+  /// Makes a completion that the library must call exactly once.
   func completion(_ play: Play, _ what: String, then: @escaping (Answer) -> Void = { _ in }) -> (Answer) -> Void {
     nextCompletion += 1
     let id = nextCompletion
@@ -188,7 +189,7 @@ extension World {
       isBlocking: false,
       complete: completion(play, isRenewal ? "renewal" : "licence") { [self] answer in
         guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
-        // The CDM renews without the library's asking.
+        // The CDM renews; the library does not ask for it.
         later.add(now + story.setting.period * 4 / 5) { [self] in
           if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
         }

@@ -107,7 +107,7 @@ extension World {
     engine.play(id, on: player, host: host, item: item, shared: PlaybackShared(), callbacks: callbacks)
   }
 
-  /// Notes that a playback is to close, and whether its session is left to expire; only the first call counts.
+  /// Notes that a playback will close, and whether its session is left to expire. Only the first call counts.
   func noteClose(_ play: Play, leave: Bool?, isZap: Bool = false) {
     guard play.closedAt == nil, let policy = delegates[Int(play.kind.rawValue)]?.policy else { return }
     play.closedAt = now
@@ -134,8 +134,8 @@ extension World {
   private func describe(_ action: Action) -> String {
     switch action {
     case .play(let id, let player, let kind, let choice):
-      return
-        "player \(player) plays playback \(id) (\(kind)\(choice.hasToken ? "" : ", no token")\(choice.hasPayload ? "" : ", no payload callback"))"
+      let missing = (choice.hasToken ? "" : ", no token") + (choice.hasPayload ? "" : ", no payload callback")
+      return "player \(player) plays playback \(id) (\(kind)\(missing))"
     case .close(let id, let leave):
       return "playback \(id) is closed\(leave.map { $0 ? ", left" : ", torn down" } ?? "")"
     case .stop(let player): return "player \(player) is stopped"
@@ -155,8 +155,8 @@ extension World {
     case .sleep(let duration): return "the machine sleeps for \(duration) ms"
     case .networkDown(let lasts): return "the network is away for \(lasts) ms"
     case .fault(let fault, let route, let share, let lasts):
-      return
-        "for \(lasts) ms \(share == 1 ? "every" : "one in \(share)") request\(route.map { " (\($0))" } ?? "") meets: \(fault)"
+      let requests = "\(share == 1 ? "every" : "one in \(share)") request\(route.map { " (\($0))" } ?? "")"
+      return "for \(lasts) ms \(requests) meets: \(fault)"
     case .habit(let callback, let habit, let lasts): return "for \(lasts) ms the \(callback) callback answers: \(habit)"
     }
   }

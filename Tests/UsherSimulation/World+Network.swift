@@ -11,11 +11,11 @@ final class Call {
   let isRenewal: Bool
   let number: UInt64
   let askedAt: Milliseconds
-  /// It may have waited in the engine's request queue, so its token may have been replaced since.
+  /// The request may have waited in the engine's queue, so another token may have replaced its token since.
   let mayHaveWaited: Bool
-  /// The head-end has received it.
+  /// The head-end has received the request.
   var hasArrived = false
-  /// The engine cancelled it, but its bytes still reach the head-end.
+  /// The engine cancelled the request, but its bytes still reach the head-end.
   var isCancelled = false
   var reply: Reply?
   var fault: Fault?
@@ -75,7 +75,7 @@ extension World {
       running[id] = nil
       return true
     }
-    // Its bytes may still reach the head-end.
+    // The bytes of a cancelled request may still reach the head-end.
     guard chance(call, 7) % 2 == 0 else {
       running[id] = nil
       return false
@@ -84,7 +84,8 @@ extension World {
     return true
   }
 
-  /// Returns one reply at a time, so that the checks know which replies the library had received when it sent a request.
+  /// Returns one reply at a time, so that the checks know which replies the library had received when it sent a
+  /// request.
   func takeFinished() -> [FinishedTransfer] {
     guard !finished.isEmpty else { return [] }
     return [finished.removeFirst()]
@@ -94,7 +95,7 @@ extension World {
 
   // MARK: The network
 
-  /// A random number for one use in one request; other requests do not change it.
+  /// A random number for one purpose in one request. It does not depend on other requests.
   private func chance(_ call: Call, _ use: UInt64) -> UInt64 {
     mixed(story.seed, call.play?.id ?? 0, UInt64(call.route.rawValue) &* 8 &+ use, call.number)
   }
@@ -102,7 +103,7 @@ extension World {
   private func latency(_ call: Call, _ leg: UInt64) -> Milliseconds {
     let most = story.setting.latency
     let chance = chance(call, leg)
-    // One in 61 is slow.
+    // One request in 61 is slow.
     return most == 0
       ? 0 : chance % 61 == 0 && !story.setting.isFaultless ? chance / 61 % 4000 : chance / 61 % (most + 1)
   }
@@ -185,7 +186,7 @@ extension World {
     }
   }
 
-  /// nil: no reply comes.
+  /// The reply that the network delivers for a request; nil: it delivers none.
   private func outcome(_ call: Call, _ fault: Fault?) -> HTTPOutcome? {
     switch fault {
     case nil, .late?: return .response(response(call))
@@ -235,13 +236,12 @@ extension World {
     return Secret(start + id + Array(rest.utf8))
   }
 
-  /// The library receives a reply now.
+  /// Records that the library receives a reply now.
   private func delivered(_ call: Call, _ outcome: HTTPOutcome) {
     let isReadable = call.fault == nil || call.fault == .late
     let isGood = isReadable && call.reply?.isGood == true
-    log(
-      "← \(call.text): \(isGood ? "good\(call.reply?.token.map { ", " + $0.text } ?? "")" : call.fault.map { "\($0)" } ?? "refused")"
-    )
+    let good = "good\(call.reply?.token.map { ", " + $0.text } ?? "")"
+    log("← \(call.text): \(isGood ? good : call.fault.map { "\($0)" } ?? "refused")")
     coverage.replies += 1
     if isGood, let token = call.reply?.token {
       if call.play?.kind == .hooked, call.route.isLicense {
@@ -257,7 +257,7 @@ extension World {
     if let input = input(call, outcome, isGood) { subject = (call.play, input) }
   }
 
-  /// The reply ends the request for good although a fault made it.
+  /// Whether a reply ends the request for good although a fault made the reply.
   private func isFinal(_ call: Call) -> Bool {
     switch call.fault {
     case .forbidden?, .notFound?, .serviceError?: return true

@@ -3,7 +3,8 @@ import TestSupport
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Plays one story on the real engine. As the engine's transport, it is the network, the head-end, the host and the clock.
+/// Plays one story on the real engine. It is the engine's transport, and has the network, the head-end, the host and
+/// the clock.
 /// The engine's I/O thread calls `wait` whenever it is idle and then runs the story, so one thread does everything and
 /// a story is the same in every run.
 final class World: Transport {
@@ -49,7 +50,7 @@ final class World: Transport {
   var nextCompletion: UInt64 = 0
   var nextContentToken: UInt64 = 0
 
-  // What the checks need.
+  // State of the checks.
   var violation: Violation?
   /// Sessions that the head-end still held when the engine had forgotten their playback.
   var pending: [(play: Play, token: Token, at: Milliseconds)] = []
@@ -84,7 +85,7 @@ final class World: Transport {
     return violation
   }
 
-  /// These hold closures that hold the world.
+  /// Removes the closures that hold the world, so that it can be freed.
   private func breakCycles() {
     delegates = []
     loaders = []
@@ -128,7 +129,8 @@ final class World: Transport {
     }
   }
 
-  /// Runs a call that waits for the I/O thread on another thread; the story waits until the call wakes the engine or returns.
+  /// Runs a call that waits for the I/O thread on another thread. The story waits until the call wakes the engine or
+  /// returns.
   func runBlocking(_ body: @escaping () -> Void) {
     monitor.locked { helpers += 1 }
     startThread { [self] in
@@ -149,7 +151,7 @@ final class World: Transport {
     }
   }
 
-  /// Runs what is due, and moves the clock, until the engine has something to do.
+  /// Runs the events that are due, and moves the clock, until the engine has something to do.
   private func runStory(_ engine: Engine) {
     while !wasWoken() {
       guard violation == nil else { return }
@@ -177,7 +179,7 @@ final class World: Transport {
     }
   }
 
-  /// Runs one of the events that are due; the story's seed decides which. False: none is due.
+  /// Runs one of the events that are due; the story's seed decides which one. Returns false if none is due.
   private func runOneDueEvent() -> Bool {
     let hasJob = lanes.isReady
     let hasNetwork = (network.next ?? .max) <= now
@@ -222,14 +224,14 @@ final class World: Transport {
     return next == .max ? nil : next
   }
 
-  /// Nothing is due any more: checks what is left over.
+  /// Called when no event is due any more: checks that nothing is left.
   private func end(_ engine: Engine) {
     guard isDraining else { return }
     finalChecks(engine)
     isOver = true
   }
 
-  /// After the last item: stops all faults and closes the context.
+  /// Called after the last item: stops all faults and closes the context.
   func closeAll(_ engine: Engine) {
     closedAt = now
     faults = []
@@ -263,7 +265,7 @@ final class World: Transport {
       }
       let input = cause?.play === play ? cause?.input : play.sideInput
       if phase != play.phase, play.phase.isBeat, phase.waitsForBeat, input?.isGoodBeat != true, play.lastBeat != nil {
-        // The keep-alive failed: the next one is due at most one period from now.
+        // The keep-alive failed, so the next one is due at most one period from now.
         play.lastBeat = now
       }
       play.sideInput = nil
@@ -291,7 +293,8 @@ final class World: Transport {
   }
 }
 
-/// The engine needs its transport when it is made, and the world needs the engine: this forwards to the world.
+/// Forwards the engine's calls to the world. The engine needs a transport when it is made, and the world needs the
+/// engine.
 private final class Seam: Transport {
   var world: World?
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { world?.start(id, request, isFresh: isFresh) }

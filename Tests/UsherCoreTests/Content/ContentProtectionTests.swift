@@ -29,17 +29,23 @@ import Testing
       """
       <?xml version="1.0"?>
       <!-- <ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011"/> -->
-      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" xmlns:cenc="urn:mpeg:cenc:2013" xmlns:mspr="urn:microsoft:playready"><Period>
+      <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" xmlns:cenc="urn:mpeg:cenc:2013" xmlns:mspr="urn:microsoft:playready">\
+      <Period>
        <AdaptationSet>
-        <ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cbcs" cenc:default_KID="0FEDCBA9-8765-4321-0123-456789ABCDEF"/>
+        <ContentProtection schemeIdUri="urn:mpeg:dash:mp4protection:2011" value="cbcs" \
+      cenc:default_KID="0FEDCBA9-8765-4321-0123-456789ABCDEF"/>
         <ContentProtection schemeIdUri="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED">
          <cenc:pssh>
           \(base64(pssh(.widevine, [0x22, 1, 0x61])))
          </cenc:pssh><dashif:Laurl> https://wv/?a=1&amp;b=2 </dashif:Laurl>
         </ContentProtection>
-        <ContentProtection schemeIdUri="urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95" value="MSPR 2.0"><mspr:pro>\(base64(header))</mspr:pro><ms:laurl licenseUrl="https://ms"/></ContentProtection>
+        <ContentProtection schemeIdUri="urn:uuid:9a04f079-9840-4286-ab92-e65be0885f95" value="MSPR 2.0">\
+      <mspr:pro>\(base64(header))</mspr:pro><ms:laurl licenseUrl="https://ms"/></ContentProtection>
        </AdaptationSet>
-       <AdaptationSet><Representation><ContentProtection schemeIdUri="urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"><clearkey:Laurl Lic_type="EME-1.0">https://ck</clearkey:Laurl></ContentProtection></Representation></AdaptationSet>
+       <AdaptationSet><Representation>\
+      <ContentProtection schemeIdUri="urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b">\
+      <clearkey:Laurl Lic_type="EME-1.0">https://ck</clearkey:Laurl></ContentProtection>\
+      </Representation></AdaptationSet>
       </Period></MPD>
       """)
     #expect(
@@ -64,7 +70,8 @@ import Testing
   ])
   func common_inAnyCase_isTold(scheme: String) {
     let found = all(
-      "<ContentProtection schemeIdUri='\(scheme)' default_KID=' 0fedcba9876543210123456789abcdef  x\n0fedcba9-8765-4321-0123-456789abcdef 00112233-4455-6677-8899-aabbccddeeff'/>"
+      "<ContentProtection schemeIdUri='\(scheme)' default_KID=' 0fedcba9876543210123456789abcdef  x\n"
+        + "0fedcba9-8765-4321-0123-456789abcdef 00112233-4455-6677-8899-aabbccddeeff'/>"
     ).first
     #expect(found?.isCommon == true && found?.defaultKeyIDs.count == 2 && found?.defaultKeyIDs.first == kid)
   }
@@ -85,7 +92,8 @@ import Testing
     #expect(all("<ContentProtection/>").count == 1 && all("<ContentProtection/>").first?.keySystem == nil)
     #expect(
       all(
-        "<x:ContentProtection schemeIdUri='urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b'><pssh>!</pssh><pro>!</pro><pro>AAAA</pro><laurl/><laurl> </laurl></x:ContentProtection>"
+        "<x:ContentProtection schemeIdUri='urn:uuid:1077efec-c0b2-4d02-ace3-3c1e52e2fb4b'>"
+          + "<pssh>!</pssh><pro>!</pro><pro>AAAA</pro><laurl/><laurl> </laurl></x:ContentProtection>"
       ).first?.keySystem == .clearKey)
     #expect(
       all("<ContentProtection value='a'><laurl>https://a").first.map { self.text($0.licenseURL) } == "https://a",
@@ -105,7 +113,8 @@ import Testing
 
   @Test func entities_ofADoctype_areNotExpanded() {
     let xml =
-      "<!DOCTYPE a [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;&b;\">]><ContentProtection><laurl>&c;</laurl></ContentProtection>"
+      "<!DOCTYPE a [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;&b;\">]>"
+      + "<ContentProtection><laurl>&c;</laurl></ContentProtection>"
     #expect(all(xml).first.map { text($0.licenseURL) } == "&c;")
   }
 

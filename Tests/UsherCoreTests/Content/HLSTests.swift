@@ -15,7 +15,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
 
   @Test func fairPlayKey_isRead() {
     let found = key(
-      #"METHOD=SAMPLE-AES,URI="skd://movie-1?x=a,b",KEYFORMAT="com.apple.streamingkeydelivery",KEYFORMATVERSIONS="1/2",IV=0x0F,KEYID=0x00112233445566778899AABBCCDDEEFF"#
+      #"METHOD=SAMPLE-AES,URI="skd://movie-1?x=a,b",KEYFORMAT="com.apple.streamingkeydelivery","#
+        + #"KEYFORMATVERSIONS="1/2",IV=0x0F,KEYID=0x00112233445566778899AABBCCDDEEFF"#
     )
     #expect(found?.method == .sampleAES && found?.keySystem == .fairPlay && found?.isSession == false)
     #expect(
@@ -32,7 +33,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
     let pssh = KeySystem.widevine.uuid.map { PSSH.make($0, data: [0x12, 16] + id + [0x22, 1, 0x61]) } ?? []
     for kind in ["data:text/plain;base64,", "DATA:;BASE64,", "data:text/plain;charset=UTF-8;base64,"] {
       let found = key(
-        #"METHOD=SAMPLE-AES-CTR,KEYFORMAT="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED",URI="\#(kind)\#(base64(pssh))""#
+        #"METHOD=SAMPLE-AES-CTR,KEYFORMAT="urn:uuid:EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED","#
+          + #"URI="\#(kind)\#(base64(pssh))""#
       )
       #expect(
         found?.method == .sampleAESCTR && found?.keySystem == .widevine && found?.initData == pssh
@@ -53,7 +55,8 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
     let boxed = KeySystem.playReady.uuid.map { PSSH.make($0, data: object) } ?? []
     for carried in [object, boxed] {
       let found = key(
-        #"METHOD=SAMPLE-AES,KEYFORMAT="com.microsoft.playready",URI="data:text/plain;charset=UTF-16;base64,\#(base64(carried))""#
+        #"METHOD=SAMPLE-AES,KEYFORMAT="com.microsoft.playready","#
+          + #"URI="data:text/plain;charset=UTF-16;base64,\#(base64(carried))""#
       )
       #expect(
         found?.playReady?.keyIDs.map { $0.bytes } == [bytes(hex: "0fedcba9876543210123456789abcdef")]
@@ -99,7 +102,9 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
 
   @Test func playlist_givesAllOfThem() {
     let playlist =
-      "\u{FEFF}#EXTM3U\r\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI=\"skd://s\"\r\n#EXT-X-KEYS:METHOD=NONE\n #EXT-X-KEY:METHOD=NONE\n#ext-x-key:METHOD=NONE\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n"
+      "\u{FEFF}#EXTM3U\r\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI=\"skd://s\"\r\n"
+      + "#EXT-X-KEYS:METHOD=NONE\n #EXT-X-KEY:METHOD=NONE\n"
+      + "#ext-x-key:METHOD=NONE\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n"
       + "a.ts\n#EXT-X-KEY:METHOD=NONE\n\n#EXT-X-KEY:"
     let found = all(bytes(playlist)) ?? []
     #expect(
@@ -156,8 +161,10 @@ private func plain(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: 
 
   @Test func assets_getOtherURIs_theRestStays() {
     let before =
-      "#EXTM3U\r\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI=\"skd://a\",KEYFORMAT=\"x\"\r\n#EXTINF:4,\r\na.ts\r\n#EXT-X-KEY:METHOD=SAMPLE-AES, URI = \"SKD://b?c,d\" ,IV=0x1\nb.ts\n"
-      + "#EXT-X-KEY:METHOD=AES-128,URI=\"https://k\"\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=skd://c\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://keep\"\n\u{0}ä no newline"
+      "#EXTM3U\r\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI=\"skd://a\",KEYFORMAT=\"x\"\r\n"
+      + "#EXTINF:4,\r\na.ts\r\n#EXT-X-KEY:METHOD=SAMPLE-AES, URI = \"SKD://b?c,d\" ,IV=0x1\nb.ts\n"
+      + "#EXT-X-KEY:METHOD=AES-128,URI=\"https://k\"\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=skd://c\n"
+      + "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"skd://keep\"\n\u{0}ä no newline"
     let after = before.replacing("skd://a\"", with: "http://127.0.0.1/0\"").replacing(
       "SKD://b?c,d", with: "http://127.0.0.1/1"
     )

@@ -75,7 +75,7 @@ import Testing
     #expect(!Machine.Ending.cancelled.isReported)
   }
 
-  /// Every order of replies, answers and endings, also those that come out of turn, by every route.
+  /// Tries every order of replies, answers and endings, expected or not, on every route.
   @Test func everyOrder_asksOnce_requestsTheKeyOnce_andEndsOnce() {
     for bits in 0..<4 {
       var search = LoadingSearch()
@@ -86,7 +86,7 @@ import Testing
   }
 }
 
-/// What has happened to one loading request, and whether that was right.
+/// The history of one loading request, and the first rule that the machine broke.
 private struct LoadingRun {
   enum Input: CaseIterable {
     case startAllowed, startRefused, startMissing, entitledAllowed, entitledRefused, certificate, spc
@@ -94,7 +94,7 @@ private struct LoadingRun {
   }
 
   private(set) var machine: LoadingMachine<String>
-  /// What the last action asked for and nobody has answered.
+  /// The input that the last action asked for, while it is not answered.
   private var awaited = "start"
   private var done: Set<String> = []
   private var endings = 0

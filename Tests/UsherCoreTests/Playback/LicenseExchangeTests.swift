@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  /// Every order of answers, replies and closes, also those that come out of turn, from every set of hooks.
+  /// Tries every order of answers, replies and closes, expected or not, with every set of hooks.
   @Test func everyOrder_asksEachHookOnce_sendsOnce_andEndsOnce() throws {
     for bits in 0..<16 {
       let exchange = exchange(url: bits & 1 != 0, body: bits & 2 != 0, headers: bits & 4 != 0, hasURL: bits & 8 != 0)
@@ -143,7 +143,7 @@ import Testing
   }
 }
 
-/// What has happened to one exchange, and whether that was right.
+/// The history of one exchange, and the first rule that it broke.
 private struct ExchangeRun {
   enum Input: CaseIterable {
     case start, value, builtin, declined, late, closed, abandon, replyForHook, reply
@@ -242,7 +242,7 @@ private struct ExchangeRun {
     }
   }
 
-  /// What ends it from here: the playback closes, the request is answered.
+  /// Ends the exchange: closes the playback and answers the request.
   mutating func drain() {
     take(.start)
     for _ in 0..<3 { take(.closed) }

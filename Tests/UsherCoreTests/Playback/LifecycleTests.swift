@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// The host sleeps, wakes, loses its network.
+/// Playbacks while the host is suspended, resumed, or without network.
 @Suite struct LifecycleTests {
   @Test func suspend_keep_changesNothing() {
     var p = PlaybackDriver.active()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Runs one playback with a virtual clock, and writes down what happened as short lines.
+/// Runs one playback with a virtual clock, and records each action as a short line.
 struct PlaybackDriver {
   enum Sent {
     case ssm(RequestID, SSMSession.Call, String)
@@ -21,7 +21,7 @@ struct PlaybackDriver {
       policy: Shared(policy), contentToken: content.map { secret($0) }, hasTokenCallback: hasTokenCallback, seed: 7)
   }
 
-  /// Started, set up, its session token `t1`.
+  /// A playback whose session is set up with the token `t1`.
   static func active(_ policy: SSPPolicy = steady(), hasTokenCallback: Bool = false) -> PlaybackDriver {
     var driver = PlaybackDriver(policy, hasTokenCallback: hasTokenCallback)
     driver.start()

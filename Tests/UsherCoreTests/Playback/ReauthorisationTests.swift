@@ -2,7 +2,8 @@ import Testing
 
 @testable import UsherCore
 
-/// A content token that a server no longer takes: the callback is asked once for all who wait, then they go on, once.
+/// A server denies a content token: the machine asks the token callback once for all denied requests, then sends each
+/// of them once more.
 @Suite struct ReauthorisationTests {
   @Test(arguments: [Int32(401), 403]) func licence_denied_goesOnceMoreWithAFreshToken(http: Int32) {
     var p = PlaybackDriver.active(hasTokenCallback: true)
@@ -36,7 +37,7 @@ import Testing
     #expect(p.take() == ["license 1 c1", "license 2 c1", "license 3 c1", "token?"])
     p.giveToken("c2")
     #expect(p.take() == ["license 1 c2", "license 2 c2"])
-    // Sent with the old token, denied after the new one came.
+    // The server denies a request with the old token after the new token has arrived.
     p.denied(3, 0, http: 401)
     #expect(p.take() == ["license 3 c2"])
   }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// The table of docs/protocol.md, "Who wins", row by row.
+/// Tests each row of the table in docs/protocol.md, "Who wins".
 @Suite struct SSMSessionCloseTests {
   // shows: teardown-frees-slot
   @Test func close_active_tearsDownOnce() {

@@ -41,7 +41,7 @@ import Testing
     s.ring(at: 190_000)
     #expect(s.take() == [])
     s.answer(.heartbeat, Say.token("t2"))
-    // One at once for the instants that passed, then the grid again.
+    // The session sends one heartbeat at once for all instants that passed, then continues with the fixed rate.
     s.run(until: 190_000)
     #expect(s.take() == ["kept alive", "doubtful", "heartbeat t2"])
     s.answer(.heartbeat, Say.token("t3"))
@@ -97,7 +97,7 @@ import Testing
       s.pass(wait)
       #expect(s.take() == ["heartbeat t1"])
     }
-    // 15 s have passed; another 16 s would leave half the period.
+    // 15 s have passed; a retry after another 16 s would be later than half the period.
     s.answer(.heartbeat, outcome)
     #expect(s.take().count == 1)
     #expect(s.lastError?.mustStop == true)
@@ -158,7 +158,7 @@ import Testing
     let end = s.take()
     #expect(end.first == "heartbeat t1" && end.last == "recovered" && end.count == 3)
     #expect(!s.session.isDoubtful)
-    // The next outage is another one.
+    // The session reports the next outage too.
     s.run(until: 360_000)
     s.answer(.heartbeat, Say.unreachable)
     #expect(s.take() == ["heartbeat t2", "heartbeat failed: TRANSPORT"])
@@ -341,7 +341,7 @@ import Testing
   }
 
   @Test func renewal_refusedByLicenceServerWith1006_doesNotMeanTheSessionIsUnknown() {
-    // Licence servers use the number with another meaning.
+    // Licence servers use this number with another meaning.
     var s = enforced()
     s.run(until: 60_000)
     s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 1006), origin: .license)

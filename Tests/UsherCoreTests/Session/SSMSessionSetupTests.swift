@@ -145,7 +145,7 @@ import Testing
     s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     #expect(s.timer == 3000)
     s.run(until: 3000)
-    // Once more or the error, but never silence.
+    // The session sends set-up once more or reports the error; it never does nothing.
     #expect(s.take().count == 2)
   }
 

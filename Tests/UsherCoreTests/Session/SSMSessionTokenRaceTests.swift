@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Races in which a token, a retry or a renewal was once lost.
+/// Races in which an earlier version lost a token, a retry or a renewal.
 @Suite struct SSMSessionTokenRaceTests {
   @Test func newestToken_whileTheTeardownIsToBeRetried_isTheOneUsed() {
     var s = SessionDriver.beating()
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func close_beatAndLicenseInFlight_unknownBeatFirst_tearsDownTheLicensesToken() {
-    // Strict rotation: the licence replaced the token before the beat arrived.
+    // The head-end accepts only the newest token, and the licence replaced the token before the heartbeat arrived.
     var s = SessionDriver.active()
     s.licenseSent()
     s.run(until: 60_000)
@@ -106,7 +106,7 @@ import Testing
     #expect(s.take().count == 1)
   }
 
-  // MARK: An answer that is lost
+  // MARK: A lost reply
 
   @Test func heartbeat_lostThenUnknown_mayLeaveAnOrphan() {
     var s = SessionDriver.beating()
@@ -157,7 +157,7 @@ import Testing
   }
 }
 
-/// Licences of one session side by side, at a head-end that replaces the token with each.
+/// Licence requests of one session in parallel. The head-end replaces the session token with each reply.
 @Suite struct PlaybackTokenRaceTests {
   @Test func licenses_inParallel_denialOvertakingTheNewToken_isResentWithIt() {
     var p = PlaybackDriver.active()
@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test func close_whileASessionIsReplacedPastTheCap_releasesThePlayer() {
-    // The teardown of the session being replaced hangs; then the player is to go on.
+    // The teardown of the session that is being replaced gets no reply; the player must continue at the cap.
     var p = PlaybackDriver.active(steady { $0.resetup = .always })
     p.ask(1)
     p.licensed(1)

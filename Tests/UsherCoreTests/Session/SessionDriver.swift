@@ -2,8 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Runs one session with a virtual clock and the replies that the test gives, and writes down what happened as short
-/// lines.
+/// Runs one session with a virtual clock and with replies from the test, and records each action as a short line.
 struct SessionDriver {
   struct Sent {
     let request: RequestID
@@ -13,11 +12,11 @@ struct SessionDriver {
 
   var session: SSMSession
   private(set) var now: Milliseconds
-  /// When the session's timer fires.
+  /// The time at which the session's timer fires.
   private(set) var timer: Milliseconds?
   /// Requests without a reply, oldest first.
   private(set) var waiting: [Sent] = []
-  /// What happened since the last `take()`.
+  /// The actions since the last `take()`, a line each.
   private(set) var story: [String] = []
   private(set) var lastError: UsherError?
 
@@ -26,7 +25,7 @@ struct SessionDriver {
     self.now = now
   }
 
-  /// A session that is set up, its token `t1`.
+  /// A session that is set up with the token `t1`.
   static func active(
     _ policy: SSPPolicy = steady(), period: Double = 60, seed: UInt64 = 7, now: Milliseconds = 0
   ) -> SessionDriver {
@@ -37,7 +36,7 @@ struct SessionDriver {
     return driver
   }
 
-  /// A session whose first beat is under way.
+  /// A session whose first heartbeat is in flight.
   static func beating(_ policy: SSPPolicy = steady(), period: Double = 60) -> SessionDriver {
     var driver = active(policy, period: period)
     driver.run(until: Milliseconds(period * 1000))
@@ -53,7 +52,7 @@ struct SessionDriver {
   mutating func start() { perform(session.start()) }
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
-  /// Answers the oldest request of that kind.
+  /// Answers the oldest request of this kind.
   mutating func answer(
     _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -103,7 +102,7 @@ struct SessionDriver {
     perform(session.timerFired(now: now))
   }
 
-  // A licence request that carries the session token.
+  // Records a licence request that carries the session token.
   mutating func licenseSent() { session.licenseSent() }
   mutating func licenseAnswered(token: String? = nil) {
     if let token { session.licenseBroughtToken(secret(token)) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// A head-end with strict rotation and one session, for one driver: what it holds, and which tokens it has given.
+/// A head-end for one driver. It holds at most one session and accepts only the newest token.
 private struct StrictServer {
   private(set) var valid: String?
   private(set) var isAlive = false
@@ -28,9 +28,9 @@ private struct StrictServer {
   mutating func kill() { isAlive = false }
 }
 
-/// Thousands of interleavings of replies, timers, closes and faults.
+/// Plays thousands of random orders of replies, timers, closes and faults.
 @Suite struct SessionPropertyTests {
-  /// A request on its way: what the server will have done with it, decided when it arrives there.
+  /// A request on its way. The outcome is set when the request arrives at the server.
   private struct OnItsWay {
     let sent: SessionDriver.Sent
     var outcome: SSMOutcome?
@@ -49,11 +49,11 @@ private struct StrictServer {
     var s = SessionDriver(policy, seed: seed)
     var server = StrictServer()
     var onItsWay: [OnItsWay] = []
-    var licenses: [String?] = []  // nil: not there yet; the token it brings, or "" for none
+    var licenses: [String?] = []  // nil: not at the server yet; then the token in the reply, or "" if it has none
     var licenseTokens: [String] = []
     var closed = false
     var wasLeft = false
-    var lostTheNewest = false  // a reply with a token never reached us
+    var lostTheNewest = false  // the network lost the reply with the newest token
     var teardownFaults = 0
     var teardownsBy: [String: Int] = [:]
     var wasDefinite: Set<String> = []
@@ -94,7 +94,7 @@ private struct StrictServer {
     send()
     for _ in 0..<60 {
       switch dice.upTo(11) {
-      case 0...2:  // one arrives at the server
+      case 0...2:  // a request arrives at the server
         let there = onItsWay.indices.filter { onItsWay[$0].outcome == nil }
         guard !there.isEmpty else { continue }
         let index = dice.pick(there)
@@ -104,12 +104,12 @@ private struct StrictServer {
         } else {
           onItsWay[index].outcome = server.answer(onItsWay[index].sent.call, onItsWay[index].sent.token, dice: &dice)
         }
-      case 3...5:  // one reply comes back
+      case 3...5:  // a reply arrives at the session
         let back = onItsWay.indices.filter { onItsWay[$0].outcome != nil }
         guard !back.isEmpty else { continue }
         let one = onItsWay.remove(at: dice.pick(back))
         var outcome = one.outcome ?? Say.unreachable
-        if dice.one(in: 12) && (one.sent.call != .teardown || teardownFaults < 3) {  // lost on the way
+        if dice.one(in: 12) && (one.sent.call != .teardown || teardownFaults < 3) {  // the network loses the reply
           if one.sent.call == .teardown { teardownFaults += 1 }
           if case .success(let fields) = outcome, let token = fields.token, text(token) == server.valid {
             lostTheNewest = true
@@ -155,7 +155,7 @@ private struct StrictServer {
     if !closed { s.close() }
     look(s.take())
     send()
-    // Everything that is under way comes home, in some order.
+    // All requests and replies still on the way arrive, in random order.
     for _ in 0..<200 where !onItsWay.isEmpty || !licenses.isEmpty || s.timer != nil {
       if !licenses.isEmpty && dice.one(in: 2) {
         let brought = licenses.removeFirst()

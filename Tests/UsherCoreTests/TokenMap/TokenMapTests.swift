@@ -129,7 +129,7 @@ extension TokenMap {
     }
     map.unpin(pin)
     map.unpin(pin)
-    #expect(map.token(of: pin) == nil && map.set("b", "b") == .full, "a stale pin lets go of nothing")
+    #expect(map.token(of: pin) == nil && map.set("b", "b") == .full, "a stale pin releases nothing")
     map.unpin(newer)
     map.unpin(newer)
     #expect(map.set("b", "b") == .addedByPruning)
@@ -210,7 +210,7 @@ extension TokenMap {
   }
 }
 
-/// The same said slowly, to hold the map against.
+/// A slow and simple map with the same rules, to compare with `TokenMap`.
 private struct PlainMap {
   struct Entry {
     var token: String

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// What several threads write down.
+/// A list to which several threads add values.
 final class Notes<Value> {
   private let monitor = Monitor()
   private var values: [Value] = []
@@ -14,14 +14,14 @@ final class Notes<Value> {
     }
   }
   var all: [Value] { monitor.locked { values } }
-  /// Forgets them.
+  /// Returns all values and removes them.
   func takeAll() -> [Value] {
     monitor.locked {
       defer { values = [] }
       return values
     }
   }
-  /// Waits, at most ten seconds, until there are so many.
+  /// Waits, at most ten seconds, until the list has `count` values.
   func wait(for count: Int) -> Bool {
     let end = monotonicMilliseconds() + 10_000
     return monitor.locked {

@@ -4,7 +4,7 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct IdleMonitorTests {
-  /// One that waits, on a thread of its own.
+  /// Waits for the monitor on a separate thread.
   private struct Waiter {
     private let answer = Wait<Bool>()
     private let thread = ThreadedExecutor(cap: 1, onChange: { _ in })
@@ -19,7 +19,7 @@ import Testing
       }
     }
 
-    /// What it was told; its thread has ended then.
+    /// Returns the result of the wait, and ends the thread.
     func wait() -> Bool {
       defer { thread.shutDown() }
       return answer.wait()

@@ -4,7 +4,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Customer SSM on the engine: the host's callbacks instead of requests.
+/// Customer SSM: the engine calls the host's callbacks instead of sending requests.
 @Suite struct CustomerTests {
   private final class Host {
     let asked = Notes<String>()
@@ -82,7 +82,7 @@ import Testing
     #expect(host.statuses.all == [.closed])
     #expect(host.named.load(ordering: .relaxed) == 1)
     #expect(host.forgotten.load(ordering: .relaxed) == 1)
-    // Kept, it would keep the engine, whose options keep the host.
+    // If the question were kept, it would keep the engine alive, and the engine's options keep the host alive.
     #expect(host.open.takeAll().first?.answer(secret("late")) == false)
   }
 }

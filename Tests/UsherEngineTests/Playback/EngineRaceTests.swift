@@ -4,7 +4,8 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct EngineRaceTests {
-  /// The head-end refuses the set-up before our teardown arrives; the refusal reaches us after the teardown's reply.
+  /// The head-end refuses the set-up before our teardown arrives there; the engine gets the refusal after the reply to
+  /// the teardown.
   @Test func limit_refusalOvertakenByOwnTeardownsReply_isTriedOnceMore() throws {
     let s = try #require(Simulation(ModelTransport(HeadEnd(limit: 1), seed: 1, latencyMost: 400)))
     s.engine.addPlayer(1)

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The engine under random schedules of zaps, closes, licences and faults; the promises are looked at in the end.
+/// Plays random schedules of zaps, closes, licences and faults on the engine, and checks the promises at the end.
 @Suite struct EngineSimulationTests {
   @Test(arguments: 0..<20 as Range<UInt64>)
   func faultlessHeadEnd_randomZaps_neverRefusesOrLosesAnything(seed: UInt64) throws {
@@ -12,10 +12,8 @@ import Testing
     let s = try #require(Simulation(network))
     play(s, seed: seed, players: 4, rounds: 30, isSilent: false)
     let errors = s.events.all.filter { [.setupError, .heartbeatError, .teardownError].contains($0.kind) }
-    #expect(
-      errors.isEmpty,
-      "seed \(seed): \(errors.map { "\($0.playback) \(string($0.kind.name)) \($0.error.message) \($0.error.serviceCode)" })"
-    )
+    let texts = errors.map { "\($0.playback) \(string($0.kind.name)) \($0.error.message) \($0.error.serviceCode)" }
+    #expect(errors.isEmpty, "seed \(seed): \(texts)")
     #expect(s.events.all.filter { $0.kind == .keptAlive }.allSatisfy { $0.lateness < 1000 }, "seed \(seed)")
     s.finish("seed \(seed)")
   }
@@ -31,7 +29,7 @@ import Testing
     s.finish("seed \(seed)")
   }
 
-  /// Random things at random instants.
+  /// Does random actions at random instants.
   private func play(_ s: Simulation, seed: UInt64, players: UInt64, rounds: Int, isSilent: Bool) {
     var dice = Dice(seed &* 31)
     var policy = SSPPolicy()

@@ -47,7 +47,8 @@ import Testing
     s.finish()
   }
 
-  /// The end of the first item starts the second, whose set-up fails at once: a step inside a step. Its actions come after the first one's.
+  /// When the first item ends, the second starts inside the same step, and its set-up fails at once. The engine
+  /// performs the actions of the second item after those of the first.
   @Test func zap_toAnItemThatFailsAtOnce_reportsTheEndOfTheFirstBefore() throws {
     let s = try simulation()
     let emitted = Notes<(sequence: UInt64, text: String)>()
@@ -130,7 +131,7 @@ import Testing
   }
 
   @Test func heartbeats_whileOtherRequestsStall_areOnTime() throws {
-    // Two places at the origin; licences hang in both.
+    // The origin has two permits. Hanging licence requests hold both.
     let network = ModelTransport(seed: 1, latencyMost: 0)
     let s = try #require(Simulation(network, perOrigin: 2))
     let delegate = Simulation.delegate(steady)
@@ -149,7 +150,7 @@ import Testing
   }
 
   @Test func heartbeats_whileOthersStallInEveryPlace_areOnTime() throws {
-    // Two places at the origin, taken by beats that hang when the seventh playback's is due.
+    // The origin has two permits. Hanging heartbeats hold both when the heartbeat of the seventh playback is due.
     let network = ModelTransport(seed: 1, latencyMost: 0)
     let s = try #require(Simulation(network, perOrigin: 2))
     let delegate = Simulation.delegate(steady)
@@ -179,7 +180,7 @@ import Testing
     network.setLatency(100_000_000)
     s.license(1)
     network.setLatency(0)
-    // The one place is taken.
+    // The request above holds the only permit.
     s.license(2)
     s.play(3, on: 3, delegate)
     s.close(2)

@@ -17,8 +17,8 @@ func base64(_ plain: [UInt8], _ alphabet: Base64.Alphabet = .standard, padded: B
 
   @Test func json_ofAPackager_isRead() {
     let iv = (0..<16).map { UInt8($0) }
-    let json =
-      #"{"ContentId":"movie/ä","KeyId":"00112233-4455-6677-8899-AABBCCDDEEFF","IV":"\#(String(decoding: base64(iv), as: UTF8.self))"}"#
+    let coded = String(decoding: base64(iv), as: UTF8.self)
+    let json = #"{"ContentId":"movie/ä","KeyId":"00112233-4455-6677-8899-AABBCCDDEEFF","IV":"\#(coded)"}"#
     let asset = read(json: json)
     #expect(asset?.contentID == bytes("movie/ä") && asset?.isJSON == true && asset?.contentIdentifier == bytes(json))
     #expect((asset?.keyID?.text).map { String(decoding: $0, as: UTF8.self) } == "00112233-4455-6677-8899-aabbccddeeff")

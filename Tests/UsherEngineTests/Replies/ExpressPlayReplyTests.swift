@@ -33,7 +33,8 @@ import Testing
   @Test func denied_saysWhy() {
     #expect(
       answer(
-        #"{"messageID":"\#(id)","version":1,"isAllowed":false,"epTokenURL":"","error":-7,"errorText":"not\nyours tok"}"#,
+        #"{"messageID":"\#(id)","version":1,"isAllowed":false,"epTokenURL":"","#
+          + #""error":-7,"errorText":"not\nyours tok"}"#,
         hiding: [secret("tok")])
         == .failure(.denied(code: -7, message: "not yours [redacted]")))
     for allowed in ["null", "1", "\"true\"", "[]"] {

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// What the list takes for the host of a URL must be what libcurl will connect to.
+/// The host that the allow-list reads from a URL must be the host to which libcurl connects.
 @Suite struct AllowListAgreementTests {
   private func listed(_ url: String) -> AllowList.Target? { withBytes(bytes(url)) { try? AllowList.target(of: $0) } }
 
@@ -33,7 +33,7 @@ import Testing
     #expect(asked == origin(target) || asked == origin(target, dot: true))
   }
 
-  /// Each goes to 127.0.0.1, evil.example or nowhere, whatever it looks like.
+  /// libcurl connects to 127.0.0.1 or evil.example for these URLs, or refuses them, although they look harmless.
   @Test(arguments: [
     "https://2130706433/", "https://0x7f.1/", "https://0x7f000001/", "https://017700000001/", "https://127.1/",
     "https://keys.example.com@evil.example/",

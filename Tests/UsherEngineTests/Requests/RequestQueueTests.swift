@@ -4,7 +4,7 @@ import Testing
 @testable import UsherEngine
 
 extension RequestQueue {
-  /// A request ended, and who is next goes.
+  /// Ends a request and returns the next one that gets a permit.
   fileprivate mutating func passOn(_ origin: [UInt8]) -> TransferID? {
     free(origin)
     return next(origin)
@@ -110,7 +110,7 @@ extension RequestQueue {
     }
   }
 
-  /// Places in use after each round trip of an origin that answers after so many µs, with ever more requests waiting.
+  /// The number of permits in use after each round trip, while requests wait. The origin replies after `microseconds`.
   private func growth(_ microseconds: Int64, least: Int = 4, most: Int = 64, trips: Int = 8) -> [Int] {
     var queue = RequestQueue(least: least, most: most)
     var next: TransferID = 0
@@ -153,7 +153,7 @@ extension RequestQueue {
     #expect(places.filter { $0 }.count == 2)
   }
 
-  /// How many places there are after answers that took so many µs, while others wait.
+  /// The number of permits after replies that took these times in µs (nil: a refusal), while other requests wait.
   private func places(_ answers: [Int64?], least: Int = 2) -> Int {
     var queue = RequestQueue(least: least, most: 64)
     for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request()) }
@@ -181,7 +181,7 @@ extension RequestQueue {
     #expect(stalls(urgent: false) == [4, 4, 4, 4])
   }
 
-  /// How many go out each second, where none is answered.
+  /// The number of requests sent in each second, if the origin replies to none.
   private func stalls(urgent: Bool) -> [Int] {
     var queue = RequestQueue(least: 4, most: 64)
     for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request(urgent: urgent)) }
