@@ -1,5 +1,5 @@
 /*
- * backend.h - requests to the operator's own servers, which an operator's app has already. Used by portal.c.
+ * backend.h - sends requests to the operator's own servers, as an operator's app already does. portal.c uses it.
  * The reply to a POST to BACKEND/WHAT/SESSION is JSON: the session, its period in seconds, whether renewals keep it
  * alive, and the licence; or an error code and a message.
  * SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@ struct backend_reply {
 };
 
 static size_t backend_read(char *bytes, size_t one, size_t size, void *text) {
-  const size_t have = strlen(text), room = 65535 - have; /* a longer reply is cut, and is then no JSON */
+  const size_t have = strlen(text), room = 65535 - have; /* a longer reply is truncated: invalid JSON */
   strncat(text, bytes, one * size < room ? one * size : room);
   return one * size;
 }

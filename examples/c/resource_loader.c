@@ -55,7 +55,7 @@ typedef struct screen {
   int32_t status;
 } screen;
 
-/* An EXT-X-KEY: loads its CKC with the resource loader. usher_read_hls_keys() calls this for each. */
+/* Loads the CKC of one EXT-X-KEY tag with the resource loader. usher_read_hls_keys() calls this for each tag. */
 static void load_key(const usher_protection *protection, void *user_data) {
   screen *s = user_data;
   usher_response *response = NULL;
@@ -68,7 +68,7 @@ static void load_key(const usher_protection *protection, void *user_data) {
   usher_response_free(response);
 }
 
-/* Plays one segment, after its initialisation segment. @return 0: this key does not fit. */
+/* Plays one segment, after its initialisation segment. @return 0 if the key does not fit. */
 static int show_segment(screen *s, const char *name) {
   AVFormatContext *clip = NULL;
   AVCodecContext *decoder = NULL;

@@ -1,4 +1,4 @@
-"""Requests to the operator's own servers, which an operator's app has already. Used by customer.py.
+"""Sends requests to the operator's own servers, as an operator's app already does. customer.py uses it.
 
 The reply to a POST to BACKEND/WHAT/SESSION is JSON: the session, its period in seconds, whether renewals keep it alive,
 and the licence; or an error code and a message.

@@ -8,7 +8,7 @@ import av
 
 
 def play(clip: str, key: bytes, stop: threading.Event | None = None) -> str:
-    """Decodes the pictures at the clip's own pace until `stop` is set; returns their number and hash."""
+    """Decodes the pictures in real time until `stop` is set; returns their number and hash."""
     digest, count, start, stop = hashlib.sha256(), 0, time.monotonic(), stop or threading.Event()
     with av.open(clip, options={"decryption_key": key.hex()}) as container:
         for frame in container.decode(video=0):

@@ -16,7 +16,7 @@ import usher
 
 
 class Portal(usher.aio.CustomerDelegate):
-    """Gets sessions and licences from the operator's servers. The event loop runs on while they work."""
+    """Gets sessions and licences from the operator's servers. The event loop runs while the coroutines wait."""
 
     def __init__(self, context: usher.aio.Context, url: str) -> None:
         self.url, self.session = url, ""
@@ -35,7 +35,7 @@ class Portal(usher.aio.CustomerDelegate):
         status, _ = await backend.ask(self.url, "alive", self.session)
         return (
             usher.Status.SESSION if status == 403 else usher.Status.OK
-        )  # 403: the operator ended it. An exception: failed, the library retries
+        )  # 403: the operator ended the session. After an exception the library retries
 
     async def teardown(self, call):
         await backend.ask(self.url, "stop", self.session)

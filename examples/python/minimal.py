@@ -34,7 +34,7 @@ def main(license_url: str, ssm_url: str, token: str, key_id: str) -> int:
                 return 1
             print(f"key id {key_id}: a licence of {len(licence.data)} bytes")
             stop.wait(timeout=3)  # decode here; the library sends heartbeats
-    return 0  # the end of the blocks has closed the playback and torn its session down
+    return 0  # the `with` blocks have closed the playback and torn its session down
 
 
 if __name__ == "__main__":

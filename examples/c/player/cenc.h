@@ -8,13 +8,13 @@
 
 enum cenc_result {
   CENC_CLEAR, /* the packet was not encrypted */
-  CENC_DECRYPTED, /* it is in the clear now */
+  CENC_DECRYPTED, /* the packet is decrypted now */
   CENC_NO_KEY, /* its key id is not in the ring */
   CENC_SCHEME, /* another scheme than `cenc` (e.g. `cbcs`) */
   CENC_MALFORMED /* its encryption data do not fit its size, or libcrypto failed */
 };
 
-/** Decrypts a packet in place with the key its side data names (AV_PKT_DATA_ENCRYPTION_INFO). */
+/** Decrypts a packet in place with the key that its side data name (AV_PKT_DATA_ENCRYPTION_INFO). */
 enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring);
 
 /** Describes a result in one line. */

@@ -9,7 +9,7 @@
 /** Writes {"kids":["..."],"type":"temporary"} for every id in the ring; returns its length. */
 size_t clear_key_request(const struct keyring *ring, char out[CLEAR_KEY_REQUEST_MAX]);
 
-/** Copies the keys of a licence into the ring. @return how many fit ids in the ring, or -1: no Clear Key licence. */
+/** Copies the keys of a licence into the ring. @return the number of copied keys; -1 if it is no Clear Key licence. */
 int clear_key_licence(const uint8_t *licence, size_t size, struct keyring *ring);
 
 #endif

@@ -2,7 +2,7 @@
  * main.c - usher-player: plays an encrypted MP4 as an operator's screen does.
  *
  * Sets a session up, gets the licence, decrypts, decodes and hashes every frame, tears the session down,
- * then prints a report for a support engineer. Only session.c uses libusher; any player has the rest.
+ * then prints a report for a support engineer. Only session.c uses libusher; the other parts are those of any player.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,7 +47,7 @@ static bool on_shown(double seconds, double whole, const struct media_report *so
   return reason == STOP_NONE;
 }
 
-/* Finds the key ids: that of --kid, or those in the file's boxes. */
+/* Finds the key ids: the id of --kid, or the ids in the file's boxes. */
 static bool find_key_ids(const struct options *options, struct keyring *ring) {
   uint8_t id[KEY_SIZE], key[KEY_SIZE];
   if (options->clear) return true;

@@ -15,18 +15,19 @@ struct track_report {
   int width, height, sample_rate;
   uint64_t frames;
   uint64_t packets_encrypted;
-  uint64_t decode_errors; /* a wrong key shows here: decoders do not stop at noise */
+  uint64_t decode_errors; /* grows with a wrong key: decoders do not stop at noise */
   char sha256[FRAME_HASH_TEXT];
 };
 
 struct media_report {
   struct track_report video, audio;
   double seconds; /* of the clip, the sum of all loops */
-  char failure[160]; /* why it ended early; "" if it did not */
+  char failure[160]; /* why it ended early, or "" */
 };
 
 struct media_control {
-  /** Called after every picture (sound frame, if no picture): seconds since the start, and in all. false: stop here. */
+  /** Called after every picture (in a file without pictures: every sound frame) with the seconds that were played and
+   *  the seconds of all loops. Returns false to stop. */
   bool (*shown)(double seconds, double whole, const struct media_report *so_far, void *user_data);
   void *user_data;
   unsigned loops;

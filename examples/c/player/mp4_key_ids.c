@@ -19,7 +19,7 @@ static bool read_at(FILE *file, uint64_t at, uint8_t *out, size_t size) {
   return at <= INT64_MAX / 2 && fseeko(file, (off_t)at, SEEK_SET) == 0 && fread(out, 1, size, file) == size;
 }
 
-/* Bytes between a container's header and its first child; -1: not a container that leads to key ids. */
+/* @return the bytes between a box's header and its first child, or -1 if the box has no child with key ids. */
 static int bytes_before_children(FILE *file, uint32_t type, uint64_t body) {
   uint8_t version[2];
   switch (type) {
@@ -41,14 +41,14 @@ static int bytes_before_children(FILE *file, uint32_t type, uint64_t body) {
   }
 }
 
-/* version, flags, 2 bytes (reserved or pattern), isProtected, IV size, KID */
+/* A tenc box has version, flags, 2 bytes (reserved or pattern), isProtected, IV size, KID. */
 static void read_tenc(struct scan *scan, uint64_t body, uint64_t end) {
   uint8_t box[24];
   if (end - body >= sizeof box && read_at(scan->file, body, box, sizeof box) && box[6] != 0)
     keyring_add(&scan->tenc, box + 8);
 }
 
-/* version, flags, system id, then in version 1 a count and as many KIDs */
+/* A pssh box has version, flags, system id; in version 1 also a count and as many KIDs. */
 static void read_pssh(struct scan *scan, uint64_t body, uint64_t end) {
   uint8_t head[24], kid[KEY_SIZE];
   if (end - body < sizeof head || !read_at(scan->file, body, head, sizeof head) || head[0] == 0) return;

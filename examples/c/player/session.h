@@ -30,7 +30,7 @@ struct licence_facts {
 
 /**
  * Starts a playback and its session set-up. Events go to `timeline`; one with must_stop sets `stop`.
- * @return USHER_OK, or why no playback started. Call session_close() in both cases.
+ * @return USHER_OK, or the error if no playback started. Call session_close() in both cases.
  */
 int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
     struct timeline *timeline, struct stop *stop);

@@ -14,11 +14,11 @@ struct stop {
   enum stop_reason reason;
 };
 
-/** Also handles SIGINT and SIGTERM, so that a player that is told to quit still tears its session down. */
+/** Also handles SIGINT and SIGTERM, so that an interrupted player still tears its session down. */
 void stop_init(struct stop *stop);
 void stop_set(struct stop *stop, enum stop_reason reason);
 enum stop_reason stop_now(struct stop *stop);
-/** Sleeps until clock_ms() reaches `deadline_ms` or a stop was requested; returns the stop. */
+/** Sleeps until clock_ms() reaches `deadline_ms` or a stop was requested. @return the reason to stop, if any. */
 enum stop_reason stop_wait_until(struct stop *stop, uint64_t deadline_ms);
 
 /** Milliseconds on a clock that never goes back. */

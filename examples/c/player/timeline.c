@@ -61,7 +61,7 @@ static void copy_failure(struct failure *out, const usher_error *error) {
   snprintf(out->message, sizeof out->message, "%s", error->message ? error->message : "");
 }
 
-/* Inserts a moment by time: an event has its own time, and may arrive shortly after a later step of the player. */
+/* Inserts a moment in order of time, since an event may arrive shortly after a later step of the player. */
 static void insert(struct timeline *timeline, const struct moment *moment) {
   if (timeline->count == timeline->room) {
     size_t room = timeline->room ? 2 * timeline->room : 32;
@@ -75,7 +75,7 @@ static void insert(struct timeline *timeline, const struct moment *moment) {
   timeline->moments[at] = *moment;
 }
 
-/* Joins a keep-alive to the one before it. false: it needs its own row. */
+/* Adds a keep-alive to the row of the keep-alive before it. @return false if it needs a new row. */
 static bool join(struct timeline *timeline, const struct moment *beat) {
   struct moment *last = timeline->count > 0 ? &timeline->moments[timeline->count - 1] : NULL;
   if (!last || last->event != USHER_EVENT_KEPT_ALIVE) return false;

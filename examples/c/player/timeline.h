@@ -20,8 +20,8 @@ struct moment {
   uint64_t ms; /* since the player started */
   int32_t event; /* USHER_EVENT_..., 0: a step of the player */
   const char *what; /* title; static */
-  char detail[120]; /* more, or "" */
-  uint32_t count; /* consecutive keep-alives are one moment */
+  char detail[120]; /* details, or "" */
+  uint32_t count; /* number of keep-alives: consecutive ones are one moment */
   uint64_t last_ms; /* time of the last of them */
   uint64_t period_ms;
   uint64_t lateness_ms; /* the largest of them */
@@ -45,7 +45,7 @@ void timeline_failure(struct timeline *timeline, const char *what, int32_t statu
 /** Adds an event of the library. Threads: any. */
 void timeline_event(struct timeline *timeline, const usher_event *event);
 uint64_t timeline_beats(struct timeline *timeline);
-/** The first failure, but one that ends the playback before all others; NULL: no failure. */
+/** @return the first failure that ended the playback; otherwise the first failure; NULL if there was no failure. */
 const struct failure *timeline_worst(const struct timeline *timeline);
 void timeline_free(struct timeline *timeline);
 
