@@ -1,6 +1,6 @@
 /*
  * dlopen_again.c - a host that does not link libusher and has loaded its own libcurl (the GnuTLS one) calls dlopen with
- * RTLD_LOCAL, plays through usher_get_api(), calls dlclose and dlopen again, and plays on.
+ * RTLD_LOCAL, plays through usher_get_api(), calls dlclose and dlopen again, and plays again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

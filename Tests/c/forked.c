@@ -50,7 +50,7 @@ static int every_call(void) {
   uint64_t id;
   int32_t state;
   int fd;
-  alarm((unsigned)(10 * patience())); /* a hang ends the child by SIGALRM */
+  alarm((unsigned)(10 * patience())); /* if the child hangs, SIGALRM ends it */
   ssp.license_url = license_url();
   item.delegate = delegate;
   item.content_token = "x";
@@ -182,7 +182,7 @@ static void *plays(void *unused) {
 /*
  * A child forked before the first context is an ordinary process: the library works there. The run-time library of
  * ordinary Swift (the checked build) has a bug: it remembers a thread's number across fork(), so the child's first
- * thread may wait forever when two threads ask for a type's metadata at once. In that build another thread plays.
+ * thread may wait forever when two threads ask for a type's metadata at once. In that build the child plays on a second thread.
  */
 static void forked_before(void) {
   pid_t child = fork();

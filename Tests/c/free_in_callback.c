@@ -76,7 +76,7 @@ static void story(int32_t callbacks, enum kind kind, enum action action) {
   item.user_data = &s;
   item.destroy = on_destroy;
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
-  /* Requested before the callback under test may free. If it frees first, these calls fail and still run `destroy`. */
+  /* The callback under test may free the playback before these calls. Then they fail, and still run `destroy`. */
   usher_playback_request_license(playback, &request, on_license, &s, on_destroy);
   usher_playback_request_certificate(playback, on_certificate, &s, on_destroy);
   s.given += 2;

@@ -112,7 +112,7 @@ static void story(int32_t callbacks, int kind, enum action action) {
   item.user_data = &s;
   item.destroy = on_destroy;
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
-  /* Requested before the callback under test may free. If it frees first, these calls fail and still run `destroy`. */
+  /* The callback under test may free the playback before these calls. Then they fail, and still run `destroy`. */
   if (kind == USHER_HOOK_CONTENT_ID) usher_playback_request_content_id(playback, url, 9, on_answer, &s, on_destroy);
   else if (kind == USHER_HOOK_CERTIFICATE || kind == BUILTIN_CERTIFICATE)
     usher_playback_request_certificate(playback, on_answer, &s, on_destroy);

@@ -17,7 +17,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
   __atomic_store_n(&asked, call->completion, __ATOMIC_SEQ_CST);
   add(&questions, 1);
 }
-/* A certificate hook that calls the built-in behaviour, which asks the server, and waits for the result. */
+/* A certificate hook that requests the built-in answer, which comes from the server, and waits for it. */
 static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response *response = NULL;
   int32_t status = usher_hook_builtin(call->completion, &response);

@@ -55,7 +55,7 @@ static void finish(struct stage *s, int32_t callbacks, const char *what) {
     status = usher_context_free(s->context);
     if (status != USHER_OK) tell(0, "%s: usher_context_free answers %s", what, usher_status_name(status));
   } else {
-    reaches(&s->destroyed, s->given, 8000); /* threaded: in the background; pumped: before that pump returned */
+    reaches(&s->destroyed, s->given, 8000); /* a threaded context runs them in the background */
     if (usher_context_free(s->context) != USHER_E_INVALID_HANDLE) tell(0, "%s: the handle is stale", what);
   }
   for (tries = 0; tries < 10 && get(&s->destroyed) == s->given; tries++) sleep_ms(1);

@@ -96,10 +96,10 @@ static const char *setting(const char *name) {
 }
 MAY_BE_UNUSED static const char *license_url(void) {
   return setting("USHER_TEST_LICENSE_URL");
-} /* Widevine: heartbeats */
+} /* Widevine; heartbeats keep its sessions alive */
 MAY_BE_UNUSED static const char *enforced_url(void) {
   return setting("USHER_TEST_ENFORCED_URL");
-} /* FairPlay: renewals */
+} /* FairPlay; renewals keep its sessions alive */
 MAY_BE_UNUSED static const char *v2_url(void) { return setting("USHER_TEST_V2_URL"); } /* Widevine by SSP V2 */
 MAY_BE_UNUSED static const char *v2_enforced_url(void) {
   return setting("USHER_TEST_V2_ENFORCED_URL");
@@ -171,7 +171,7 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   if (!answer) return -1;
   snprintf(path, sizeof path, "journal?account=%s&route=%s", setting("USHER_TEST_ACCOUNT"), route);
   ask(path, NULL, answer, size);
-  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* cut off the journal as text, which follows */
+  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* ignores the second copy of the journal, as text */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
     if (next) next[-1] = '\0'; /* the brace of the next line */
