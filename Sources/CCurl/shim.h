@@ -30,14 +30,15 @@ static inline CURLcode curl_shim_set_close_callback(CURL *e, curl_shim_close_cal
   CURLcode result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, v);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, data) : result;
 }
-/* After a transfer that succeeded: the socket of the connection made for it; -1 if it used a kept connection. */
+/* Call it after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer, or
+ * -1 if the transfer used a kept connection. */
 static inline curl_socket_t curl_shim_socket_made(CURL *e) {
   long made = 0;
   curl_socket_t found = CURL_SOCKET_BAD;
   if (curl_easy_getinfo(e, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made == 0) return CURL_SOCKET_BAD;
   return curl_easy_getinfo(e, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
 }
-/* Sets the body of a POST. libcurl does not copy it. NULL: an empty body. */
+/* Sets the body of a POST, which libcurl does not copy; NULL for an empty body. */
 static inline CURLcode curl_shim_set_body(CURL *e, const void *bytes, int64_t size) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_POSTFIELDS, bytes == NULL ? "" : bytes) : result;
@@ -61,13 +62,13 @@ static inline long curl_shim_response_code(CURL *e) {
   curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &code);
   return code;
 }
-/* Bytes sent for the current transfer: its requests, CONNECT requests to a proxy included. */
+/* Returns how many bytes libcurl has sent for the current transfer, including CONNECT requests to a proxy. */
 static inline long curl_shim_request_size(CURL *e) {
   long size = 0;
   curl_easy_getinfo(e, CURLINFO_REQUEST_SIZE, &size);
   return size;
 }
-/* Microseconds from when the connection was ready for the request to the end of the reply. */
+/* Returns the microseconds from the time the connection was ready for the request to the end of the reply. */
 static inline int64_t curl_shim_reply_time(CURL *e) {
   curl_off_t ready = 0, end = 0;
   curl_easy_getinfo(e, CURLINFO_PRETRANSFER_TIME_T, &ready);
@@ -79,7 +80,7 @@ static inline void *curl_shim_private_pointer(CURL *e) {
   curl_easy_getinfo(e, CURLINFO_PRIVATE, &p);
   return p;
 }
-/* The next finished transfer and its result; NULL if no other transfer has finished. */
+/* Returns the next finished transfer and stores its result; NULL if no other transfer has finished. */
 static inline CURL *curl_shim_next_finished(CURLM *m, CURLcode *result) {
   int left = 0;
   CURLMsg *message;
@@ -91,7 +92,7 @@ static inline CURL *curl_shim_next_finished(CURLM *m, CURLcode *result) {
   }
   return NULL;
 }
-/* Makes `at` one line of a header list. `line` is NUL-terminated; libcurl reads it and does not copy it. */
+/* Makes `at` the element of a header list for `line`, which is NUL-terminated. libcurl does not copy the line. */
 static inline void curl_shim_fill_header_line(struct curl_slist *at, const void *line, struct curl_slist *next) {
   at->data = (char *)line;
   at->next = next;
@@ -99,7 +100,7 @@ static inline void curl_shim_fill_header_line(struct curl_slist *at, const void 
 static inline void curl_shim_fill_no_expect_line(struct curl_slist *at) {
   curl_shim_fill_header_line(at, "Expect:", NULL);
 }
-/* The value of a response header, or NULL. The pointer is valid until the next transfer of the handle. */
+/* Returns the value of a response header, or NULL. The pointer is valid until the next transfer of the handle. */
 static inline const char *curl_shim_response_header(CURL *e, const char *name) {
   struct curl_header *header = NULL;
   if (curl_easy_header(e, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return NULL;

@@ -29,14 +29,14 @@ static inline void json_shim_wipe(json_shim_value o) {
   default: break;
   }
 }
-/* Parses a text nested at most `depth` deep. NULL unless the text is exactly one JSON value. A text with a NUL byte is
- * refused here, since json-c would take the NUL for the end of the text. */
+/* Parses a text that is nested at most `depth` deep. Returns NULL unless the text is exactly one JSON value. Refuses a
+ * text with a NUL byte, because json-c would take the NUL for the end of the text. */
 static inline json_shim_value json_shim_parse(const char *text, int size, int depth) {
   json_shim_value object = NULL;
   struct json_tokener *tokener = memchr(text, 0, (size_t)size) == NULL ? json_tokener_new_ex(depth) : NULL;
   if (tokener == NULL) return NULL;
   json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-  /* Room for the longest possible string at once: a buffer that grows leaves an unwiped copy behind. */
+  /* Make room for the longest possible string now: a buffer that grows leaves an unwiped copy behind. */
   if (printbuf_memset(tokener->pb, 0, 0, size) >= 0) {
     printbuf_reset(tokener->pb);
     object = json_tokener_parse_ex(tokener, text, size);
@@ -68,7 +68,7 @@ static inline int json_shim_kind(json_shim_value o) {
   default: return JSON_SHIM_NULL;
   }
 }
-/* The member of that name, else the first whose name differs only in letter case, else NULL. */
+/* Returns the member of that name, or the first member whose name differs only in letter case, or NULL. */
 static inline json_shim_value json_shim_member(json_shim_value o, const char *name) {
   json_shim_value found = NULL;
   if (json_object_get_type(o) != json_type_object) return NULL;
@@ -88,7 +88,7 @@ static inline json_shim_value json_shim_array_element(json_shim_value o, size_t 
   return json_object_array_get_idx(o, i);
 }
 
-/* Wipes, then frees. */
+/* Wipes every string value in `o`, then frees `o`. */
 static inline void json_shim_free(json_shim_value o) {
   json_shim_wipe(o);
   json_object_put(o);

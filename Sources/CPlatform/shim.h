@@ -51,7 +51,7 @@ static inline int64_t platform_monotonic_ms(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
-/* Waits for a signal until the monotonic instant `at_ms`. Returns 0 if that instant passed. */
+/* Waits for a signal, but not beyond the monotonic instant `at_ms`. Returns 0 if that instant has passed. */
 static inline int platform_monitor_wait_until(platform_monitor *m, int64_t at_ms) {
   struct timespec t;
   t.tv_sec = (time_t)(at_ms / 1000);
@@ -122,7 +122,8 @@ static inline void platform_timerfd_set(int fd, int64_t at_ns) {
 static inline int platform_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
 #define PLATFORM_READABLE 1
 #define PLATFORM_WRITABLE 2
-/* Changes what epoll watches `fd` for, from `was` to `interest`: PLATFORM_READABLE | PLATFORM_WRITABLE, 0 for none. */
+/* Changes the events of `fd` that epoll watches from `was` to `interest`. Both are PLATFORM_READABLE |
+ * PLATFORM_WRITABLE, or 0 for none. */
 static inline int platform_epoll_watch(int epoll, int fd, int was, int interest) {
   struct epoll_event event;
   memset(&event, 0, sizeof event);
@@ -154,7 +155,7 @@ static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int tim
 }
 static inline void platform_fd_close(int fd) { close(fd); }
 
-/* Fills `p` with random bytes of the kernel. Early at boot it waits until the kernel has enough entropy. */
+/* Fills `p` with random bytes from the kernel. Soon after boot it may wait until the kernel has enough entropy. */
 static inline void platform_random_bytes(void *p, size_t n) {
   uint8_t *at = (uint8_t *)p;
   while (n > 0) {
@@ -167,7 +168,7 @@ static inline void platform_random_bytes(void *p, size_t n) {
     n -= (size_t)got;
   }
 }
-/* Reads a regular file and returns its size, or -1 if it cannot be read. Of a larger file it reads `room` bytes. */
+/* Reads a regular file, at most `room` bytes. Returns how many bytes it read, or -1 if the file cannot be read. */
 static inline long platform_read_file(const char *path, void *target, size_t room) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return -1;

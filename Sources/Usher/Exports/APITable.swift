@@ -1,7 +1,7 @@
 // Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
 public import CUsher
 
-/// The table `usher_get_api` hands out: every export by its name without `usher_`.
+/// The table that `usher_get_api` returns: every export by its name without `usher_`.
 private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
   let storage = UnsafeMutablePointer<usher_api>.allocate(capacity: 1)
   storage.initialize(

@@ -2,7 +2,7 @@ public import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-// Answers to the questions that callbacks of the host were asked.
+// Answers to the questions that the library asks with callbacks of the host.
 
 /// Implements `usher_complete_token`; contract in `include/usher/delegate.h`.
 @_cdecl("usher_complete_token") @implementation
@@ -123,13 +123,13 @@ public func usher_complete_call(_ completion: usher_completion, _ status: Int32)
   }
 }
 
-/// The question that a completion id names.
+/// The question that has this completion id.
 func question(_ completion: usher_completion) throws(UsherError) -> HostQuestion {
   guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
   return object.ask
 }
 
-/// Answers a question of one of these kinds.
+/// Answers a question, if it is of one of these kinds.
 private func answer(
   _ completion: usher_completion, _ kinds: [HostQuestion.Kind], with value: Secret?
 ) throws(UsherError) {

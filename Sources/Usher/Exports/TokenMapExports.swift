@@ -31,7 +31,7 @@ private func delegateWithMap(_ delegate: OpaquePointer?) throws(UsherError) -> (
   return (object, map)
 }
 
-/// The host's own bytes, not copied: a look-up needs no copy.
+/// The key, a view of the host's bytes: a look-up needs no copy.
 private func key(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> UnsafeBufferPointer<UInt8> {
   guard let pointer, count > 0, count <= 1 << 16 else { throw UsherError(.invalidArgument) }
   return UnsafeBufferPointer(start: pointer, count: count)

@@ -6,12 +6,12 @@ internal import UsherEngine
 
 /// The object behind a handle.
 class HandleObject {
-  /// Whether its handle becomes stale when that context is freed.
+  /// Whether the handle becomes stale when `context` is freed.
   func ends(with context: ContextObject) -> Bool { false }
 }
 
-/// The table of all handles of the process. A handle is an index and a generation, so that the table recognises a stale
-/// one; the library never dereferences a handle.
+/// The table of all handles in the process. A handle is an index and a generation, so that the table recognises stale
+/// handles; the library never dereferences a handle.
 final class HandleTable {
   private struct Slot {
     var generation: UInt32
@@ -21,7 +21,7 @@ final class HandleTable {
   private var slots: [Slot] = []
   private var free: [UInt32] = []
 
-  /// A new handle; never 0.
+  /// Adds an object and returns its handle; never 0.
   func give(_ object: HandleObject) -> UInt {
     monitor.locked {
       if let index = free.popLast() {
@@ -37,7 +37,7 @@ final class HandleTable {
     monitor.locked { slot(handle).flatMap { slots[$0].object } }
   }
 
-  /// Removes an object from the table; its handle is stale from now on.
+  /// Removes an object from the table; its handle is stale from then on.
   func release(_ handle: UInt) -> HandleObject? {
     monitor.locked {
       guard let index = slot(handle), let object = slots[index].object else { return nil }
@@ -46,7 +46,7 @@ final class HandleTable {
     }
   }
 
-  /// Removes all objects that end with a context.
+  /// Removes all objects whose handles end with `context`.
   func releaseAll(with context: ContextObject) {
     let ended = monitor.locked { () -> [HandleObject] in
       slots.indices.compactMap { index in
@@ -55,7 +55,7 @@ final class HandleTable {
         return object
       }
     }
-    // Release the objects here, without the lock: that may run code of the host.
+    // The objects are released here, without the lock, because this may run code of the host.
     withExtendedLifetime(ended) {}
   }
 
@@ -78,10 +78,10 @@ final class HandleTable {
 
 nonisolated(unsafe) let handles = HandleTable()
 
-/// Set in a child of fork(), where the state of locks and threads is unknown.
+/// true in a child of fork(), where the state of locks and threads is unknown.
 private let isForked = Atomic<Bool>(false)
 
-/// Registers the fork handler, once per process, before the first context.
+/// Registers the fork handler, once per process, before the first context is made.
 private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ordering: .releasing) }
 
 func guardAgainstFork() { _ = forkGuard }
@@ -105,13 +105,13 @@ func report(
   }
 }
 
-/// The object of a handle, if it is of that kind.
+/// The object of a handle. Throws if the handle is stale or of another kind.
 func borrow<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object {
   guard let object = handles.find(UInt(bitPattern: handle)) as? Object else { throw UsherError(.invalidHandle) }
   return object
 }
 
-/// Removes a handle from the table and returns its object; nil for NULL.
+/// Removes a handle from the table and returns its object; nil for NULL. Throws if it is stale or of another kind.
 func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object? {
   guard let handle else { return nil }
   let value = UInt(bitPattern: handle)
@@ -121,12 +121,12 @@ func release<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Typ
   return object
 }
 
-/// Refuses a call inside a callback.
+/// Throws if the calling thread is inside a callback.
 func refuseInCallbacks() throws(UsherError) {
   if isCallbackThread() { throw UsherError(.wouldDeadlock) }
 }
 
-/// Whether a call that waits could wait for its own thread: inside a callback, or on the pumping thread.
+/// Whether the call would wait for work of the calling thread: it is inside a callback, or it is the pumping thread.
 func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
 
 func refuseToWait(_ engine: Engine) throws(UsherError) {

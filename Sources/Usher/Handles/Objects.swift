@@ -23,10 +23,10 @@ final class ContextObject: HandleObject {
   /// A number that this context uses only once.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-  /// Makes a handle that ends with the context. Fails once the context is freed, since nothing would end the handle.
+  /// Makes a handle that ends with the context. Fails if the context was freed, because nothing would end the handle.
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
-    // Add first, then test: `endHandles` sets `isFreed` first and then removes what is in the table.
+    // Add first, then test: `endHandles` sets `isFreed` first and then removes the handles that are in the table.
     if !monitor.locked({ isFreed }) { return handle }
     _ = handles.release(handle)
     throw UsherError(.invalidHandle)
@@ -54,13 +54,13 @@ final class ContextObject: HandleObject {
 
   func unregister(_ loader: ResourceLoader) { monitor.locked { loaders.removeAll { $0 === loader } } }
 
-  /// The loader for the scheme of a URL.
+  /// The loader that is registered for the scheme of a URL.
   func loader(for url: [UInt8]) -> ResourceLoader? {
     guard let colon = url.firstIndex(of: 0x3A) else { return nil }
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// For items without a delegate in a context that has only loaders. It sends no requests.
+  /// A delegate for items without one, in a context that has only loaders. It sends no requests.
   func loadersOnly() -> LicenseDelegate? {
     guard monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()
@@ -135,9 +135,9 @@ final class PlaybackObject: ContextPart {
   var engine: Engine { context.engine }
 }
 
-/// The answer to a blocking request.
+/// The host's handle to the answer of a blocking request.
 final class ResponseObject: HandleObject {
-  /// The context with which the handle ends; nil: only the host frees it.
+  /// The context with which the handle ends; nil: it ends only when the host frees it.
   let context: ContextObject?
   let answer: Answer
   /// NUL-terminated.
@@ -152,7 +152,8 @@ final class ResponseObject: HandleObject {
   override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-/// A question to the host, found by its completion id; stale once it is answered or too late.
+/// A question to the host, found by its completion id. The id is stale once the question is answered or its time is
+/// over.
 final class CompletionObject: HandleObject {
   let ask: HostQuestion
   init(ask: HostQuestion) { self.ask = ask }

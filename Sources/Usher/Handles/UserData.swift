@@ -3,7 +3,7 @@ internal import UsherCore
 internal import UsherEngine
 
 /// Keeps a host's `user_data` alive for the callbacks that receive it, and then runs its `destroy`.
-/// - Parameter lane: the playback whose callbacks run before `destroy`.
+/// - Parameter lane: the playback whose callbacks must run before `destroy`; 0: none.
 @inline(never)
 func hostReference(
   _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
@@ -11,14 +11,14 @@ func hostReference(
   HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
 }
 
-/// The context of a handle; if there is none, `destroy` runs at once.
+/// The context of a handle. If the handle is invalid, runs `destroy` at once and throws.
 func ownedContext(
   _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
 ) throws(UsherError) -> ContextObject {
   try owned(handle, user, destroy, as: ContextObject.self)
 }
 
-/// The object of a handle; if there is none, `destroy` runs at once.
+/// The object of a handle. If the handle is invalid, runs `destroy` at once and throws.
 func owned<Object: HandleObject>(
   _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?, as kind: Object.Type
 ) throws(UsherError) -> Object {

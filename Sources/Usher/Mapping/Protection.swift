@@ -75,7 +75,7 @@ struct Protection {
 
   /// Calls `fn` with the C form, whose pointers live until `fn` returns.
   func pass(to fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
-    // All parts in one block, so that one closure gives all pointers.
+    // Copy all parts into one block, so that one closure gives the pointers to all of them.
     let parts = [system?.bytes ?? [], keyIDs, contentID, initData, uri, iv, scheme]
     let all = parts.flatMap { $0 }
     all.withUnsafeBufferPointer { block in

@@ -2,17 +2,18 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-// The two forms of each request: one returns at once and calls a completion, the other waits for the answer.
+// Each request has two functions in C: one returns at once and calls a completion later, the other waits for the
+// answer.
 
 /// Starts a checked request; `complete` receives its answer.
 typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> Void
 
-/// The playback that makes a request, and in which form.
+/// The playback that makes a request, and whether the calling function waits.
 struct RequestCaller {
   let playback: PlaybackObject
   fileprivate let isBlocking: Bool
 
-  /// In the blocking form: refuses where the wait would be one for the calling thread.
+  /// Throws if the calling function waits, and the wait would be for work of the calling thread.
   func refuseToWait() throws(UsherError) {
     if isBlocking { try Usher.refuseToWait(playback.engine) }
   }
@@ -42,7 +43,7 @@ func startRequest(
   }
 }
 
-/// The form that waits: checks the request, starts it and gives the host a response.
+/// For the functions that wait: checks the request, starts it, waits, and gives the host a response.
 @inline(never)
 func waitForRequest(
   _ playback: OpaquePointer?, _ out: UnsafeMutablePointer<OpaquePointer?>?,

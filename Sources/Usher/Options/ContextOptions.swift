@@ -41,7 +41,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   return result
 }
 
-/// The `log_destroy` of options with a valid size. It must run even if the context cannot be made.
+/// The `log_destroy` of options with a valid size. It must run even if the context cannot be created.
 func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> (() -> Void)? {
   guard let pointer else { return nil }
   let given = try options(pointer)

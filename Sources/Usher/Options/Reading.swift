@@ -4,8 +4,8 @@ internal import UsherCore
 
 // Reads and checks what the host passed.
 
-/// The option struct behind a pointer. Refuses a size smaller than the first release's, and unknown bytes that are not
-/// zero.
+/// The option struct behind a pointer. Throws if its size is smaller than that of the first release, or if bytes that
+/// the library does not know are not 0.
 func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
   guard let pointer else { throw UsherError(.invalidArgument) }
   try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)
@@ -21,7 +21,7 @@ func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   }
 }
 
-/// The size of a host's struct that the library is to fill.
+/// The size of a host's struct that the library will fill.
 func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
   let size = raw.load(as: Int.self)
   guard size >= first, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
@@ -111,7 +111,7 @@ private func isSchemeByte(_ byte: UInt8) -> Bool {
   return isDigit(byte) || (small >= 0x61 && small <= 0x7A) || byte == 0x2B || byte == 0x2D || byte == 0x2E
 }
 
-/// How to end the session; nil: as the delegate does by default.
+/// What to do with the session at the close; nil: the default of the delegate.
 func closeMode(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
   switch mode {
   case USHER_CLOSE_DEFAULT: return nil

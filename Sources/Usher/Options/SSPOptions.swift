@@ -4,7 +4,7 @@ internal import UsherEngine
 
 /// Makes the delegate that a host's options describe.
 /// - Parameters:
-///   - v2: the further options of SSP V2.
+///   - v2: the additional options of SSP V2.
 ///   - map: the content tokens of a multi-instance delegate, by content identifier.
 func sspDelegate(
   _ pointer: UnsafePointer<usher_ssp_options>?, insecure: Bool, map: TokenStore? = nil, v2: usher_ssp_v2_options? = nil,
@@ -85,7 +85,7 @@ private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
   return format == USHER_WIRE_RAW
 }
 
-/// The name of a header; for NULL the default token header.
+/// The name of a header; the default token header for NULL.
 @inline(never)
 func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   let name = try bytes(text) ?? LicenseDelegate.defaultTokenHeader
@@ -123,7 +123,7 @@ private func addSSM(
   let parts = [needsSetup ? endpoints.setup : endpoints.teardown, endpoints.heartbeat, endpoints.teardown].compactMap {
     $0
   }.count
-  // All or none: the library must be able to end every session that it can set up.
+  // The options must have all endpoints or none, because the library must be able to end every session that it sets up.
   guard parts == 0 || parts == 3 else { throw UsherError(.invalidArgument) }
   return parts == 3
 }
@@ -195,7 +195,7 @@ func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
   return endpoint
 }
 
-/// nil for NULL.
+/// The checked endpoint of a URL; nil for NULL.
 @inline(never)
 func optionalEndpoint(_ text: UnsafePointer<CChar>?, _ insecure: Bool) throws(UsherError) -> Endpoint? {
   guard let url = try url(text) else { return nil }

@@ -12,7 +12,7 @@ package struct AssetID: Equatable, Sendable {
 
   /// The text between the scheme and the query, without one trailing slash, percent-decoded.
   package let text: [UInt8]
-  /// `text` decoded from base64; nil if it is not base64. Some packagers write JSON there: it is then the content
+  /// `text` decoded from base64; nil if it is not base64. Some packagers write JSON there; the JSON is then the content
   /// identifier of a FairPlay payload.
   package let decoded: [UInt8]?
 

@@ -22,10 +22,10 @@ struct FourCC: Equatable, Sendable {
   static var encu: FourCC { FourCC(value: 0x656E_6375) }
 }
 
-/// A box of ISO BMFF: a view of the bytes in which it was found.
+/// A box of ISO BMFF: a view of a part of the bytes that were read.
 struct Box {
   let type: FourCC
-  /// The whole box with its header.
+  /// The complete box, including its header.
   let whole: UnsafeBufferPointer<UInt8>
   let payload: UnsafeBufferPointer<UInt8>
 

@@ -1,8 +1,8 @@
-/// The part of an `skd:` URL that is the content identifier of a FairPlay payload: packagers differ.
+/// The rules for the content identifier of a FairPlay payload, as a part of an `skd:` URL: packagers differ.
 package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
-  /// The JSON that follows the scheme as base64; if there is none, the text itself.
+  /// The decoded base64 after the scheme, if it is a JSON object; otherwise the text itself.
   case decodedJSON
-  /// What follows the scheme, decoded from base64; if it is not base64, the text itself.
+  /// The decoded base64 after the scheme; if it is not base64, the text itself.
   case decodedBase64
   /// The text up to the first slash, without user and port, percent-decoded.
   case hostOnly

@@ -12,21 +12,21 @@ package struct ContentProtection: Equatable, Sendable {
   package private(set) var schemeID: [UInt8] = []
   /// If `isCommon`, the encryption scheme: `cenc`, `cbcs` …
   package private(set) var value: [UInt8] = []
-  /// Whether the element describes common encryption itself and not a key system. It then has the key ids.
+  /// Whether the element describes common encryption and not a key system. Only then does it have default key ids.
   package private(set) var isCommon = false
   package private(set) var systemID: UUIDBytes?
   package private(set) var defaultKeyIDs: [UUIDBytes] = []
   package private(set) var pssh: [PSSH] = []
   package private(set) var playReady: PlayReadyHeader?
-  /// The URL of the licence server; empty: none.
+  /// The URL of the licence server; empty if there is none.
   package private(set) var licenseURL: [UInt8] = []
-  /// Elements with the same number are in the same parent: one AdaptationSet or Representation.
+  /// The number of the parent element: elements with the same number are in the same AdaptationSet or Representation.
   package let group: Int
 
   /// nil for `isCommon` and for unknown systems.
   package var keySystem: KeySystem? { systemID.flatMap { KeySystem($0) } }
 
-  /// The default key ids, then those of the boxes and the PlayReady header, each once.
+  /// The default key ids, then the key ids of the boxes and the PlayReady header, without duplicates.
   package var keyIDs: [UUIDBytes] {
     var all = defaultKeyIDs
     for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }
@@ -34,7 +34,8 @@ package struct ContentProtection: Equatable, Sendable {
     return all
   }
 
-  /// The elements of a manifest, or of a part of one, in order and at most `mostElements`. The last one may be cut off.
+  /// The elements of a manifest, or of a part of one, in order; at most `mostElements`. The text may end inside the
+  /// last element.
   package static func all(in xml: UnsafeBufferPointer<UInt8>) throws(Failure) -> [ContentProtection] {
     guard xml.count <= mostBytes else { throw .tooLong }
     var reader = Reader()

@@ -51,7 +51,7 @@ struct HLSAttributes {
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 }
 
-/// Finds the lines of a playlist that name keys.
+/// Finds the lines of a playlist that describe keys.
 struct HLSKeyLines {
   struct Line {
     /// The range of the attribute list.

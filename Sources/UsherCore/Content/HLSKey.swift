@@ -12,16 +12,16 @@ package struct HLSKey: Equatable, Sendable {
   package static var mostBytes: Int { 1 << 20 }
 
   package let method: Method
-  /// The URI, unchanged; empty: none.
+  /// The URI, unchanged; empty if there is none.
   package let uri: [UInt8]
   /// The key format, unchanged; `identity` if the line has none.
   package let keyFormat: [UInt8]
-  /// The versions, unchanged; empty: none.
+  /// The versions, unchanged; empty if there are none.
   package let keyFormatVersions: [UInt8]
   /// 16 bytes.
   package let iv: [UInt8]?
   package let keyID: UUIDBytes?
-  /// Whether it is for the whole presentation, in the multivariant playlist.
+  /// Whether the key is for the whole presentation: the line is in the multivariant playlist.
   package let isSession: Bool
 
   /// nil for `identity` and for unknown formats.
@@ -43,7 +43,7 @@ package struct HLSKey: Equatable, Sendable {
     return (boxed ?? initData).withUnsafeBufferPointer { PlayReadyHeader($0) }
   }
 
-  /// The key ids of the line, then those of its `data:` URI, each once.
+  /// The key ids of the line, then those of its `data:` URI, without duplicates.
   package var keyIDs: [UUIDBytes] {
     var all: [UUIDBytes] = keyID.map { [$0] } ?? []
     for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }

@@ -3,7 +3,8 @@ package enum HLSRewrite {
   /// Replaces the key URIs that have this scheme; every other byte stays as it is.
   /// - Parameters:
   ///   - scheme: the scheme of the URIs to replace.
-  ///   - replacement: the new URI for a key, asked once for each line; nil leaves the line as it is.
+  ///   - replacement: the function that returns the new URI for a key; called once for each line. If it returns nil,
+  ///     the line stays as it is.
   package static func rewrite(
     _ playlist: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, replacement: (HLSKey) -> [UInt8]?
   ) throws(HLSKey.Failure) -> [UInt8] {

@@ -10,7 +10,7 @@ package struct PSSH: Equatable, Sendable {
 
   package var keySystem: KeySystem? { KeySystem(systemID) }
 
-  /// The key ids of the box, then those of its data, each once.
+  /// The key ids of the box, then those of its data, without duplicates.
   package var keyIDs: [UUIDBytes] {
     var all = listedKeyIDs
     for id in dataKeyIDs { all.appendOnce(id) }
@@ -64,14 +64,14 @@ package struct PSSH: Equatable, Sendable {
   package static var mostBoxes: Int { 1024 }
 
   /// The `pssh` boxes of a file, a segment or a sequence of boxes, also inside `moov` and `moof`; at most `mostBoxes`.
-  /// Broken boxes are left out.
+  /// Skips broken boxes.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     var found: [PSSH] = []
     collect(bytes, depth: 0, &found)
     return found
   }
 
-  /// The boxes in base64 text, as manifests have them; empty if it is not base64.
+  /// The boxes in base64 text, the form that manifests use; empty if the text is not base64.
   package static func all(inBase64 text: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     Base64.decode(text).map { $0.withBytes { all(in: $0) } } ?? []
   }

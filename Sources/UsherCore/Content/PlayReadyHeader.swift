@@ -1,7 +1,7 @@
 /// The header of a PlayReady object: XML in UTF-16LE with key ids and the licence server's URL.
 package struct PlayReadyHeader: Equatable, Sendable {
   package let keyIDs: [UUIDBytes]
-  /// The URL of the licence server; empty: none.
+  /// The URL of the licence server; empty if there is none.
   package let licenseURL: [UInt8]
   /// The XML in UTF-8.
   package let xml: [UInt8]

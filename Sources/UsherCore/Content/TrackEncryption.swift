@@ -1,11 +1,12 @@
-/// How a track is encrypted: its `tenc` box, and the scheme from the `schm` box beside it.
+/// How a track is encrypted: the values of its `tenc` box, and the scheme of the `schm` box next to it.
 package struct TrackEncryption: Equatable, Sendable {
   package let isProtected: Bool
   /// 0: the track has a `constantIV`.
   package let ivSize: UInt8
   package let defaultKeyID: UUIDBytes
   package let constantIV: [UInt8]
-  /// The encrypted and the clear part of a pattern, in blocks of 16 bytes; both 0: no pattern.
+  /// The number of encrypted blocks in a pattern, then of clear ones; a block has 16 bytes. Both are 0 if there is no
+  /// pattern.
   package let cryptBlocks: UInt8
   package let skipBlocks: UInt8
   /// `cenc`, `cbcs` … as a number; nil if there is no `schm` box.
@@ -71,7 +72,7 @@ package struct TrackEncryption: Equatable, Sendable {
     }
   }
 
-  /// The boxes of a sample entry: they begin at the first of these offsets where one of them is a `sinf`.
+  /// The boxes of a sample entry. They begin at one of `offsets`: the first at which a `sinf` box is among them.
   private static func entry(_ box: Box, _ offsets: [Int]) -> UnsafeBufferPointer<UInt8>? {
     for offset in offsets {
       if let inner = dropping(offset, box.payload), Box.child(.sinf, of: inner) != nil { return inner }

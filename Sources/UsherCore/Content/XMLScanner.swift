@@ -1,5 +1,5 @@
-/// Reads XML as a sequence of tags and texts: tolerant, without a tree and without entities of a DTD. It skips
-/// comments, processing instructions and DOCTYPE.
+/// Reads XML as a sequence of tags and texts. It tolerates errors, builds no tree and does not resolve entities of a
+/// DTD. It skips comments, processing instructions and DOCTYPE.
 struct XMLScanner {
   enum Token {
     case open(Tag)
@@ -34,7 +34,7 @@ struct XMLScanner {
 
   struct Tag {
     let name: Name
-    /// `<a/>`: no closing tag follows.
+    /// Whether the tag is `<a/>`, so that no closing tag follows.
     let isEmpty: Bool
     fileprivate let rest: UnsafeBufferPointer<UInt8>
 
@@ -128,7 +128,7 @@ struct XMLScanner {
     return nil
   }
 
-  /// The index of the `>` that ends a DOCTYPE; there may be others in its subset in brackets.
+  /// The index of the `>` that ends a DOCTYPE. Its part in brackets may contain other `>`.
   private func declarationEnd() -> Int? {
     var depth = 0
     var index = at
@@ -152,7 +152,7 @@ struct XMLScanner {
     }
   }
 
-  /// Moves behind the next `word`; if there is none, moves to the end and returns false.
+  /// Moves to the end of the next `word`. If there is none, moves to the end of the text and returns false.
   private mutating func skip(past word: StaticString, from start: Int) -> Bool {
     let found = word.withUTF8Buffer { word in firstIndex(of: Array(word), in: xml, from: start) }
     at = found.map { $0 + word.utf8CodeUnitCount } ?? xml.count

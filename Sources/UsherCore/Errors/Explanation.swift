@@ -1,14 +1,15 @@
-/// An error in words: what a viewer reads, and what the viewer or a support desk can do.
+/// An error in words: a text for the viewer, and advice for the viewer or a support desk.
 package struct Explanation: Sendable {
   package let summary: StaticString
   package let advice: StaticString
-  /// true: the code is in a table; false: the words describe only the kind of error.
+  /// true: a table has the code; false: the words describe only the kind of error.
   package let isKnown: Bool
   /// The name of the table that has the code or the status.
   package let source: StaticString
 }
 
-/// Explains a code by the table of its origin: licence servers use the same numbers as the SSM with other meanings.
+/// Explains a code by the table of its origin, because licence servers and the SSM use the same numbers with different
+/// meanings.
 package func explanation(origin: Origin, status: Status?, code: Int64) -> Explanation {
   if code != 0 {
     let known: (StaticString, StaticString)?

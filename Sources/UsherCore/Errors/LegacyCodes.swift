@@ -1,4 +1,4 @@
-/// An error in the numbers of other players, for hosts that migrate.
+/// The numbers that other players use for an error, for hosts that migrate from them.
 package struct LegacyCodes: Equatable, Sendable {
   /// React Native's unified codes; 0: no number fits.
   package let reactNative: Int32

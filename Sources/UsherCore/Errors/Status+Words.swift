@@ -1,5 +1,5 @@
 extension Status {
-  /// The name in the header.
+  /// The name of the status in the header.
   package var name: StaticString {
     switch self {
     case .ok: return "USHER_OK"

@@ -1,4 +1,4 @@
-/// What every function returns. The values are those of `include/usher/error.h`; a test compares the two.
+/// The status that every function returns. The values are those of `include/usher/error.h`; a test compares the two.
 package enum Status: Int32, Sendable, CaseIterable {
   case ok = 0
   case invalidArgument = -1
@@ -29,7 +29,7 @@ package enum Status: Int32, Sendable, CaseIterable {
   case notAllowed = -33
 }
 
-/// Which server answered. The same code has different meanings at different origins.
+/// The server that answered. The same code has different meanings at different origins.
 package enum Origin: Int32, Sendable {
   case local = 0
   case ssm, license, certificate, entitlement

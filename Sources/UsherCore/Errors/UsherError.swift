@@ -1,11 +1,12 @@
-/// The full description of an error. Its message never holds a token: whoever makes it sanitises the message.
+/// The full description of an error. Its message never has a token: the code that makes the error sanitises the
+/// message.
 package struct UsherError: Error, Equatable, Sendable {
   package var status: Status
   package var origin: Origin
   package var operation: Operation
-  /// -1: no HTTP reply.
+  /// -1: there was no HTTP reply.
   package var httpStatus: Int32
-  /// The server's `errorCode`; 0: none.
+  /// The server's `errorCode`; 0: there was none.
   package var serviceCode: Int64
   package var message: String
   package var mustStop: Bool

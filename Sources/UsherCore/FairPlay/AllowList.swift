@@ -1,4 +1,4 @@
-/// The hosts to which URLs from content (`skd:`, playlist, manifest) may lead.
+/// The hosts to which URLs from content (`skd:` URL, playlist, manifest) may send requests.
 ///
 /// A pattern is `host`, `host:port` or `host:*`. The host is a name, `*.` and a name (matches every name below that
 /// name, but not the name itself), or an address literal exactly as URLs write it. A pattern without a port means the
@@ -6,10 +6,10 @@
 /// read as another host.
 package struct AllowList: Sendable {
   package enum Refusal: Error, Equatable, Sendable {
-    /// The text is not `http://` or `https://` and a host, or has bytes that a URL cannot have.
+    /// The text is not `http://` or `https://` with a host, or has bytes that a URL cannot have.
     case notURL
     case userInfo
-    /// The host is not a name: empty, too long, percent-coded, or with a byte that names cannot have.
+    /// The host is not a name: empty, too long, percent-encoded, or with a byte that names cannot have.
     case badHost
     case badPort
     case notListed
@@ -36,7 +36,7 @@ package struct AllowList: Sendable {
 
   package var isEmpty: Bool { patterns.isEmpty }
 
-  /// Adds a pattern; false if the text is not one. `*` and `*.com` are not patterns.
+  /// Adds a pattern. Returns false if the text is not a pattern: `*` and `*.com` are not.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard text.count <= 300 else { return false }
     let isWildcard = text.count > 2 && text[0] == 0x2A && text[1] == 0x2E

@@ -1,8 +1,9 @@
-/// An error of an ExpressPlay server. Its numbers are negative and have nothing to do with those of the SSM.
+/// An error of an ExpressPlay server. Its codes are negative and have other meanings than the codes of the SSM.
 package struct ExpressPlayError: Equatable, Sendable {
   /// 0: the reply has no readable number.
   package let code: Int64
-  /// The server's message, made safe to show, or else the published meaning of the code. Empty if there is neither.
+  /// The server's message, made safe to show; if there is none, the published meaning of the code; if there is none,
+  /// empty.
   package let message: String
 
   package init(code: Int64, message: String) {
@@ -10,7 +11,7 @@ package struct ExpressPlayError: Equatable, Sendable {
     self.message = message.isEmpty ? ExpressPlayError.meaning(of: code).map { string($0) } ?? "" : message
   }
 
-  /// The published meaning of a number; nil if there is none.
+  /// The published meaning of a code; nil if none is published.
   package static func meaning(of code: Int64) -> StaticString? {
     switch code {
     case -2002: return "the token has expired"

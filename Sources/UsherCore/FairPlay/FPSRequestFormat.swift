@@ -11,10 +11,10 @@ package struct FPSRequestFormat: Sendable {
     case json
   }
 
-  /// Which parts of a form are percent-coded: servers differ.
+  /// The parts of a form that are percent-encoded: servers differ.
   package enum URLEncoding: UInt8, Sendable, CaseIterable {
     case value, none
-    /// The pairs, with their `=` and `&`.
+    /// The whole form body, including `=` and `&`.
     case whole
   }
 
@@ -36,11 +36,12 @@ package struct FPSRequestFormat: Sendable {
 
   package var encoding = Encoding.raw
   package var urlEncoding = URLEncoding.value
-  /// The name of the payload's field.
+  /// The name of the field that has the payload.
   package var name: [UInt8] = [0x73, 0x70, 0x63]
   /// Fields that follow the payload, in this order.
   package var fields: [Field] = []
-  /// The text of a JSON object whose members are added to the body. Whoever sets it checks that it is one.
+  /// The text of a JSON object whose members are added to the body. The code that sets it checks that it is a JSON
+  /// object.
   package var members: [UInt8] = []
 
   package init() {}

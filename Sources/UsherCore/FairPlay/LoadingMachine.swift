@@ -1,12 +1,12 @@
 /// One loading request of a FairPlay resource loader, as a value with no I/O: the steps from a URL to the CKC.
 ///
-/// The key server is known, or an entitlement server names it. Then come the certificate, the SPC and the key request.
-/// `Server` is where a request goes.
+/// First the key server: its URL is known, or an entitlement server returns it. Then the certificate, the SPC and the
+/// key request. `Server` describes the server of a request.
 package struct LoadingMachine<Server> {
-  /// A server by a URL that the loader's options have, or that content or an entitlement server named.
+  /// A server whose URL is in the loader's options, or came from content or an entitlement server.
   package enum Candidate {
     case allowed(Server)
-    /// The allow-list does not have its host, or the URL is not one that requests may go to.
+    /// The host of the URL is not on the allow-list, or the library sends no requests to such a URL.
     case refused
     /// The content's URL names no server.
     case missing
@@ -14,29 +14,29 @@ package struct LoadingMachine<Server> {
 
   package enum Failure {
     case noServer
-    /// - Parameter operation: whose answer or content named the server.
+    /// - Parameter operation: the operation whose reply, or the content, named the server.
     case notAllowed(Operation)
   }
 
   package enum Action {
-    /// Asks the entitlement server for the key server's URL; the reply comes as `entitled`.
+    /// Ask the entitlement server for the key server's URL; pass the URL of its reply to `entitled`.
     case askEntitlement(Server)
-    /// Gets the loader's certificate, which comes as `certificateArrived`.
+    /// Get the loader's certificate; pass it to `certificateArrived`.
     case getCertificate
-    /// Asks the host for the SPC, which comes as `spcArrived`.
+    /// Ask the host for the SPC; pass it to `spcArrived`.
     case askSPC(certificate: Secret?)
-    /// Sends the SPC; the CKC ends the request.
+    /// Send the SPC; the CKC in the reply completes the request.
     case requestKey(Server, spc: Secret)
-    /// It has ended with an error.
+    /// End the loading request with an error.
     case fail(Failure)
   }
 
   package enum Ending {
     case done, failed, timedOut
-    /// By the host, or since the playback closes.
+    /// The host cancelled it, or the playback closed.
     case cancelled
 
-    /// Whether an event reports it; the completion is called in any case.
+    /// Whether an event reports the end. The completion is called in any case.
     package var isReported: Bool { self != .cancelled }
   }
 
@@ -59,8 +59,8 @@ package struct LoadingMachine<Server> {
   private let hasCertificate: Bool
 
   /// - Parameters:
-  ///   - isByEntitlement: the first server is an entitlement server, which names the key server.
-  ///   - hasCertificate: the loader has a certificate, or a URL of one.
+  ///   - isByEntitlement: whether the first server is an entitlement server, which returns the key server's URL.
+  ///   - hasCertificate: whether the loader has a certificate, or the URL of one.
   package init(isByEntitlement: Bool, hasCertificate: Bool) {
     self.isByEntitlement = isByEntitlement
     self.hasCertificate = hasCertificate
@@ -71,7 +71,7 @@ package struct LoadingMachine<Server> {
     return false
   }
 
-  /// - Parameter server: the first one: the entitlement server, else the key server.
+  /// - Parameter server: the first server: the entitlement server if there is one, otherwise the key server.
   package mutating func start(at server: Candidate) -> Action? {
     switch phase {
     case .new:
@@ -82,7 +82,7 @@ package struct LoadingMachine<Server> {
     }
   }
 
-  /// The entitlement server named the key server.
+  /// The entitlement server returned the URL of the key server.
   package mutating func entitled(_ keyServer: Candidate) -> Action? {
     switch phase {
     case .askingEntitlement: return prepare(keyServer, .entitlement)
@@ -108,8 +108,8 @@ package struct LoadingMachine<Server> {
     }
   }
 
-  /// It ends; whatever comes later changes nothing.
-  /// - Returns: false: it had ended before, and its completion was called.
+  /// Ends the loading request; later calls do nothing.
+  /// - Returns: false if it had ended before, and its completion was called then.
   package mutating func end(_ ending: Ending) -> Bool {
     switch (phase, ending) {
     case (.ended, _): return false

@@ -1,5 +1,5 @@
-/// A request to an entitlement server (SEES): may this content be played here? The reply has the URL of a licence
-/// token.
+/// A request that asks an entitlement server (SEES) whether this content may be played here. The reply has the URL of a
+/// licence token.
 package struct SEESRequest: Sendable {
   package enum Kind: UInt8, Sendable, CaseIterable {
     case timeBased = 1
@@ -18,11 +18,11 @@ package struct SEESRequest: Sendable {
   package static var mostCookieBytes: Int { 32 }
   package static var mostContentIDBytes: Int { 65_536 }
 
-  /// A new id for each request. A reply without the same id does not belong to this request.
+  /// An id that is new for each request. A reply with another id does not belong to this request.
   package let messageID: UUIDBytes
   package let kind: Kind
   package let contentID: [UInt8]
-  /// Empty: none.
+  /// The cookie of the device; empty if there is none.
   package let cookie: [UInt8]
 
   package init(messageID: UUIDBytes, kind: Kind, contentID: [UInt8], cookie: [UInt8] = []) throws(Failure) {
@@ -38,7 +38,7 @@ package struct SEESRequest: Sendable {
     self.cookie = cookie
   }
 
-  /// The body of the POST, `application/json`.
+  /// The body of the POST, of type `application/json`.
   package var body: Secret {
     TextSink.secret { sink in
       sink.add("{\"messageID\":")
@@ -75,6 +75,6 @@ package struct SEESBinding: Equatable, Sendable {
   /// A licence arrived for a token of this binding: from now on the server knows the device.
   package mutating func licenseArrived() { isRegistered = true }
 
-  /// The server does not know the device any more: register it again.
+  /// The server no longer knows the device: the next request registers it again.
   package mutating func deviceUnknown() { isRegistered = false }
 }

@@ -1,10 +1,10 @@
-/// Reads the URL inside an `skd:` URL: of a licence token, or of an entitlement server.
+/// Finds the URL of a licence token or of an entitlement server inside an `skd:` URL.
 package enum TokenURL {
   package static var mostBytes: Int { 8192 }
   package static var https: [UInt8] { [0x68, 0x74, 0x74, 0x70, 0x73] }
 
-  /// `skd://host…` with the scheme `target`, or the inner URL of `skd:https://…`. Port, path and query stay, a fragment
-  /// is removed. nil if there is no such URL. The allow-list decides whether the library may use the host.
+  /// Returns `skd://host…` with the scheme `target`, or the inner URL of `skd:https://…`; nil if there is no such URL.
+  /// Keeps port, path and query, and removes a fragment. The allow-list decides whether the library may use the host.
   package static func url(
     in text: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, target: [UInt8] = https
   ) -> [UInt8]? {

@@ -1,13 +1,13 @@
-/// Base64 in all variants: standard or URL alphabet, padded or not, with white space between.
+/// Base64 in all variants: standard or URL alphabet, with or without padding, with or without white space.
 package enum Base64 {
   package enum Alphabet: Sendable { case standard, url }
 
-  /// The length of the text for `count` bytes.
+  /// The length of the base64 text for `count` bytes.
   package static func encodedCount(_ count: Int, padded: Bool) -> Int {
     padded ? (count + 2) / 3 * 4 : (count * 4 + 2) / 3
   }
 
-  /// Writes the text for `bytes` to `target`, which must have room for `encodedCount` bytes.
+  /// Writes the base64 text for `bytes` to `target`, which must have room for `encodedCount` bytes.
   package static func encode(
     _ bytes: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>, alphabet: Alphabet = .standard,
     padded: Bool = true
@@ -38,7 +38,7 @@ package enum Base64 {
     }
   }
 
-  /// The bytes of a text in either alphabet, padded or not; nil if it is not base64.
+  /// Decodes text in either alphabet, with or without padding; nil if it is not base64.
   package static func decode(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
     var letters = 0
     var padding = 0

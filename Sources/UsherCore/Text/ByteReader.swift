@@ -7,21 +7,21 @@ struct ByteReader {
 
   var left: Int { bytes.count - at }
 
-  /// The next `count` bytes; nil, without reading, if fewer are left.
+  /// Reads the next `count` bytes. If fewer are left, reads nothing and returns nil.
   mutating func take(_ count: Int) -> UnsafeBufferPointer<UInt8>? {
     guard count >= 0, count <= left else { return nil }
     defer { at += count }
     return UnsafeBufferPointer(rebasing: bytes[at..<(at + count)])
   }
 
-  /// A big-endian number of up to eight bytes.
+  /// Reads a big-endian number of up to eight bytes.
   mutating func number(_ count: Int) -> UInt64? { take(count)?.reduce(0) { $0 << 8 | UInt64($1) } }
 
   mutating func littleEndian(_ count: Int) -> UInt64? { take(count)?.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
   mutating func byte() -> UInt8? { take(1)?.first }
 
-  /// A number of a protobuf: seven bits per byte, lowest first, at most ten bytes.
+  /// Reads a number of a protobuf: seven bits per byte, lowest first, at most ten bytes.
   mutating func varint() -> UInt64? {
     var value: UInt64 = 0
     for shift in stride(from: UInt64(0), to: 70, by: 7) {

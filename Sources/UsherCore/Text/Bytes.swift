@@ -1,6 +1,6 @@
 // Functions on bytes, since the sources do not use Foundation.
 
-/// The lower case of an ASCII letter; any other byte unchanged.
+/// The lower case of an ASCII letter; other bytes do not change.
 package func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
 package func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }

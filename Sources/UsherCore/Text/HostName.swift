@@ -1,6 +1,6 @@
 /// Reads host names and address literals.
 enum HostName {
-  /// The end of the host: the index of the port's colon or of any other byte after the host.
+  /// The index at which the host ends: that of the port's colon, or of any other byte that no host has.
   static func end(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
     if text.first == 0x5B { return text.firstIndex(of: 0x5D).map { $0 + 1 } ?? text.endIndex }
     return text.firstIndex(of: 0x3A) ?? text.endIndex
@@ -62,7 +62,7 @@ enum HostName {
       }
   }
 
-  /// Hex digits, colons and dots in brackets. libcurl decides whether it is really an address.
+  /// Whether the text is hex digits, colons and dots in brackets. libcurl checks whether it is really an address.
   private static func isIPv6Literal(_ host: [UInt8]) -> Bool {
     guard host.count >= 4, host.last == 0x5D else { return false }
     let inner = host.dropFirst().dropLast()

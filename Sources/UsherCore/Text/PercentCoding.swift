@@ -1,4 +1,4 @@
-/// Percent-coding of bytes: `A` as `%41` and back.
+/// Percent-encodes and decodes bytes: `A` as `%41` and back.
 package enum PercentCoding {
   /// Decodes `%XX`. A `%` without two hex digits after it stays as it is, and so does `+`.
   package static func decode(_ text: some Collection<UInt8>) -> [UInt8] {
@@ -23,14 +23,14 @@ package enum PercentCoding {
     return decoded
   }
 
-  /// The length of the coded bytes: all but letters, digits and `-._~` become `%XX`.
+  /// The length of the encoded bytes: all bytes except letters, digits and `-._~` become `%XX`.
   package static func encodedCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
     var count = 0
     for byte in bytes { count += isUnreserved(byte) ? 1 : 3 }
     return count
   }
 
-  /// Writes to `target`, which must have room for `encodedCount` bytes, and returns how many it wrote.
+  /// Writes the encoded bytes to `target`, which must have room for `encodedCount` bytes. Returns how many it wrote.
   package static func encode(_ bytes: UnsafeBufferPointer<UInt8>, into target: UnsafeMutableBufferPointer<UInt8>) -> Int
   {
     var at = 0

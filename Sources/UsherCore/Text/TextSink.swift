@@ -1,9 +1,9 @@
-/// Writes a body of unknown length in two passes, one to count and one to write: no buffer grows, so each secret in the
-/// body exists only once in memory.
+/// Writes a body of unknown length in two passes, the first to count and the second to write. So no buffer grows, and
+/// each secret in the body exists only once in memory.
 struct TextSink {
   private let target: UnsafeMutableBufferPointer<UInt8>?
   private(set) var count = 0
-  /// Whether everything written is percent-coded.
+  /// Whether all written bytes are percent-encoded.
   var isPercentCoded = false
 
   private init(target: UnsafeMutableBufferPointer<UInt8>?) { self.target = target }
@@ -35,7 +35,7 @@ struct TextSink {
 
   mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { add($0) } }
 
-  /// Writes percent-coded bytes, whatever `isPercentCoded` says.
+  /// Writes bytes percent-encoded, whatever `isPercentCoded` is.
   mutating func addCoded(_ bytes: UnsafeBufferPointer<UInt8>) {
     let before = isPercentCoded
     isPercentCoded = true

@@ -32,7 +32,7 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// The URL with the API version as its last segment, if the rule says so.
+  /// The URL with the API version as its last segment, if `rule` says so.
   package func versioned(_ version: [UInt8], _ rule: VersionRule) -> URLText {
     var copy = trimmed()
     if rule == .always || (rule == .auto && !copy.endsInVersion) {
@@ -48,7 +48,7 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// Whether the last segment is `v` and digits.
+  /// Whether the last segment is `v` followed by digits.
   private var endsInVersion: Bool {
     let segment = base.split(separator: 0x2F).last ?? []
     guard let first = segment.first, first == 0x76 || first == 0x56, segment.count > 1 else { return false }

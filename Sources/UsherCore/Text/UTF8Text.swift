@@ -11,8 +11,8 @@ package enum UTF8Text {
     return true
   }
 
-  /// Whether the bytes are UTF-8 without control characters except tab, line feed and carriage return. Keys and
-  /// licences never are.
+  /// Whether the bytes are UTF-8 without control characters except tab, line feed and carriage return. Binary keys and
+  /// licences always have other control characters.
   package static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     for byte in bytes where (byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D) || byte == 0x7F {
       return false
@@ -20,7 +20,7 @@ package enum UTF8Text {
     return isValid(bytes)
   }
 
-  /// The length of the character at `at`; 0 if the bytes there are not a character.
+  /// The length of the character at index `at`; 0 if there is no valid character there.
   private static func sequence(_ bytes: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
     let first = bytes[at]
     let (length, low, high): (Int, UInt8, UInt8)

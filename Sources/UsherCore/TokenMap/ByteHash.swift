@@ -1,5 +1,5 @@
-/// A seeded 64-bit hash of bytes for tables: folded multiplications, 16 bytes at a time. Without the seed, an attacker
-/// cannot choose keys that collide.
+/// A seeded 64-bit hash of bytes for tables: folded multiplications, 16 bytes at a time. An attacker who does not know
+/// the seed cannot choose keys that collide.
 package struct ByteHash: Sendable {
   private let start: UInt64
   private let factor: UInt64

@@ -1,5 +1,5 @@
-/// The entries of a `TokenTable` that may be pruned, ordered by the time they were set. A heap in which each entry
-/// knows its position.
+/// The entries of a `TokenTable` that may be pruned, ordered by the time they were set. It is a heap, and each entry
+/// stores its position in it.
 struct OldestFirst {
   private var heap: [Int] = []
 
@@ -19,7 +19,7 @@ struct OldestFirst {
     sink(entries[last].place, entries)
   }
 
-  /// Restores the order after an entry has become the newest.
+  /// Restores the order after an entry was set again and so became the newest.
   mutating func moved(_ index: Int, in entries: UnsafeMutablePointer<TokenTable.Entry>) {
     sink(entries[index].place, entries)
   }

@@ -1,18 +1,18 @@
 /// Content tokens by content id, for hosts that play several streams. A playback pins its entry while it plays, so that
-/// pruning keeps the entry. Lock and clock belong to the owner. A look-up allocates nothing; freed entries are reused.
+/// pruning keeps the entry. The owner supplies lock and clock. A look-up allocates nothing; freed entries are reused.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
-    /// Set; the oldest entry without a pin was removed to make room.
+    /// The token was set; to make room, the oldest entry without a pin was removed.
     case addedByPruning
     case replaced
-    /// The map has as many entries as `bound` allows, and all are pinned.
+    /// The token was not set: the map has as many entries as `bound` allows, and all are pinned.
     case full
     /// The content id is empty or longer than `mostKeyBytes`.
     case badKey
   }
 
-  /// The pin of one playback on an entry; stale after the entry was removed.
+  /// The pin of one playback on an entry. It is stale after the entry was removed.
   package struct Pin: Equatable, Sendable {
     fileprivate let index: UInt32
     fileprivate let serial: UInt64
@@ -80,8 +80,8 @@ package final class TokenMap {
     return result
   }
 
-  /// Removes an entry. A playback that pinned it keeps its token.
-  /// - Returns: whether there was an entry.
+  /// Removes an entry. A playback that pinned the entry keeps its token.
+  /// - Returns: false if there was no entry.
   package func remove(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Bool {
     dropExpired(now)
     guard let index = table.find(key, hash.value(of: key)) else { return false }
@@ -104,7 +104,7 @@ package final class TokenMap {
     return Pin(index: UInt32(truncatingIfNeeded: index), serial: table.entries[index].serial)
   }
 
-  /// Call once for each pin; does nothing if the entry was removed meanwhile.
+  /// Ends a pin. Call it once for each pin; it does nothing if the entry was removed meanwhile.
   package func unpin(_ pin: Pin) {
     guard let index = entry(of: pin), table.entries[index].pins > 0 else { return }
     table.entries[index].pins -= 1

@@ -13,7 +13,7 @@ struct TokenTable {
     var token: Secret?
     let keyCount: UInt32
     let tag: UInt32
-    /// The key; or, if it is long, its address in the first word.
+    /// The key; if it is too long for this field, the first word has its address.
     var key: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 
     var longKey: UnsafeMutablePointer<UInt8>? {
@@ -27,7 +27,7 @@ struct TokenTable {
     var order: UInt64
     var setAt: Milliseconds
     var pins: UInt32 = 0
-    /// Position in `OldestFirst`; in a free entry, the next free entry.
+    /// The position in `OldestFirst`; in a free entry, the index of the next free entry.
     var place: Int
   }
 
@@ -37,10 +37,11 @@ struct TokenTable {
   private(set) var entries: UnsafeMutablePointer<Entry>
   private(set) var capacity = 16
   private(set) var count = 0
-  /// Entries below this index are initialised.
+  /// Only entries below this index are initialised.
   private(set) var used = 0
   private var firstFree = -1
-  /// Twice the capacity. A slot has 0, or the low half of the hash above index + 1; the hash's low bits select it.
+  /// The hash table; it has twice as many slots as the capacity. A slot has 0, or the low half of a key's hash in the
+  /// upper half and the entry's index + 1 in the lower half. The low bits of the hash select the slot.
   private var slots: UnsafeMutablePointer<UInt64>
   private var mask = 31
 
@@ -89,7 +90,7 @@ struct TokenTable {
     }
   }
 
-  /// Inserts a key that is not in the table. nil if the table or the key is too large.
+  /// Inserts a key that is not in the table. Returns nil if the table is full or the key too long.
   mutating func add(_ key: UnsafeBufferPointer<UInt8>, _ hash: UInt64, _ value: Value) -> Int? {
     guard let keyCount = UInt32(exactly: key.count) else { return nil }
     if firstFree < 0 && used == capacity {

@@ -1,4 +1,4 @@
-/// Key systems by their DASH ContentProtection identifiers.
+/// The key systems, with their DASH ContentProtection identifiers.
 package enum KeySystem: UInt8, Sendable, CaseIterable {
   case fairPlay, widevine, playReady, clearKey
 

@@ -1,6 +1,6 @@
-/// Secret bytes: a token, a licence, a key. Printing or interpolating a `Secret` shows nothing of them, and the library
-/// wipes them when it releases the last reference. (A reference and not `~Copyable`, so that the machines stay plain
-/// values. The bytes exist once.)
+/// Secret bytes: a token, a licence, a key. Printing or interpolating a `Secret` does not show the bytes, and the
+/// library wipes them when it releases the last reference. The bytes exist once. (It is a reference and not
+/// `~Copyable`, so that the machines can be plain values.)
 ///
 /// Sendable, unchecked: only the creator writes the bytes, before it shares them; from then on all threads only read.
 /// The reference count is atomic.
@@ -12,7 +12,7 @@ package struct Secret: @unchecked Sendable {
     copy(bytes, into: storage.bytes)
   }
 
-  /// Copies the bytes. The caller keeps its array, and wipes it if it was secret there.
+  /// Copies the bytes. The caller keeps the array, and must wipe it if it is secret.
   package init(_ bytes: [UInt8]) {
     storage = Secret.memory(bytes.count)
     bytes.withUnsafeBufferPointer { copy($0, into: storage.bytes) }
@@ -25,8 +25,8 @@ package struct Secret: @unchecked Sendable {
     withExtendedLifetime(storage) { fill(storage.bytes) }
   }
 
-  /// Names the type, and not `Self`: in Embedded Swift an object with a tail gets a wrong size if its type is known
-  /// only at run time.
+  /// Names the type instead of `Self`: in Embedded Swift an object with tail elements gets a wrong size if its type is
+  /// known only at run time.
   @inline(__always)
   private static func memory(_ count: Int) -> SecretStorage {
     unsafeDowncast(SecretStorage.create(minimumCapacity: max(count, 0)) { _ in max(count, 0) }, to: SecretStorage.self)
@@ -41,7 +41,7 @@ package struct Secret: @unchecked Sendable {
   /// The address of the bytes, valid as long as this `Secret` lives, for C functions that read them later.
   package var address: UnsafeRawPointer { UnsafeRawPointer(storage.address) }
 
-  /// Only for the creator, before it shares the `Secret`.
+  /// Only the creator may call this, before it shares the `Secret`.
   package func withMutableBytes<R>(_ body: (UnsafeMutableBufferPointer<UInt8>) -> R) -> R {
     withExtendedLifetime(storage) { body(storage.bytes) }
   }
@@ -60,13 +60,13 @@ private final class SecretStorage: ManagedBuffer<Int, UInt8> {
   deinit { wipe(bytes) }
 }
 
-/// Overwrites the bytes with 0. The optimiser cannot remove this, even if nobody reads the bytes afterwards.
+/// Overwrites the bytes with 0. The optimiser cannot remove this, even if no later code reads the bytes.
 package func wipe(_ bytes: UnsafeMutableBufferPointer<UInt8>) {
   let raw = UnsafeMutableRawBufferPointer(bytes)
   raw.initializeMemory(as: UInt8.self, repeating: 0)
   keepWrites(to: raw.baseAddress)
 }
 
-/// The optimiser cannot see into this function, so it must keep the writes to `memory`.
+/// Hides the function from the optimiser, which must therefore keep the writes to `memory`.
 @inline(never) @_optimize(none)
 private func keepWrites(to memory: UnsafeMutableRawPointer?) {}

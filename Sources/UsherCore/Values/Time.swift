@@ -4,7 +4,7 @@ package typealias Milliseconds = UInt64
 extension Milliseconds {
   package static var never: Milliseconds { .max }
 
-  /// The instant `duration` later; `never` instead of an overflow.
+  /// The instant `duration` later; `never` if the sum would overflow.
   package func adding(_ duration: Milliseconds) -> Milliseconds {
     let (sum, overflow) = addingReportingOverflow(duration)
     return overflow ? .max : sum

@@ -1,6 +1,6 @@
 #if !hasFeature(Embedded)
-  /// The phase transitions of the machines, in the checked build: `make model` compares them with the comments that
-  /// list each phase's successors. One thread uses it.
+  /// Records the phase transitions of the machines, in the checked build. `make model` compares them with the comments
+  /// that list each phase's successors. Only one thread uses it.
   package final class TransitionLog: @unchecked Sendable {
     package struct Transition: Hashable {
       package let machine: String

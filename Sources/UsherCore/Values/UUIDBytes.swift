@@ -73,7 +73,7 @@ package struct UUIDBytes: Equatable, Sendable {
 }
 
 extension [UUIDBytes] {
-  /// How many key ids one playback may have; the rest of a longer list is ignored.
+  /// The most key ids that one playback may have; further ids of a longer list are ignored.
   package static var mostKeyIDs: Int { 1024 }
 
   mutating func appendOnce(_ id: UUIDBytes) {
