@@ -151,7 +151,7 @@ package struct PlaybackMachine {
     Standing(
       sessionState: sessionState, isWaiting: isWaiting, isClosed: isClosed, isFinished: isFinished,
       isGivingBack: session.isGivingBack,
-      waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: session.awaitsToken)
+      waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
   /// The numbers are those of the constants in the header.

@@ -35,6 +35,9 @@ extension SSMSession {
     case ended(Ended)
   }
 
+  /// The phases in groups, for the owner.
+  enum Stage { case pending, active, failed, givingBack, ended }
+
   /// A teardown and its retries.
   struct Teardown {
     let token: Secret
@@ -61,6 +64,9 @@ extension SSMSession {
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
   struct Lifecycle {
     private(set) var phase = Phase.idle(again: false)
+    /// The group of `phase`. Kept beside it because the engine asks for it around each step, and reading `phase` copies
+    /// what the phase carries.
+    private(set) var stage = Stage.pending
     private(set) var reported = Reported.nothing
     #if !hasFeature(Embedded)
       var log: TransitionLog?
@@ -71,6 +77,7 @@ extension SSMSession {
         log?.add("SSMSession", phase.caseName, next.caseName)
       #endif
       phase = next
+      stage = next.stage
     }
 
     mutating func sentSetup(_ request: RequestID, again: Bool) { move(to: .settingUp(request, again: again)) }
@@ -125,6 +132,19 @@ extension SSMSession {
       case .ended(let end): return end.failedTeardown
       case .idle, .settingUp, .contested, .active, .failed, .closing: return nil
       }
+    }
+  }
+}
+
+extension SSMSession.Phase {
+  fileprivate var stage: SSMSession.Stage {
+    switch self {
+    case .idle, .settingUp, .contested: return .pending
+    case .active: return .active
+    case .failed: return .failed
+    // The session gives its slot back, or is about to.
+    case .closing, .tearingDown, .retryingTeardown: return .givingBack
+    case .ended: return .ended
     }
   }
 }

@@ -119,19 +119,7 @@ package struct SSMSession {
   /// because its reply replaces the token.
   package var isReady: Bool { isActive && !isBeatInFlight }
 
-  /// The phases in groups, for the queries below.
-  enum Stage { case pending, active, failed, givingBack, ended }
-
-  var stage: Stage {
-    switch lifecycle.phase {
-    case .idle, .settingUp, .contested: return .pending
-    case .active: return .active
-    case .failed: return .failed
-    // The session is giving its slot back, or is about to.
-    case .closing, .tearingDown, .retryingTeardown: return .givingBack
-    case .ended: return .ended
-    }
-  }
+  var stage: Stage { lifecycle.stage }
 
   package var isActive: Bool { stage == .active }
   package var isEnded: Bool { stage == .ended }
@@ -145,19 +133,19 @@ package struct SSMSession {
   }
 
   package var isIdle: Bool {
-    if case .idle = lifecycle.phase { return true }
+    if stage == .pending, case .idle = lifecycle.phase { return true }
     return false
   }
 
   /// Whether set-up was refused for the limit and the session waits until this library has given other slots back.
   package var waitsForOwnTeardowns: Bool {
-    if case .contested = lifecycle.phase { return true }
+    if stage == .pending, case .contested = lifecycle.phase { return true }
     return false
   }
 
   /// Why the session failed; nil if it did not.
   package var failure: UsherError? {
-    if case .failed(let error) = lifecycle.phase { return error }
+    if stage == .failed, case .failed(let error) = lifecycle.phase { return error }
     return nil
   }
 
@@ -169,7 +157,7 @@ package struct SSMSession {
 
   /// Whether a reply in flight may bring a token, with which the session would give its slot back.
   var awaitsToken: Bool {
-    if case .ended(let end) = lifecycle.phase, end.left { return false }
+    if stage == .ended, case .ended(let end) = lifecycle.phase, end.left { return false }
     return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
   }
 

@@ -1,24 +1,19 @@
 internal import UsherCore
 
 /// Timers, soonest first. Timers for the same instant keep the order in which they were set.
-final class TimerHeap<Target> {
+struct TimerHeap<Target> {
   typealias ID = UInt64
   private struct Entry {
     let at: Milliseconds
     let id: ID
   }
   private var heap: [Entry] = []
-  /// The timers that are not cancelled.
+  /// The timers that were not cancelled.
   private var live = Slots<Target>()
 
   var count: Int { live.count }
 
-  func removeAll() {
-    heap = []
-    live = Slots()
-  }
-
-  func set(at instant: Milliseconds, _ target: Target) -> ID {
+  mutating func set(at instant: Milliseconds, _ target: Target) -> ID {
     let id = live.insert(target)
     heap.append(Entry(at: instant, id: id))
     siftUp(heap.count - 1)
@@ -26,12 +21,12 @@ final class TimerHeap<Target> {
     return id
   }
 
-  func cancel(_ id: ID?) {
+  mutating func cancel(_ id: ID?) {
     if let id { live.remove(id) }
   }
 
   /// The instant of the soonest timer.
-  func next() -> Milliseconds? {
+  mutating func next() -> Milliseconds? {
     while let first = heap.first {
       if live.contains(first.id) { return first.at }
       removeFirst()
@@ -40,13 +35,13 @@ final class TimerHeap<Target> {
   }
 
   /// Removes and returns the soonest timer if it is due.
-  func popDue(now: Milliseconds) -> Target? {
+  mutating func popDue(now: Milliseconds) -> Target? {
     guard let at = next(), at <= now, let first = heap.first else { return nil }
     removeFirst()
     return live.remove(first.id)
   }
 
-  private func compact() {
+  private mutating func compact() {
     let kept = heap.filter { live.contains($0.id) }
     heap = []
     heap.reserveCapacity(kept.count)
@@ -58,7 +53,7 @@ final class TimerHeap<Target> {
 
   private func isSooner(_ a: Entry, _ b: Entry) -> Bool { a.at != b.at ? a.at < b.at : a.id < b.id }
 
-  private func siftUp(_ start: Int) {
+  private mutating func siftUp(_ start: Int) {
     var child = start
     while child > 0 {
       let parent = (child - 1) / 2
@@ -68,7 +63,7 @@ final class TimerHeap<Target> {
     }
   }
 
-  private func removeFirst() {
+  private mutating func removeFirst() {
     guard let last = heap.popLast(), !heap.isEmpty else { return }
     heap[0] = last
     var parent = 0

@@ -8,8 +8,10 @@ extension Engine {
   func step(_ entry: PlaybackEntry, _ happen: @escaping (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     guard steps.begin() else { return steps.append { self.stepNow(entry, happen) } }
     stepNow(entry, happen)
-    while let next = steps.next() { next() }
+    performWaitingSteps()
   }
+
+  private func performWaitingSteps() { while let next = steps.next() { next() } }
 
   private func stepNow(_ entry: PlaybackEntry, _ happen: (inout PlaybackMachine) -> [PlaybackMachine.Action]) {
     entry.machine.hasTokenCallback = entry.delegate.tokenCallback != nil
@@ -126,16 +128,31 @@ extension Engine {
     queueDelay: Milliseconds = 0
   ) {
     guard let entry = playbacks[playback] else { return }
-    step(entry) {
-      $0.ssmReplied(
-        request, call, outcome, ownTeardowns: self.ownTeardowns(besides: entry), queueDelay: queueDelay,
-        now: self.clock.now)
+    // As `step` does, but here no closure is allocated for each heartbeat.
+    guard steps.begin() else {
+      return steps.append { self.ssmRepliedNow(entry, request, call, outcome, queueDelay: queueDelay) }
+    }
+    ssmRepliedNow(entry, request, call, outcome, queueDelay: queueDelay)
+    performWaitingSteps()
+  }
+
+  private func ssmRepliedNow(
+    _ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ outcome: SSMOutcome,
+    queueDelay: Milliseconds
+  ) {
+    let others = call == .setup ? ownTeardowns(besides: entry) : .none
+    stepNow(entry) {
+      $0.ssmReplied(request, call, outcome, ownTeardowns: others, queueDelay: queueDelay, now: clock.now)
     }
   }
 
   func sessionTimerFired(_ id: PlaybackID) {
     guard let entry = playbacks[id] else { return }
     entry.sessionTimer = 0
-    step(entry) { $0.timerFired(now: self.clock.now) }
+    guard steps.begin() else {
+      return steps.append { self.stepNow(entry) { $0.timerFired(now: self.clock.now) } }
+    }
+    stepNow(entry) { $0.timerFired(now: clock.now) }
+    performWaitingSteps()
   }
 }

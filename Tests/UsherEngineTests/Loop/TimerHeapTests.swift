@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct TimerHeapTests {
   @Test func timers_setInAnyOrder_ringSoonestFirst() {
-    let heap = TimerHeap<Int>()
+    var heap = TimerHeap<Int>()
     for at in [50, 10, 40, 20, 30] { _ = heap.set(at: UInt64(at), at) }
     var rung: [Int] = []
     while let target = heap.popDue(now: 45) { rung.append(target) }
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test func timers_ofOneInstant_ringInTheOrderTheyWereSet() {
-    let heap = TimerHeap<Int>()
+    var heap = TimerHeap<Int>()
     for index in 0..<100 { _ = heap.set(at: 5, index) }
     var rung: [Int] = []
     while let target = heap.popDue(now: 5) { rung.append(target) }
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test func timer_cancelled_neverRings() {
-    let heap = TimerHeap<Int>()
+    var heap = TimerHeap<Int>()
     let first = heap.set(at: 1, 1)
     _ = heap.set(at: 2, 2)
     heap.cancel(first)
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func timer_never_isNotDueBeforeTheEndOfTime() {
-    let heap = TimerHeap<Int>()
+    var heap = TimerHeap<Int>()
     _ = heap.set(at: .max, 1)
     #expect(heap.popDue(now: .max - 1) == nil)
     #expect(heap.popDue(now: .max) == 1)
@@ -45,7 +45,7 @@ import Testing
   @Test(arguments: 0..<4 as Range<UInt64>)
   func randomUse_againstASortedList_isTheSame(seed: UInt64) {
     var dice = Dice(seed)
-    let heap = TimerHeap<UInt64>()
+    var heap = TimerHeap<UInt64>()
     var model: [(at: UInt64, id: UInt64)] = []
     var now: UInt64 = 0
     for _ in 0..<4000 {

@@ -1,0 +1,31 @@
+internal import UsherCore
+
+/// What a timer of a context is for.
+enum TimerTarget {
+  case session(PlaybackID)
+  case transfer(TransferID)
+  case ask(HostQuestion)
+  case license(PlaybackID, LicenseID)
+  case certificate(CertificateSource, CertificateWaiter)
+  case wait(Wait<Status>)
+  case token(PlaybackID)
+  case load(PlaybackID, LoadingJob)
+}
+
+/// The timers of a context, shared by the engine and its owners. I/O thread only.
+final class Timers {
+  private var heap = TimerHeap<TimerTarget>()
+
+  var count: Int { heap.count }
+
+  func set(at instant: Milliseconds, _ target: TimerTarget) -> UInt64 { heap.set(at: instant, target) }
+  func cancel(_ id: UInt64?) { heap.cancel(id) }
+
+  /// The soonest instant.
+  func next() -> Milliseconds? { heap.next() }
+
+  /// Takes out the soonest timer if it is due.
+  func popDue(now: Milliseconds) -> TimerTarget? { heap.popDue(now: now) }
+
+  func removeAll() { heap = TimerHeap() }
+}
