@@ -105,6 +105,8 @@ package struct LicenseExchange {
       case .missing(.timeout): return fail(.timeout, message: "a hook did not answer in time")
       case .missing(.callback) where part == .headers:
         return fail(.declined, message: "the headers hook said not to send the request")
+      case .missing(.invalidArgument) where part == .url:
+        return fail(.callback, message: "the URL hook answered something that is no URL")
       case .missing(let status): return fail(status)
       }
     case .unwanted(let status): return fail(status)

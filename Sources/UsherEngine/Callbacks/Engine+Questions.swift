@@ -15,9 +15,9 @@ extension Engine {
     answered: @escaping (PlaybackEntry?, HostAnswer, Status) -> Void
   ) -> HostQuestion {
     let id = entry.id
-    let ask = HostQuestion(kind, engine: self, question: question) { reply, status in
+    let ask = HostQuestion(kind, engine: self, question: question) { ask, reply, status in
       let entry = self.playbacks[id]
-      entry?.questions.removeAll { !$0.isOpen }
+      entry?.questions.removeAll { $0 === ask }
       answered(entry, reply, status)
     }
     entry.questions.append(ask)

@@ -53,11 +53,14 @@ package final class HostQuestion {
   package let engine: Engine
   /// 0: open; 1: answered; 2: closed, no answer counts any more.
   private let state = Atomic<UInt8>(0)
-  private let deliver: (HostAnswer, Status) -> Void
+  private let deliver: (HostQuestion, HostAnswer, Status) -> Void
   var timer: UInt64?
 
   /// - Parameter deliver: gets the answer, or the status that says why there is none. Runs on the I/O thread, once.
-  init(_ kind: Kind, engine: Engine, question: HookQuestion? = nil, deliver: @escaping (HostAnswer, Status) -> Void) {
+  init(
+    _ kind: Kind, engine: Engine, question: HookQuestion? = nil,
+    deliver: @escaping (HostQuestion, HostAnswer, Status) -> Void
+  ) {
     self.kind = kind
     self.question = question
     self.engine = engine
@@ -91,14 +94,14 @@ package final class HostQuestion {
       self.engine.timers.cancel(self.timer)
       var status = Status.ok
       if case .none = reply { status = .callback }
-      self.deliver(reply, status)
+      self.deliver(self, reply, status)
     }
     return true
   }
 
   /// I/O thread: ends the question without an answer, because the deadline has passed or the answer is no longer
   /// needed.
-  func expire(_ status: Status = .timeout) { if shut() { deliver(.none, status) } }
+  func expire(_ status: Status = .timeout) { if shut() { deliver(self, .none, status) } }
 
   /// I/O thread: refuses answers from now on.
   /// - Returns: true if the caller must still call `end`.
@@ -112,5 +115,5 @@ package final class HostQuestion {
   }
 
   /// I/O thread: reports that the question has no answer.
-  func end(_ status: Status) { deliver(.none, status) }
+  func end(_ status: Status) { deliver(self, .none, status) }
 }

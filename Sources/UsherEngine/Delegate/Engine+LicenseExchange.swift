@@ -128,7 +128,7 @@ extension Engine {
     case .url:
       guard let text = value.withBytes({ URLText(Array($0)) }),
         let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
-      else { return .missing(.callback) }
+      else { return .missing(.invalidArgument) }
       draft.endpoint = endpoint
     case .body: draft.body = value
     case .headers: draft.replaceAuthorisation(by: headerLines(value))

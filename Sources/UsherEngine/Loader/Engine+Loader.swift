@@ -72,8 +72,10 @@ extension Engine {
       guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
         let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
       else { return .refused }
-      let token = TokenURL.queryValue("ExpressPlayToken", in: bytes).flatMap { $0.count < 8 ? nil : Secret($0) }
-      return .allowed(LoadingServer(endpoint: endpoint, token: token))
+      if let token = TokenURL.queryValue("ExpressPlayToken", in: bytes), token.count >= 8 {
+        job.tokens.append(Secret(token))
+      }
+      return .allowed(LoadingServer(endpoint: endpoint))
     }
   }
 
@@ -147,7 +149,7 @@ extension Engine {
     }
     let request = HTTPRequest(
       method: .post, endpoint: server.endpoint, headers: [contentType(format)] + options.headers, body: body,
-      isUrgent: false, tokens: server.token.map { [$0] } ?? [])
+      isUrgent: false, tokens: job.tokens)
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
 

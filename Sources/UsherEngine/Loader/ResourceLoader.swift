@@ -69,8 +69,6 @@ package final class ResourceLoader {
 /// The server to which the SPC, or an entitlement request, is sent.
 struct LoadingServer {
   let endpoint: Endpoint
-  /// The token in the server's URL, which messages must not show.
-  var token: Secret?
 }
 
 /// One loading request: its steps, and its pending question and requests.
@@ -86,6 +84,8 @@ final class LoadingJob {
   let identifier: [UInt8]
   let content: [UInt8]
   var machine: LoadingMachine<LoadingServer>
+  /// The tokens in the URLs of its servers, which messages must not show.
+  var tokens: [Secret] = []
   var timer: UInt64?
   var ask: HostQuestion?
   var transfer: TransferID?

@@ -176,8 +176,8 @@ package final class Engine {
     afterEnd.locked {
       commands.close()
       runCommands()
-      let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       endPending()
+      let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       forgetEverything()
       // Until now the answers of a customer's callbacks counted. From here on the numbers of all questions are stale.
       for question in questions { question.expire(.closed) }
@@ -188,8 +188,8 @@ package final class Engine {
   private func endPending() {
     for id in playbacks.sortedIDs {
       guard let entry = playbacks[id] else { continue }
-      for question in entry.questions where question.atClose != .staysOpen { question.expire(.closed) }
       endLoads(entry, .closed)
+      for question in entry.questions where question.atClose != .staysOpen { question.expire(.closed) }
       for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
     }
     closing.endWaits(.closed)

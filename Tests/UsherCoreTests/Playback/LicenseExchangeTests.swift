@@ -64,6 +64,13 @@ import Testing
     #expect(words(exchange.answered(.missing(.callback))) == "fail callback")
   }
 
+  @Test func urlHook_withAValueThatIsNoURL_requestFailsAsACallbackWithTheReason() {
+    var exchange = exchange(url: true)
+    _ = exchange.start()
+    let action = words(exchange.answered(.missing(.invalidArgument)))
+    #expect(action == "fail callback: the URL hook answered something that is no URL")
+  }
+
   @Test(arguments: LicenseExchange.Part.allCases)
   func requestHook_late_requestIsNotSent(_ part: LicenseExchange.Part) {
     var exchange = exchange(url: part == .url, body: part == .body, headers: part == .headers)
