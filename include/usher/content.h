@@ -89,7 +89,7 @@ typedef void (*usher_protection_fn)(const usher_protection *protection, void *us
  * @param fn         receives each box. Not NULL.
  * @param user_data  passed to `fn`.
  * @param out_count  how many boxes were found. May be NULL.
- * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_pssh(
@@ -103,7 +103,7 @@ USHER_API int32_t usher_read_pssh(
  * @param fn         receives each box. Not NULL.
  * @param user_data  passed to `fn`.
  * @param out_count  how many boxes were found. May be NULL.
- * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_tenc(
@@ -119,7 +119,7 @@ USHER_API int32_t usher_read_tenc(
  * @param fn         receives each line. Not NULL.
  * @param user_data  passed to `fn`.
  * @param out_count  how many lines were found. May be NULL.
- * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_hls_keys(
@@ -133,7 +133,7 @@ USHER_API int32_t usher_read_hls_keys(
  * @param fn         receives each element. Not NULL.
  * @param user_data  passed to `fn`.
  * @param out_count  how many elements were found. May be NULL.
- * @return USHER_OK, also if there is none; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK, also if it found none; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_read_dash_protection(

@@ -156,7 +156,7 @@ USHER_API int32_t usher_customer_delegate_new(
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for a period that is negative or not a number, an unknown renew type, or a licence
  *         of 0 bytes or more than 1 MiB (the question stays open).
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
 
@@ -169,7 +169,7 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  *                    its period.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_call(usher_completion completion, int32_t status);
 

@@ -317,7 +317,7 @@ USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
  *                    request fails with USHER_E_NO_TOKEN.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the question stays open).
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_token(usher_completion completion, const char *token);
 

@@ -134,7 +134,7 @@ USHER_API int32_t usher_delegate_set_hooks(
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to a
  *         headers hook; USHER_E_INVALID_ARGUMENT for a wrong size, or for a licence URL that is not a URL (the question
  *         stays open).
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t *bytes, size_t size);
 
@@ -146,7 +146,7 @@ USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t
  *                    without these lines. NULL: it does not send the request, which fails with USHER_E_DECLINED.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
  *         another hook; USHER_E_INVALID_ARGUMENT for lines that are not headers (the question stays open).
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_headers(usher_completion completion, const char *headers);
 
@@ -155,7 +155,7 @@ USHER_API int32_t usher_complete_headers(usher_completion completion, const char
  *
  * @param completion  the id that the hook received.
  * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown.
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_builtin(usher_completion completion);
 
@@ -170,7 +170,8 @@ USHER_API int32_t usher_complete_builtin(usher_completion completion);
  *                    itself was refused, `*out` is NULL. `out` itself is not NULL.
  * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the id was answered before, is
  *         too late or unknown; USHER_E_INVALID_ARGUMENT.
- * Threads: any. In callbacks: yes, also in the asking one. Waits: for the download of a certificate. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Waits: for the download of a certificate.
+ * Since: 0.1
  */
 USHER_API int32_t usher_hook_builtin(usher_completion completion, usher_response **out);
 

@@ -127,7 +127,7 @@ USHER_API int32_t usher_player_free(usher_player *player);
  * @param size        its length in bytes, 1 to 1 MiB.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for a wrong size (the question stays open).
- * Threads: any. In callbacks: yes, also in the asking one. Since: 0.1
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_payload(usher_completion completion, const uint8_t *payload, size_t size);
 

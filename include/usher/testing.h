@@ -35,7 +35,7 @@ typedef struct usher_pending {
   uint32_t queued;
   /** Always 0. */
   uint32_t reserved;
-  /** Milliseconds until the next timer; UINT64_MAX if there is none. */
+  /** Milliseconds until the next timer; UINT64_MAX if no timer is set. */
   uint64_t next_timer_ms;
   /** The context's clock, milliseconds. */
   uint64_t now_ms;
