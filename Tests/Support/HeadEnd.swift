@@ -1,8 +1,8 @@
 import UsherCore
 
 /// The head-end as a value: accounts with a limit, sessions with leases, and tokens of which only the newest is valid.
-/// The engine's tests, `usher-simulate` and `usher-model` put their networks around it.
-/// For each session it also records what the client has received and sent, so that every request can be judged by it.
+/// The engine's tests, `usher-simulate` and `usher-model` put their networks around it. For each session it also
+/// records the tokens that the client has received and sent, so that tests can check every request.
 package struct HeadEnd {
   package struct Session {
     package let playback: UInt64

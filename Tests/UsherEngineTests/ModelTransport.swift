@@ -121,7 +121,7 @@ final class ModelTransport: Transport {
     var fault = Fault.none
     if faultRate > 0, dice.one(in: faultRate) { fault = dice.pick(faults) }
     if call.path == "teardown", let token = call.sessionToken {
-      // The library stops after three retries, so the network spoils fewer teardowns than that.
+      // The library stops after three retries, so fewer teardowns than that meet a fault.
       if fault != .none { teardownFaults[token, default: 0] += 1 }
       if teardownFaults[token, default: 0] > 2 { fault = .none }
       if fault == .mute { fault = .unreachable }

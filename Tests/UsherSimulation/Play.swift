@@ -2,7 +2,7 @@ import TestSupport
 import UsherCore
 import UsherEngine
 
-/// What the simulated host and the checks know about one playback.
+/// The state of one playback for the simulated host and the checks.
 final class Play {
   let id: PlaybackID
   let player: UInt64

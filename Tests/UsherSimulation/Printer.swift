@@ -67,7 +67,7 @@ enum Printer {
     }
   }
 
-  /// Prints the shortest story found that breaks the same promise, line by line.
+  /// Finds the shortest story that breaks the same promise, and prints it line by line.
   static func story(_ story: Story, _ violation: World.Violation) {
     var shrink = Shrink(story, rule: violation.rule)
     shrink.run()

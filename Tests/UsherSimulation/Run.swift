@@ -44,7 +44,7 @@ final class Run {
     let violation = world.run()
     monitor.locked {
       coverage.add(world.coverage)
-      // The lowest seed, so that the result does not depend on which thread was first.
+      // Keeps the lowest seed, so that the result does not depend on the order of the threads.
       if let violation, seed < broken?.seed ?? .max { broken = (seed, violation) }
     }
   }

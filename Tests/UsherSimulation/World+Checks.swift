@@ -88,7 +88,7 @@ extension World {
   /// longer if the host allows only few requests at a time and replies arrive all the time.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
-  /// The library sent a keep-alive, or asked the host for what the keep-alive needs.
+  /// Called when the library sent a keep-alive, or asked the host for the payload or the heartbeat.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
     if now > last + play.beatPeriod + slack { late(play, last) }

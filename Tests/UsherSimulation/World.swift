@@ -142,7 +142,7 @@ final class World: Transport {
     }
   }
 
-  /// Whether the engine was woken; waits for running helpers first.
+  /// Waits until the engine is woken or no helper thread runs. Returns whether the engine was woken.
   private func wasWoken() -> Bool {
     monitor.locked {
       while helpers > 0 && !isWoken { monitor.wait() }

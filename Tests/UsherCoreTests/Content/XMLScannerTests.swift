@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 
 @Suite struct XMLScannerTests {
-  /// `<name a=value>` for what is opened, `</name>`, and the texts.
+  /// Lists the tokens: `<name a=value>` for each start tag, `</name>` for each end tag, and the texts.
   private func told(_ xml: [UInt8]) -> [String] {
     withBytes(xml) { xml in
       var scanner = XMLScanner(xml)

@@ -72,7 +72,7 @@ struct PlaybackDriver {
     perform(machine.ssmReplied(request, call, outcome, ownTeardowns: ownTeardowns, now: now))
   }
 
-  /// The licence arrives, with or without a session token.
+  /// Delivers a licence, with or without a session token.
   mutating func licensed(
     _ id: LicenseID, token: String? = nil, enforced: Bool? = nil, period: PeriodField = .missing,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -74,7 +74,7 @@ struct SessionDriver {
 
   mutating func removeWaiting(at index: Int) -> Sent { waiting.remove(at: index) }
 
-  /// Time passes; the timer fires when it is due.
+  /// Moves the clock; the timer fires when it is due.
   mutating func run(until instant: Milliseconds) {
     var rings = 0
     while let at = timer, at <= instant {
@@ -90,7 +90,7 @@ struct SessionDriver {
 
   mutating func pass(_ duration: Milliseconds) { run(until: now.adding(duration)) }
 
-  /// Time passes while the device sleeps: the timer fires late.
+  /// Moves the clock as if the device slept: the timer fires late.
   mutating func sleep(until instant: Milliseconds) {
     now = max(now, instant)
     if let at = timer, at <= now { ring(at: now) }

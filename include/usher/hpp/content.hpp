@@ -62,7 +62,7 @@ inline outcome<std::vector<protection>> read(
 #endif
   return done(s, std::move(them.found));
 }
-/** Asks for the length, then for the bytes. */
+/** Calls a C function twice: for the length, then for the bytes. */
 template <class Bytes, class F>
 outcome<Bytes> filled(F &&f) {
   Bytes bytes;

@@ -38,8 +38,8 @@ inline void no_license(usher_completion id) { usher_complete_license(id, nullptr
 inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLBACK); }
 } // namespace detail
 
-/** Get a licence from your servers: usher_customer_license_fn. Its bytes are a copy, wiped on destruction. If you
-    refuse it, the request fails with callback. */
+/** A question for a licence from your servers: usher_customer_license_fn. Its bytes are a copy, wiped on destruction.
+    If you refuse it, the request fails with callback. */
 class customer_request : public detail::refusable_question<detail::no_license> {
 public:
   customer_request(const usher_customer_request &request, detail::shared_faults kept)
@@ -76,7 +76,8 @@ private:
   detail::secret payload_, asset_id_;
 };
 
-/** A heartbeat or teardown is due: usher_customer_call_fn. If you refuse it, it has failed. */
+/** A question to send a heartbeat or a teardown: usher_customer_call_fn. If you refuse it, the heartbeat or teardown
+    has failed. */
 class customer_call : public detail::refusable_question<detail::no_call> {
 public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept

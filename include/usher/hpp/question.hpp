@@ -80,7 +80,8 @@ protected:
 inline void no_token(usher_completion id) { usher_complete_token(id, nullptr); }
 inline void no_payload(usher_completion id) { usher_complete_payload(id, nullptr, 0); }
 
-/** A pointer that is never NULL: to C, NULL would mean a refusal, but no bytes are a mistake of the host. */
+/** A pointer that is never NULL. In C, NULL refuses the question; an answer of zero bytes must fail instead, because it
+    is a mistake of the host. */
 inline const uint8_t *not_null(bytes_view bytes) noexcept {
   static const uint8_t nothing = 0;
   return bytes.data() ? bytes.data() : &nothing;
