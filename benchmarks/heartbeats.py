@@ -1,4 +1,4 @@
-"""CPU and wall time per heartbeat: libusher compared with plain C over libcurl and with Python."""
+"""Measures CPU and wall time per heartbeat: libusher compared with plain C programs with libcurl and with Python."""
 
 from __future__ import annotations
 

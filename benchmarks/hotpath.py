@@ -129,7 +129,7 @@ def cost_of_beat(command: list[str], folder: Path) -> Cost:
 
 
 def demangled(names: list[str]) -> dict[str, str]:
-    """A demangled Swift name, shortened; callgrind may append a recursion number."""
+    """Demangles and shortens Swift names. callgrind may append a recursion number to a name."""
     plain = [re.sub(r"'\d+$", "", name) for name in names]
     words = ["swift", "demangle", "--compact", "--simplified"]
     ended = subprocess.run(words, input="\n".join(plain), capture_output=True, text=True, check=True, timeout=60)

@@ -69,7 +69,7 @@ class Program:
 
 
 def interleaved(programs: Sequence[Program], repetitions: int) -> None:
-    """Runs them as a, b, c, a, b, c ..., so that other work on the machine affects all of them."""
+    """Runs the programs as a, b, c, a, b, c ..., so that other work on the machine affects all of them."""
     for _ in range(repetitions):
         for program in programs:
             program.run()
@@ -103,7 +103,7 @@ def ratio(ours: Sequence[float], base: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit and the measured value."""
+    """A goal: a limit, and the measured value to compare with it."""
 
     words: str
     measured: float

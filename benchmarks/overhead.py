@@ -1,4 +1,4 @@
-"""The library's fixed costs: loading, size, calls through the C interface."""
+"""Measures the library's fixed costs: loading, size, calls through the C interface."""
 
 from __future__ import annotations
 

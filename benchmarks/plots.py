@@ -37,7 +37,7 @@ def plain_numbers(axis: Any) -> None:
 
 
 def beats(file: Path, title: str, figures: Mapping[str, Spread]) -> None:
-    """One point per program on a logarithmic axis, with quartiles as whiskers; libusher has its own colour."""
+    """Draws one point per program on a logarithmic axis, with quartiles as whiskers; libusher has another colour."""
     figure, found = axes(title, 7, 0.3 * len(figures) + 0.9)
     names = list(figures)[::-1]
     for place, name in enumerate(names):
@@ -57,7 +57,7 @@ def beats(file: Path, title: str, figures: Mapping[str, Spread]) -> None:
 
 
 def rates(file: Path, by_delay: Mapping[int, Mapping[str, float]]) -> None:
-    """Heartbeats per second of each program, one mark per delay of the server."""
+    """Draws the heartbeats per second of each program, with one mark per delay of the server."""
     names = list(next(iter(by_delay.values())))[::-1]
     figure, found = axes("Beats per second", 7, 0.3 * len(names) + 1.3)
     for (delay, figures), mark in zip(by_delay.items(), "os^Dv", strict=False):
@@ -75,7 +75,7 @@ def rates(file: Path, by_delay: Mapping[int, Mapping[str, float]]) -> None:
 
 
 def lateness(file: Path, curves: Mapping[str, Sequence[float]]) -> None:
-    """The share of heartbeats that are later than a number of milliseconds."""
+    """Draws the share of heartbeats that are later than a number of milliseconds."""
     figure, found = axes("Heartbeats later than ... ms", 7, 3)
     for (name, ordered), style in zip(curves.items(), ("-", "--", ":"), strict=False):
         step = sorted(set(ordered))

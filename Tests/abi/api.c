@@ -1,9 +1,9 @@
 /*
  * api.c - usher_get_api(): the table has every function of the headers, each with its type, and the functions of the
  * last release at the same offsets as in that release. This program is not linked with libusher.
- *   api LIBUSHER [OTHER]       OTHER: another libcurl, which the host has loaded with RTLD_GLOBAL before ours
- * api.sh writes functions.h and recorded.h, names without usher_: FUNCTION(name) of each member in the order of the
- * headers, and RECORDED(name) of each in the newest file of docs/abi, in its order.
+ *   api LIBUSHER [OTHER]       OTHER: another libcurl, which the host loads with RTLD_GLOBAL before libusher
+ * api.sh writes functions.h and recorded.h, with names without usher_: FUNCTION(name) for each member in the order of
+ * the headers, and RECORDED(name) for each function in the newest file of docs/abi, in its order.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -18,7 +18,7 @@ static void tell(int good, const char *what, const char *found) {
   }
 }
 
-/* The message is one line, says something, and is not that of an unknown status. */
+/* The message is one line, is not empty, and differs from the message of an unknown status. */
 static int is_a_message(const char *text, int ok_status) {
   if (!text || !*text || strchr(text, '\n')) return 0;
   return ok_status || strcmp(text, usher_status_message(-9999)) != 0;

@@ -1,4 +1,4 @@
-# The gates source this file. Each claim is one line, "ok - ..." or "not ok - ..."; scripts/test.py counts them.
+# The shell tests source this file. Each claim is one line, "ok - ..." or "not ok - ..."; scripts/test.py counts them.
 # shellcheck shell=sh
 failed=0
 ok() { echo "ok - $*"; }
@@ -9,7 +9,7 @@ claim() {
   if output=$("$@" 2>&1); then ok "$what"
   else not_ok "$what"; printf '%s\n' "$output" | sed 's/^/    /' | head -n 30; fi
 }
-# same WHAT WANTED FOUND: both texts are the same.
+# same WHAT WANTED FOUND: claims that both texts are equal.
 same() {
   if [ "$2" = "$3" ]; then ok "$1"
   else

@@ -60,7 +60,7 @@ static void *next_out(void) {
   return &outs[out_count++ % 64];
 }
 
-/* Calls every function that takes a handle with an invalid one. */
+/* Calls every function that takes a handle with the handle `bad`. */
 static void refused(const char *what, void *bad, int null) {
   const int32_t free_answer = null ? USHER_OK : USHER_E_INVALID_HANDLE;
   struct plain arguments = valid_arguments(), *plain = &arguments;

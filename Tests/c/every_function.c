@@ -115,7 +115,7 @@ static void story(void) {
 }
 
 /* Calls every function that no C test calls by name, with plain arguments on live objects; it must succeed. If a
-   function needs other arguments, call it in a C test; then this function does not call it. Tests/c/runner.py writes
+   function needs other arguments, call it in a C test; then it is not called here. Tests/c/runner.py writes
    plain_calls.h, the lines of functions.h for these functions. */
 static void call_the_rest(void) {
   usher_context *live_usher_context = new_context(USHER_CALLBACKS_THREADED);

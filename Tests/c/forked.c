@@ -182,8 +182,8 @@ static void *plays(void *unused) {
 /*
  * A child forked before the first context is an ordinary process: the library works there. The run-time library of
  * ordinary Swift (the checked build) has a bug: it remembers a thread's number across fork(), so the child's first
- * thread may wait forever when two threads ask for a type's metadata at once. In that build the child therefore plays on
- * a second thread.
+ * thread may wait forever when two threads ask for a type's metadata at once. In that build the child plays on a second
+ * thread.
  */
 static void forked_before(void) {
   pid_t child = fork();

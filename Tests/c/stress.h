@@ -37,7 +37,7 @@ static uint64_t seed;
 
 struct dice {
   uint64_t state;
-  int thread; /* THREADS means: of a callback */
+  int thread; /* the thread's number; THREADS in a callback */
   int first; /* 1: the first round, in which each step takes every branch */
 };
 static uint32_t roll(struct dice *d, uint32_t below) {

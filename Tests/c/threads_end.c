@@ -55,7 +55,7 @@ static void after_a_rest(void) {
   usher_context_close(rested, 0, NULL);
   tell(reaches(&ended, get(&begun), 20000), "idle threads end");
   before = get(&begun);
-  usher_context_free(other); /* reports the ends of its playbacks */
+  usher_context_free(other); /* queues the last events of its playbacks */
   tell(get(&begun) > before && get(&ended) == get(&begun), "%d more threads called back, %d still run",
       get(&begun) - before, get(&begun) - get(&ended));
   usher_context_free(rested);

@@ -27,7 +27,7 @@ KINDS = tuple(fault for fault in FAULTS if fault.spares_others and not fault.pro
 
 
 class Script:
-    """Scripts faults at the head-end that affect only the playbacks with one kind of fault."""
+    """Adds faults to the head-end for the requests of those playbacks that have one kind of fault."""
 
     def __init__(self, server: HeadEnd, is_mine: Callable[[Entry], bool]) -> None:
         self._server = server
@@ -133,7 +133,7 @@ class Crowd:
         )
 
     def _play_beside(self, number: int) -> usher.Playback:
-        """Starts a playback without a fault. Their heartbeats are due three seconds after each other."""
+        """Starts a playback without a fault. The heartbeats of two such playbacks are at least three seconds apart."""
         stage = self.stage
         player = usher.Player(stage.context)
         playback = player.play(

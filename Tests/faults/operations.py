@@ -19,7 +19,7 @@ from usher.testing.headend.fixtures import Authority
 
 
 class Act:
-    """One operation of the subject: ``prepare`` brings the playback to just before it, ``trigger`` starts it."""
+    """One operation of the subject: ``prepare`` does all steps before the operation, ``trigger`` starts it."""
 
     origin = Origin.SSM
     operation = Operation.NONE

@@ -31,7 +31,7 @@ ROUTES = {
 
 
 class Trap:
-    """A server to which the redirects lead, and which the library must never contact."""
+    """A server to which redirects point; the library must never connect to it."""
 
     def __init__(self, host: str) -> None:
         self._socket = socket.create_server((host, 0))

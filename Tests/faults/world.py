@@ -28,7 +28,7 @@ CLONE_NEWNET = 0x4000_0000
 
 
 def enter() -> list[str]:
-    """The command line to put before a program's; for root without a user namespace."""
+    """The command to put before a program, so that it starts in new namespaces. Root needs no user namespace."""
     return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--"]
 
 

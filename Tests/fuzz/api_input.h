@@ -98,8 +98,8 @@ static const char *some_text(struct program *p) {
   own[index] = '\0';
   return (const char *)pass(p, own, index + 1);
 }
-/* A server's URL: one that replies well, one that replies with the input's bytes, one that never replies, one where
-   no server listens, or NULL. */
+/* The URL of a server that replies correctly, of one that replies with the input's bytes, of one that never replies, a
+   URL where no server listens, or NULL. */
 static const char *some_url(struct program *p, const char *path) {
   static const char *const kinds[] = {"good", "good", "good", "garbage", "drop"};
   char url[128];

@@ -50,7 +50,7 @@ private func agree(_ url: Bytes) {
     "the allow-list and libcurl read the same host")
 }
 
-/// The address of an IPv6 literal, since libcurl writes literals differently.
+/// The binary address of an IPv6 literal. The test compares addresses, since libcurl formats literals differently.
 private func address(_ host: [UInt8]) -> [UInt8]? {
   guard host.first == 0x5B, host.last == 0x5D else { return nil }
   var address = [UInt8](repeating: 0, count: 16)
@@ -58,8 +58,8 @@ private func address(_ host: [UInt8]) -> [UInt8]? {
   return inet_pton(AF_INET6, text, &address) == 1 ? address : nil
 }
 
-/// Text that is valid in a header, and the part of a server's message that a host may see. The first byte says how much
-/// of the rest is the token that was sent.
+/// Checks which texts are valid in a header, and which part of a server's message a host may see. The first byte
+/// selects how much of the rest is the token that the library sent.
 func readText(_ bytes: Bytes) {
   must(
     isHeaderSafe(bytes) == (!bytes.isEmpty && bytes.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }),
@@ -83,7 +83,7 @@ func readText(_ bytes: Bytes) {
   must(!isToken || found == nil, "a message does not show the token that was sent")
 }
 
-/// Properties of every server message that reaches a host.
+/// Checks the properties of every server message that reaches a host.
 func shown(_ message: String) {
   let bytes = Array(message.utf8)
   must(bytes.count <= 512, "a message has at most 512 bytes")

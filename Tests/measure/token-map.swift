@@ -2,7 +2,7 @@
 // CPU time of the thread, which a busy machine disturbs less, and prints medians of 15 runs.
 import CPlatform
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Generator {
   var state: UInt64 = 1
   mutating func next() -> UInt64 {
