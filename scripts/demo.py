@@ -5,12 +5,12 @@
 
 Act 1  Screen one plays: it sets up a session, gets a licence, sends heartbeats.
 Act 2  Meanwhile screen two tries to play: the head-end refuses, and the error text is one that a viewer understands.
-Act 3  Screen one has stopped and given its session back: now screen two plays.
-Act 4  The clear clip is decoded: its frames are the same as those that both screens decoded.
+Act 3  Screen one has stopped and torn its session down: now screen two plays.
+Act 4  A player decodes the clear clip: its frames are the same as those that both screens decoded.
 
-Then it prints a checklist. Each line comes from the head-end's journal, its session table or a player's summary.
-Exit 0: every line holds. Standard library only; the head-end runs in the Python that --python names. Every wait has a
-time-out.
+Then the script prints a checklist. Each line comes from the head-end's journal, its session table or a player's
+summary. Exit 0: every line is true. Standard library only; --python names the Python that runs the head-end. Every
+wait has a time-out.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ START_S, PLAY_S, CONTROL_S = 20.0, 40.0, 10.0
 
 
 class DemoError(Exception):
-    """The demo cannot continue; the message says why."""
+    """Raised when the demo cannot continue; the message says why."""
 
 
-# ---- telling ---------------------------------------------------------------------------------------------------------
+# ---- output ----------------------------------------------------------------------------------------------------------
 
 COLOURED = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
@@ -170,7 +170,7 @@ class HeadEnd:
             return answer
 
     def token(self) -> str:
-        """A new content token: each is good for one licence, as with real operators."""
+        """Gets a new content token from the head-end. Each token is valid for one licence, as with real operators."""
         return str(self.ask("token", {"account": ACCOUNT, "content_id": "clip-1"})["token"])
 
     def sessions(self) -> list[dict[str, Any]]:
@@ -220,7 +220,7 @@ class Screen:
 
 
 class Stage:
-    """What the demo runs in: its folder, programs, environment, and the processes to end afterwards."""
+    """The demo's folder, programs and environment variables, and the processes to end afterwards."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.player = str(arguments.player)
@@ -252,7 +252,7 @@ class Stage:
 
 
 class Checklist:
-    """The checklist: what the demo has seen, and what it has not."""
+    """The checklist: prints each claim of the demo with the evidence, and counts those that are false."""
 
     def __init__(self) -> None:
         self.failed = 0
@@ -264,7 +264,7 @@ class Checklist:
 
 
 def order_is_right(routes: list[str]) -> bool:
-    """Set-up, licence, heartbeats, teardown, in this order, and no other request."""
+    """True if the requests are set-up, licence, heartbeats, teardown, in this order, and no others."""
     beats = routes[2:-1]
     return (
         routes[:2] == ["setup", "license"]

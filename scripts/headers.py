@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads the public headers, include/usher/*.h and hpp/*.hpp. Everything that needs to know what they declare asks here.
+"""Reads the public headers, include/usher/*.h and hpp/*.hpp. Scripts and tests that need their declarations use this.
 
     from headers import Headers
     Headers().functions["usher_version"].result
 
-For shell scripts, one name a line:
+Shell scripts call it as a program, which prints one name in each line:
 
     scripts/headers.py [--include FOLDER] functions | members | inits | sized | since | constants PREFIX HEADER
 
@@ -25,7 +25,7 @@ INCLUDE = ROOT / "include"
 TABLE = "usher_api"
 """The structure that is the table of functions."""
 LABELS = ("Threads", "In callbacks", "Waits", "Pumping thread", "Units", "Since", "Deprecated")
-"""What the last lines of a function's comment may say: "Label: text." """
+"""The labels that the last lines of a function's comment may have: "Label: text." """
 SIZED_BY_THE_LIBRARY = (
     "usher_event",
     "usher_hook_call",
@@ -33,7 +33,7 @@ SIZED_BY_THE_LIBRARY = (
     "usher_spc_request",
     "usher_protection",
 )
-"""Structures that the library makes for callbacks, with their struct_size: they have no ..._INIT."""
+"""Structures that the library fills for callbacks, also their struct_size: so they have no ..._INIT."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Parameter:
     """A parameter of a function or callback, or a field of a structure."""
 
     type: str
-    """As C writes it, e.g. "const uint8_t *"."""
+    """The C type, e.g. "const uint8_t *"."""
     name: str
 
     @staticmethod
@@ -72,7 +72,7 @@ class Function:
 
     @property
     def member(self) -> str:
-        """Its name in the table of functions."""
+        """The function's name in the table of functions."""
         return self.name.removeprefix("usher_")
 
     @property
@@ -81,7 +81,7 @@ class Function:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """What the comment says behind "In callbacks:" and the like."""
+        """The text after each label of the comment, e.g. after "In callbacks:"."""
         text = " ".join(re.sub(r"\n ?\* ?", "\n", self.comment).split())
         label = "|".join(LABELS)
         found = re.findall(rf"\b({label}): (.*?)\.?(?= (?:{label}): |$)", text)
@@ -95,7 +95,7 @@ class Structure:
     name: str
     fields: tuple[Parameter, ...]
     body: str
-    """What stands between the braces, comments included."""
+    """The text between the braces, including comments."""
     header: str
 
     @property
@@ -123,7 +123,7 @@ class Constant:
 
     name: str
     value: str
-    """As the header writes it, e.g. "(-24)"."""
+    """The value's text in the header, e.g. "(-24)"."""
     header: str
 
     @property
@@ -133,18 +133,18 @@ class Constant:
 
 
 class Headers:
-    """All headers of one folder, each after those it includes: so a name is declared before it is used."""
+    """All headers of one folder. Each comes after the headers that it includes, so that names are declared first."""
 
     def __init__(self, include: Path = INCLUDE) -> None:
         self.folder = include / "usher"
         self.texts: dict[str, str] = {}
         self._read("usher.h")
-        """By name of the file."""
+        """The text of each header, by file name."""
         self.plain = {name: re.sub(r"/\*.*?\*/", " ", text, flags=re.S) for name, text in self.texts.items()}
-        """The same without comments."""
+        """The texts without comments."""
 
     def _read(self, name: str) -> None:
-        """First the headers that it includes, then itself."""
+        """Reads the headers that this header includes, then the header."""
         text = (self.folder / name).read_text(encoding="utf-8")
         for included in re.findall(r'^#include "(\w+\.h)"$', text, re.M):
             if included not in self.texts:
@@ -185,12 +185,12 @@ class Headers:
 
     @cached_property
     def structures(self) -> dict[str, Structure]:
-        """Every structure but the table of functions."""
+        """All structures except the table of functions."""
         return {structure.name: structure for structure in self._bodies if structure.name != TABLE}
 
     @cached_property
     def table(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """The table of functions as it stands: name of the function -> result and types of the parameters, in order."""
+        """The table of functions in api.h: maps each function, in order, to its result and its parameters' types."""
         (body,) = (structure.body for structure in self._bodies if structure.name == TABLE)
         first, *fields = [field.strip() for field in re.sub(r"/\*.*?\*/", " ", body, flags=re.S).split(";")][:-1]
         if first != "size_t struct_size":
@@ -224,18 +224,18 @@ class Headers:
 
     @cached_property
     def numbers(self) -> dict[str, str]:
-        """Names for a plain type, e.g. usher_completion: uint64_t."""
+        """Typedefs of plain types by name, e.g. usher_completion: uint64_t."""
         return {name: kind for kind, name in re.findall(r"^typedef (\w+) (usher_\w+);", self.text, re.M)}
 
     @cached_property
     def macros(self) -> list[str]:
-        """Every #define but the guards of the files."""
+        """All #defines except the include guards."""
         found = dict.fromkeys(re.findall(r"^ *#define (USHER_\w+)", self.text, re.M))
         return [name for name in found if not name.endswith("_H")]
 
     @cached_property
     def constants(self) -> dict[str, Constant]:
-        """Every #define that is a number or a text."""
+        """All #defines of a number or a text."""
         return {
             name: Constant(name, value, header)
             for header, plain in self.plain.items()
@@ -245,7 +245,7 @@ class Headers:
 
     @property
     def inits(self) -> dict[str, str]:
-        """Structure -> its ..._INIT."""
+        """The ..._INIT of each structure that has one."""
         return {name.removesuffix("_INIT").lower(): name for name in self.macros if name.endswith("_INIT")}
 
     @property
@@ -267,7 +267,7 @@ class Headers:
 
     @cached_property
     def cpp_names(self) -> list[str]:
-        """What usher.hpp declares in namespace usher, in order of names."""
+        """The names that usher.hpp declares in namespace usher, sorted."""
         text = "\n".join(path.read_text(encoding="utf-8") for path in sorted((self.folder / "hpp").glob("*.hpp")))
         text = re.sub(r"^namespace (detail|words) \{.*?^\} // namespace \1$", "", text, flags=re.M | re.S)
         types = r"^(?:class|struct|enum class|using|namespace) (?:\[\[nodiscard\]\] )?(\w+)(?: [={:]| final)"

@@ -104,7 +104,7 @@ def encode(file: Path, size: str, seconds: int, *, tone: bool) -> None:
 
 
 def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -> None:
-    """Packages ``clear``; ``streams`` maps ``video`` and ``audio``, whichever are wanted, to their keys."""
+    """Packages ``clear``; ``streams`` maps ``video``, ``audio`` or both to their keys."""
     folder.mkdir(parents=True)
     described = []
     for stream, own in streams.items():
@@ -130,12 +130,12 @@ def package(packager: str, clear: Path, folder: Path, streams: dict[str, Key]) -
         playlist = folder / f"{stream}.m3u8"
         text = playlist.read_text()
         if text.count(PLACEHOLDER) != 1:
-            sys.exit(f"make-hls.py: {playlist} names its key {text.count(PLACEHOLDER)} times")
+            sys.exit(f"make-hls.py: {playlist} has the URL of its key {text.count(PLACEHOLDER)} times")
         playlist.write_text(text.replace(PLACEHOLDER, own.url))
 
 
 def rotate(clip: Path, later: Path) -> None:
-    """Writes ``clip/rotating.m3u8``: the clip's first half, then the second half of ``later``, under another key."""
+    """Writes ``clip/rotating.m3u8``: the clip's first half, then the second half of ``later`` (with another key)."""
     lines = (clip / "video.m3u8").read_text().splitlines()
     segments = [index for index, line in enumerate(lines) if line.endswith(".m4s")]
     turn = segments[len(segments) // 2] - 1

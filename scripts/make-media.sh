@@ -2,8 +2,8 @@
 # make-media.sh OUTDIR [--seconds N] [--key HEX32] [--kid HEX32]
 #
 # Makes a short test clip with ffmpeg (a moving picture and a tone; nothing is downloaded) and encrypts it with CENC,
-# AES-CTR, as a progressive MP4: the form that Debian's ffmpeg writes well. Also makes a small preview picture: a second
-# content with its own key. OUTDIR afterwards has:
+# AES-CTR, as a progressive MP4, which Debian's ffmpeg can write. Also makes a second content with another key: a small
+# preview picture. OUTDIR afterwards has:
 #   clear.mp4           the clip, not encrypted
 #   encrypted.mp4       the same packets, encrypted; `tenc` has the key id
 #   preview-clear.mp4, preview.mp4   the same for the preview: at most 4 s, no sound

@@ -1,4 +1,4 @@
-"""Parts of a test run: commands whose tests are counted. scripts/test.py and scripts/sanitize.py share this."""
+"""Parts of a test run: each runs a command and counts its tests. scripts/test.py and scripts/sanitize.py use it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def count_checklist(part: Part, output: str) -> Count:
 
 
 def count_sum(part: Part, output: str) -> Count:
-    """Reads the last "N passed, N failed" of a runner that counts for itself, and the names if it prints them."""
+    """Reads the last "N passed, N failed" that a runner prints, and the names of failures if it prints them."""
     sums = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?", output, re.M)
     if not sums:
         return Count()
@@ -54,7 +54,7 @@ def count_sum(part: Part, output: str) -> Count:
 
 
 def count_exit(part: Part, output: str) -> Count:
-    """For a checker with only an exit code: one test. `Part.run` adds the failure."""
+    """Counts one test, for a checker that reports only by its exit code. `Part.run` adds the failure."""
     return Count(passed=1)
 
 
@@ -79,7 +79,7 @@ def count_xml(part: Part, output: str) -> Count:
 
 @dataclass
 class Part:
-    """One command whose tests are counted."""
+    """One command, with a function that counts the tests in its output."""
 
     name: str
     title: str
@@ -90,7 +90,7 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     logs: Path = BUILD / "test"
     needs: tuple[str, ...] = ()
-    """Parts that must pass first."""
+    """The parts that must pass before this one runs."""
 
     @property
     def log(self) -> Path:
@@ -121,7 +121,8 @@ class Part:
 
 
 def base_environment() -> dict[str, str]:
-    """No proxy, since all connections are on loopback; no debugger after a crash; no settings of an outer make."""
+    """The environment of the tests: no proxy, because all connections are on loopback; no debugger after a crash; no
+    settings of an outer make."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -154,7 +155,7 @@ def run_logged(command: list[str], log: Path, timeout_s: float, folder: Path, en
             end_group(child.pid)
             child.wait()
             return f"still running after {timeout_s:.0f} s"
-        except BaseException:  # interrupted: leave no process behind
+        except BaseException:  # the user interrupted the run: end the command's processes
             end_group(child.pid)
             raise
     return "" if code == 0 else f"ended by signal {-code}" if code < 0 else f"exit code {code}"
@@ -169,7 +170,7 @@ def end_group(leader: int) -> None:
         time.sleep(1)
 
 
-# ---- telling ---------------------------------------------------------------------------------------------------------
+# ---- output ----------------------------------------------------------------------------------------------------------
 
 
 def tell_failures(part: Part, count: Count) -> None:
@@ -204,7 +205,7 @@ def summary(ran: list[tuple[Part, Count, float]]) -> Count:
 
 
 def chosen_of(parts: list[Part], wanted: list[str]) -> list[Part]:
-    """The named parts and those they need, in order; all parts if none is named."""
+    """Returns the named parts and the parts that they need, in order; all parts if none is named."""
     needed = set(wanted) | {name for part in parts if part.name in wanted for name in part.needs}
     return [part for part in parts if not wanted or part.name in needed]
 
@@ -218,7 +219,7 @@ def run_part(part: Part, failed: set[str]) -> Count:
 
 
 def run_parts(description: str, parts: list[Part], argv: list[str] | None = None) -> int:
-    """The command line: names of parts, or --list. Prints the sum as the last line."""
+    """Runs the command line: names of parts, or --list. Prints the sum as the last line."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all of them")
     parser.add_argument("--list", action="store_true", help="name the parts")

@@ -6,9 +6,9 @@ import re
 
 
 def places(text: str, pattern: str) -> list[tuple[int, int]]:
-    """Where `text` has `pattern`: start and end position of each occurrence.
+    """Returns the start and end position of each occurrence of `pattern` in `text`.
 
-    White space does not count, so that a formatter may lay the source out anew without a change to any mutant.
+    The search ignores white space, so that a formatter may change the layout of the source without breaking a mutant.
     """
     pieces = [re.escape(letter) for letter in re.sub(r"\s+", "", pattern)]
     return [found.span() for found in re.finditer(r"\s*".join(pieces), text)]

@@ -1,4 +1,4 @@
-"""Reads the reports of the sanitizers and valgrind, and tells which are about libusher. Standard library only."""
+"""Reads the reports of the sanitizers and valgrind, and selects those about libusher. Standard library only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Report:
     def is_ours(self) -> bool:
         """True if some stack has a frame of the library inside of (before) all frames of the Python interpreter.
 
-        A stack of a Python callback has the library's frames outside of the interpreter's: not a report about libusher.
+        In a Python callback the library's frames are outside of the interpreter's, so the report is not about libusher.
         """
         inside = True
         for line in self.text.splitlines():
@@ -44,7 +44,7 @@ class Report:
 
 
 def place_of(frame: str) -> str:
-    """A frame without its number, address and object file."""
+    """Returns a stack frame's text without its number, address and object file."""
     return re.sub(
         r"^\s*(#\d+ (0x\w+ in )?|(at|by) 0x\w+: )|\s*\((libusher\S*|BuildId:.*)\)?$",
         "",
@@ -61,8 +61,8 @@ def reports_of(files: list[Path]) -> list[Report]:
 def split(text: str) -> list[str]:
     """Splits a tool's output into its reports.
 
-    ThreadSanitizer puts each report between lines of "="; leaks and valgrind's reports are paragraphs; AddressSanitizer
-    writes one error, since it ends the process.
+    ThreadSanitizer puts each report between lines of "="; reports of leaks and of valgrind are paragraphs;
+    AddressSanitizer writes only one error, because it then ends the process.
     """
     text = re.sub(r"^==\d+== ?", "", text, flags=re.M)
     found = []

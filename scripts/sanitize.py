@@ -8,11 +8,12 @@ thread-*            the checked build under ThreadSanitizer
 address-*           the checked build under AddressSanitizer with leak detection
 *-shipped-*         the same for the shipped build
 valgrind-*          the shipped build, unchanged, under valgrind
-*-detects           the tool must report faults that are planted
+*-detects           the tool must report the faults of Tests/sanitizers/planted.c
 
-Every report is a failure, except those that Tests/sanitizers/*.supp suppresses, each with its reason, and the Python
-interpreter's own leaks and, under valgrind, errors (reports.py). build/sanitize/PART.log has the whole output and the
-reports. The last line is the sum: "N passed, N failed". Standard library only.
+Every report is a failure, with two exceptions: the reports that Tests/sanitizers/*.supp suppresses, each with its
+reason; and reports about the Python interpreter: its leaks and, under valgrind, its errors (reports.py).
+build/sanitize/PART.log has the whole output and the reports. The last line is the sum: "N passed, N failed". Standard
+library only.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
-"""All but the stories of example programs, which run in processes of their own and call ffmpeg."""
+"""Leaves out the stories of example programs, which run as separate processes and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py"]
-"""Under valgrind the interpreter is about forty times slower: run only the stories with the most concurrent work."""
+"""The stories with the most concurrent work. Only they run under valgrind, where Python is about forty times slower."""
 
 
 # ---- the toolchain's run-time libraries ------------------------------------------------------------------------------
@@ -45,7 +46,7 @@ def output_of(*command: str) -> str:
 
 
 class Toolchain:
-    """Swift's own clang, and the sanitizers that come with it."""
+    """The clang of the Swift toolchain, and its sanitizers."""
 
     def __init__(self) -> None:
         swift = shutil.which("swift")
@@ -55,7 +56,7 @@ class Toolchain:
         self.swift_libraries = json.loads(output_of("swift", "-print-target-info"))["paths"]["runtimeLibraryPaths"][0]
 
     def runtime(self, sanitizer: str) -> Path:
-        """The path of e.g. libclang_rt.tsan-x86_64.so."""
+        """Returns the path of a sanitizer's run-time library, e.g. libclang_rt.tsan-x86_64.so."""
         name = f"libclang_rt.{sanitizer}-{platform.machine()}.so"
         found = Path(output_of(str(self.tools / "clang"), f"-print-file-name={name}").strip())
         if not found.is_absolute():
@@ -78,10 +79,10 @@ def readable(text: str) -> str:
 
 @dataclass
 class Sanitized(Part):
-    """A part that fails for each report of the tool, too."""
+    """A part in which each report of the tool is a failure, too."""
 
     is_python: bool = False
-    """Only reports about libusher count: the interpreter has its own leaks and, under valgrind, errors."""
+    """True: only reports about libusher count, because Python has leaks and, under valgrind, errors."""
 
     def run(self) -> Count:
         for stale in self.report_files():
@@ -115,15 +116,15 @@ class Tool:
         return {}
 
     def for_hosts(self, report: Path) -> list[str]:
-        """More arguments for Tests/c/run."""
+        """Returns additional arguments for Tests/c/run."""
         return []
 
     def under(self, report: Path, in_python: bool = False) -> list[str]:
-        """The command that runs another command under the tool."""
+        """Returns the command that runs another command under the tool."""
         return []
 
     def report(self, name: str) -> Path:
-        """First part of the reports' file names; a dot and a process id follow."""
+        """Returns the first part of the reports' file names; a dot and a process id follow."""
         return LOGS / f"{name}.report"
 
     def hosts(self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600) -> Part:
@@ -167,7 +168,7 @@ class Tool:
         )
 
     def detects(self, *ways: str) -> Part:
-        """Its reports are expected: they go to another folder, where they do not count."""
+        """Returns the part that runs the planted faults. Its reports go to another folder and are no failures."""
         name = f"{self.name}-detects"
         report = LOGS / "planted" / name
         command = [
@@ -237,7 +238,7 @@ class Sanitizer(Tool):
         found = {"LD_PRELOAD": " ".join(self.preload)} if in_python else {}
         if self.is_thread:
             return {**found, "TSAN_OPTIONS": f"{options}:exitcode=66:second_deadlock_stack=1:die_after_fork=0"}
-        # An error ends the process by a signal; leaks leave its exit code alone, since the interpreter always has some.
+        # An error ends the process by a signal. Leaks do not change its exit code, because Python always has some.
         ending = "exitcode=0:abort_on_error=1" if in_python else "exitcode=67"
         return {
             **found,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests, part by part, and counts them. `make test` makes what they need, then runs this.
+"""Runs the tests, part by part, and counts them. `make test` builds the libraries and programs, then runs this.
 
     scripts/test.py            every part
     scripts/test.py PART ...   these parts (see --list), e.g. `scripts/test.py python-shipped`
@@ -22,7 +22,7 @@ CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
 MUTANTS = ("mutants", "row-mutants")
 PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")
-"""Folders under Tests whose Python files pytest runs; mypy reads the other ones, which are programs."""
+"""Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
 
 
 def pytest(name: str, *arguments: str) -> list[str]:
@@ -50,7 +50,7 @@ def python_tests(name: str, title: str, library: Path | None, *arguments: str) -
 
 
 def hosts() -> list[Part]:
-    """The C and the C++ hosts; each folder has its own runner."""
+    """Returns the parts for the C and the C++ hosts; each folder has a program `run` that runs its hosts."""
     found = []
     for folder, title in (("c", "C hosts"), ("cpp", "C++ hosts")):
         runner = ROOT / "Tests" / folder / "run"
@@ -70,7 +70,7 @@ def all_parts() -> list[Part]:
     return [
         Part(
             "generate",
-            "what follows from the headers is up to date",
+            "the files generated from the headers are up to date",
             [PYTHON, str(ROOT / "scripts" / "generate"), "--check"],
         ),
         Part(
@@ -99,10 +99,14 @@ def all_parts() -> list[Part]:
         Part("names-checked", "names of statuses and events, checked library", gate("names.sh", CHECKED)),
         Part("shipped", "shipped library: size, dependencies, hardening", gate("shipped.sh", SHIPPED)),
         Part(
-            "dlopen-shipped", "dlopen by a host that links nothing of ours, shipped library", gate("dlopen.sh", SHIPPED)
+            "dlopen-shipped",
+            "dlopen by a host that does not link libusher, shipped library",
+            gate("dlopen.sh", SHIPPED),
         ),
         Part(
-            "dlopen-checked", "dlopen by a host that links nothing of ours, checked library", gate("dlopen.sh", CHECKED)
+            "dlopen-checked",
+            "dlopen by a host that does not link libusher, checked library",
+            gate("dlopen.sh", CHECKED),
         ),
         Part("api-shipped", "the table of functions, shipped library", gate("api.sh", SHIPPED)),
         Part("api-checked", "the table of functions, checked library", gate("api.sh", CHECKED)),
@@ -166,7 +170,7 @@ def all_parts() -> list[Part]:
         *(
             Part(
                 name,
-                f"{name}: the sources have the text to change",
+                f"{name}: the sources have the text that each mutant changes",
                 [PYTHON, str(ROOT / "scripts" / name), "--list"],
                 count_exit,
             )

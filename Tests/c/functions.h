@@ -1,8 +1,8 @@
 // Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
 // clang-format off
 /*
- * functions.h - every function, structure and callback type of the headers, for tests that go through all of them.
- * A test defines the macros it wants and includes this file:
+ * functions.h - every function, structure and callback type of the headers, for tests that use all of them.
+ * A test defines the macros that it needs and includes this file:
  *
  *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
  *                                             arguments: in brackets, for each parameter a macro of plain.h

@@ -24,7 +24,7 @@ NAME = "libusher.so.0"
 
 
 def built_library(folder: Path) -> Path:
-    """The library to bundle, built into `folder` where none is given."""
+    """Returns the library to bundle; builds it into `folder` unless USHER_PREBUILT names one."""
     prebuilt = os.environ.get("USHER_PREBUILT")
     if prebuilt:
         return Path(prebuilt)
@@ -41,11 +41,13 @@ def built_library(folder: Path) -> Path:
 
 
 class BuildWithLibrary(build_py):
-    """build_py, and the library beside the modules."""
+    """The build_py command, which also copies the library into the folder of the modules."""
 
     def run(self) -> None:
         if not self.editable_mode:
-            shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left would be packed too
+            shutil.rmtree(
+                self.build_lib, ignore_errors=True
+            )  # otherwise the wheel would also contain the library of an earlier build
         super().run()
         if self.editable_mode:
             return
@@ -60,14 +62,14 @@ class BuildWithLibrary(build_py):
 
 
 class PlatformWheel(bdist_wheel):
-    """A wheel of this platform, for every Python 3."""
+    """The bdist_wheel command, for a wheel that fits this platform and every Python 3."""
 
     def get_tag(self) -> tuple[str, str, str]:
         return ("py3", "none", super().get_tag()[2])
 
 
 class Binary(Distribution):
-    """Has a library of this platform in it."""
+    """A distribution that contains a library of this platform."""
 
     def has_ext_modules(self) -> bool:
         return True

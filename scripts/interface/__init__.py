@@ -1,1 +1,1 @@
-"""What scripts/generate writes, a module for each kind of file. Each writer takes the headers and returns text."""
+"""The writers of scripts/generate, a module for each kind of file. Each takes the headers and returns text."""

@@ -11,8 +11,8 @@ WIDTH = 120
 
 
 def wrapped(head: str, parts: list[str], tail: str, indent: int = 6, width: int = WIDTH) -> list[str]:
-    """`head`, the parts with commas, `tail`, as clang-format lays out a declaration: in one line; else all parts in the
-    second; else as many in each line as fit."""
+    """Joins `head`, the parts with commas, and `tail` as clang-format does: in one line if that fits; otherwise with
+    all parts in a second line; otherwise with as many parts in each line as fit."""
     whole = head + ", ".join(parts) + tail
     if len(whole) <= width:
         return [whole]
@@ -31,7 +31,7 @@ def wrapped(head: str, parts: list[str], tail: str, indent: int = 6, width: int 
 
 
 def api_table(headers: Headers, order: list[str]) -> str:
-    """The members of usher_api, in order."""
+    """Returns the declarations of the members of usher_api, in order."""
     lines = []
     for name in order:
         function = headers.functions[name]
@@ -73,8 +73,8 @@ FUNCTIONS_H = """\
 // Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
 // clang-format off
 /*
- * functions.h - every function, structure and callback type of the headers, for tests that go through all of them.
- * A test defines the macros it wants and includes this file:
+ * functions.h - every function, structure and callback type of the headers, for tests that use all of them.
+ * A test defines the macros that it needs and includes this file:
  *
  *   FUNCTION(name, result, takes, arguments)  result: STATUS or POINTER; takes: HANDLE, FREES (a handle) or NOTHING;
  *                                             arguments: in brackets, for each parameter a macro of plain.h
@@ -94,7 +94,7 @@ FUNCTIONS_H = """\
 
 
 def argument(headers: Headers, parameter: Parameter, before: Parameter | None) -> str:
-    """The macro of plain.h that makes this argument."""
+    """Returns the macro of plain.h that makes an argument for this parameter."""
     kind = parameter.type
     bare = kind.removeprefix("const ").rstrip("* ")
     fixed = {
@@ -149,7 +149,7 @@ def functions_h(headers: Headers) -> str:
 
 
 def plain_steps(headers: Headers, called: Iterable[str]) -> str:
-    """The lines of functions.h for the functions that are not in `called`: a test calls those with plain arguments."""
+    """Returns the lines of functions.h for the functions that a test calls with plain arguments: all but `called`."""
     known = set(called)
     return "".join(
         function_line(headers, function) + "\n" for name, function in headers.functions.items() if name not in known
@@ -157,7 +157,7 @@ def plain_steps(headers: Headers, called: Iterable[str]) -> str:
 
 
 def counted(headers: Headers, folder: Path) -> None:
-    """For Tests/cpp/counted.hpp: usher.hpp calls a function that counts in place of each C function."""
+    """Returns lines for Tests/cpp/counted.hpp, which make usher.hpp call a counting function for each C function."""
     on = (f"#define {name} ::counted<::{name}>::call\n" for name in headers.functions)
     (folder / "counted_on.h").write_text("".join(on))
     (folder / "counted_off.h").write_text("".join(f"#undef {name}\n" for name in headers.functions))

@@ -14,8 +14,8 @@ NONE = "-"
 
 HEAD = """\
 # Every public name of libusher: C names as the headers have them, then names of usher.hpp (namespace usher).
-# scripts/generate adds new names, with the version in include/usher/base.h. A line is never deleted once a release has
-# had the name: whoever removes a released name from a header writes the version in the last column.
+# scripts/generate adds new names, with the version in include/usher/base.h. Do not delete the line of a name that was
+# in a release: if you remove such a name from a header, write the version in the last column.
 # The order of the function table is in docs/abi/.
 #
 # name                                        since  deprecated  removed
@@ -58,7 +58,7 @@ def public(headers: Headers) -> dict[str, list[str]]:
 
 
 def read() -> dict[str, Symbol]:
-    """The ledger as it stands."""
+    """Returns the lines of the ledger file."""
     if not SYMBOLS.exists():
         return {}
     found, kind = {}, ""
@@ -97,7 +97,7 @@ def write(headers: Headers) -> str:
 
 
 def check(headers: Headers) -> list[str]:
-    """What the ledger and the headers disagree in and no generator may mend."""
+    """Returns the differences between ledger and headers that a person must correct."""
     now = {name for names in public(headers).values() for name in names}
     ledger = SYMBOLS.relative_to(ROOT)
     wrong = []
@@ -119,19 +119,19 @@ def check(headers: Headers) -> list[str]:
 
 
 def records() -> list[Path]:
-    """docs/abi/*.table, oldest first."""
+    """Returns the files docs/abi/*.table, oldest first."""
     return sorted(ABI.glob("*.table"), key=lambda path: [int(part) for part in re.findall(r"\d+", path.stem)])
 
 
 def recorded() -> list[str]:
-    """The functions of the table in the last release, in order."""
+    """Returns the functions of the last recorded table, in order."""
     files = records()
     text = files[-1].read_text(encoding="utf-8") if files else ""
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 def table_order(headers: Headers) -> list[str]:
-    """Recorded functions in their order; then the newer ones, as the headers declare them."""
+    """Returns the recorded functions in their order, then the newer ones in the order of the headers."""
     old = [name for name in recorded() if name in headers.functions]
     return old + [name for name in headers.functions if name not in old and name != "usher_get_api"]
 

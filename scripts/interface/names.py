@@ -1,4 +1,4 @@
-"""What the constants of the headers are called in Python and C++, where the name does not follow from the C name."""
+"""The enumerations that the headers' constants form in Python and C++, and the names that differ from the C names."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from headers import Constant, Headers
 
 @dataclass(frozen=True)
 class Group:
-    """The constants that begin with `prefix`: an enumeration in Python and in C++."""
+    """The constants that begin with `prefix`. They form an enumeration in Python and one in C++."""
 
     prefix: str
     python: str
     cpp: str
     says: str
-    """The docstring of the Python class, behind the prefix."""
+    """The docstring of the Python class; the generator puts the prefix before it."""
     is_open: bool = True
-    """Python: a newer library may answer a number that is not in it."""
+    """Whether the Python class accepts unknown numbers, which a newer library may return."""
     cpp_says: str = ""
     cpp_names: dict[str, str] = field(default_factory=dict)
-    """C++ names that are not the C name in small letters; C++ keeps some words for itself."""
+    """Names that differ in C++ from the C name in lower case, because C++ reserves that word."""
     also: tuple[str, ...] = ()
     """Constants of the group that do not begin with its prefix."""
     cpp_also: dict[str, str] = field(default_factory=dict)
-    """C++ values that C has no name for."""
+    """Values that have a name in C++ but none in C."""
 
     def members(self, headers: Headers) -> Iterator[tuple[str, Constant]]:
-        """Each constant with its name in capitals, without the prefix."""
+        """Returns each constant with its name in upper case, without the prefix."""
         for constant in headers.constants.values():
             if constant.name in self.also:
                 yield constant.name.removeprefix("USHER_"), constant
@@ -54,9 +54,9 @@ GROUPS = [
         "USHER_ORIGIN_",
         "Origin",
         "origin",
-        "who answered. Numbers of a server mean different things at different origins.",
+        "the server that replied. The same service code means different things at different origins.",
     ),
-    Group("USHER_OPERATION_", "Operation", "operation", "what the library was doing."),
+    Group("USHER_OPERATION_", "Operation", "operation", "the operation that an error belongs to."),
     Group("USHER_EVENT_", "EventType", "event_type", "what happened."),
     Group("USHER_SESSION_", "SessionState", "session_state", "the state of a playback's session."),
     Group(
@@ -102,14 +102,14 @@ GROUPS = [
         "USHER_KEY_SYSTEM_",
         "KeySystem",
         "key_system",
-        "DASH ContentProtection identifiers. Wherever one is taken, a plain str does too.",
+        "DASH ContentProtection identifiers. Functions that take one also take a plain str.",
     ),
-    Group("USHER_SUSPEND_", "Suspend", "suspend_rule", "keep-alives while the host is suspended."),
+    Group("USHER_SUSPEND_", "Suspend", "suspend_rule", "the keep-alives while the host is suspended."),
     Group(
         "USHER_HOOK_",
         "Hook",
         "hook",
-        "the steps of a licence request that host code may take over.",
+        "the steps of a licence request that a hook may take over.",
         cpp_says="Which step of a licence request the hook takes over.",
         cpp_names={"HEADERS": "http_headers"},
     ),
@@ -121,18 +121,24 @@ GROUPS = [
         "which part of a ``skd:`` URL is the content identifier.",
         cpp_says="Which part of a URL is the content identifier.",
     ),
-    Group("USHER_FPS_REQUEST_", "FPSRequest", "fps_request_format", "how an SPC is wrapped."),
-    Group("USHER_URLENCODE_", "URLEncode", "spc_urlencode", "what of a form is percent-coded."),
-    Group("USHER_FPS_RESPONSE_", "FPSResponse", "fps_response_format", "how a CKC is wrapped.", cpp_names=AUTOMATIC),
+    Group("USHER_FPS_REQUEST_", "FPSRequest", "fps_request_format", "the format of the request that carries the SPC."),
+    Group("USHER_URLENCODE_", "URLEncode", "spc_urlencode", "which parts of a form are percent-encoded."),
+    Group(
+        "USHER_FPS_RESPONSE_",
+        "FPSResponse",
+        "fps_response_format",
+        "the format of the reply that carries the CKC.",
+        cpp_names=AUTOMATIC,
+    ),
 ]
-"""In the order in which they are written."""
+"""The groups in the order in which the generator writes them."""
 
 APART = ("USHER_VERSION_", "USHER_OFF")
-"""Constants that are no enumeration; the writers place them themselves."""
+"""Prefixes of constants that belong to no enumeration; the writers treat them separately."""
 
 
 def check(headers: Headers) -> list[str]:
-    """Constants that no group takes."""
+    """Returns an error for each constant that belongs to no group."""
     taken = {constant.name for group in GROUPS for _, constant in group.members(headers)}
     left = [name for name in headers.constants if name not in taken and not name.startswith(APART)]
     return [f"{name}: no group of scripts/interface/names.py has its prefix; add a group" for name in left]

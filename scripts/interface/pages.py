@@ -8,7 +8,7 @@ from headers import Function, Headers
 
 
 def cell(function: Function, label: str, otherwise: str) -> str:
-    """What the function's comment says behind the label; names in it as code."""
+    """Returns the text after a label of the function's comment, with the names in it as code."""
     said = function.labels.get(label, otherwise)
     if said == "no" and label != "Waits" and "USHER_E_WOULD_DEADLOCK" in function.comment:
         said = "no: USHER_E_WOULD_DEADLOCK"
@@ -28,7 +28,7 @@ def threads(headers: Headers) -> str:
 
 
 def check(headers: Headers) -> list[str]:
-    """Labels that a comment lacks."""
+    """Returns an error for each label that a function's comment lacks."""
     found = []
     for name, function in headers.functions.items():
         for label in ("Threads", "In callbacks", "Since"):

@@ -26,11 +26,11 @@ C_TYPES = {
     "void": "None",
 }
 CAPITALS = {"ssp": "SSP", "v2": "V2"}
-"""Words of C names that Python does not write with one capital letter."""
+"""Words of C names that have more than one capital letter in Python names."""
 
 
 def class_name(c_name: str) -> str:
-    """usher_ssp_v2_options -> SSPV2Options."""
+    """Makes a Python class name, e.g. SSPV2Options from usher_ssp_v2_options."""
     return "".join(CAPITALS.get(word, word.capitalize()) for word in c_name.removeprefix("usher_").split("_"))
 
 
@@ -39,7 +39,7 @@ def handle_name(c_name: str) -> str:
 
 
 def ctype(headers: Headers, kind: str) -> str:
-    """The ctypes expression for a C type."""
+    """Returns the ctypes expression for a C type."""
     if kind in C_TYPES:
         return C_TYPES[kind]
     if kind in headers.numbers:
@@ -71,7 +71,7 @@ def structure(headers: Headers, found: Structure) -> str:
 
 
 def comment(head: str, parameters: tuple[Parameter, ...], indent: str = "") -> str:
-    """The declaration as a comment, in lines of at most 120 columns."""
+    """Returns the declaration as a comment, in lines of at most 120 columns."""
     parts = [parameter.text for parameter in parameters] or ["void"]
     lines = wrapped(head, parts, ");", 2, WIDTH - len(indent) - len("# "))
     return "".join(f"{indent}# {line}\n" for line in lines)
@@ -102,7 +102,7 @@ def section(title: str) -> str:
 
 
 def declared_in_order(headers: Headers) -> list[Structure | FunctionType]:
-    """Structures and callback types as the headers have them, so that each comes after those it names."""
+    """Returns structures and callback types in the order of the headers, so that each comes after those it uses."""
     found: list[Structure | FunctionType] = []
     for text in headers.texts.values():
         names = re.findall(r"^typedef struct (usher_\w+) \{|^typedef void \(\*(usher_\w+)\)", text, re.M)
@@ -150,14 +150,14 @@ def abi(headers: Headers) -> str:
     used = sorted(set(re.findall(r"\b(CFUNCTYPE|POINTER|c_\w+)\b", re.sub(r"#.*", "", body))), key=natural)
     imports = "".join(f"    {name},\n" for name in used)
     return (
-        f'{FIRST_LINE}\n"""The C contract as ctypes sees it: handles, structures, callback types and prototypes. '
-        'Loads nothing."""\n\nfrom __future__ import annotations\n\nimport ctypes\n'
+        f'{FIRST_LINE}\n"""The C contract as ctypes declarations: handles, structures, callback types, prototypes. '
+        'Loads no library."""\n\nfrom __future__ import annotations\n\nimport ctypes\n'
         f"from ctypes import (\n{imports})\nfrom typing import Any\n\n{body}"
     )
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
-    """Capitals first; c_uint8 before c_uint32."""
+    """Returns a sort key: names in capitals first, and c_uint8 before c_uint32."""
     parts = re.findall(r"\d+|\D+", name)
     return [(not name.isupper(), int(part) if part.isdigit() else -1, part) for part in parts]
 
@@ -166,7 +166,7 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 ENUMS_HEAD = f'''\
 {FIRST_LINE}
-"""The numbers of the headers, by name."""
+"""The constants of the headers as enumerations."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ from enum import Enum, IntEnum
 
 
 class OpenIntEnum(IntEnum):
-    """An IntEnum that takes any number: a newer library may know more than these bindings."""
+    """An IntEnum that accepts unknown numbers, because a newer library may return numbers that it does not list."""
 
     @classmethod
     def _missing_(cls, value: object) -> OpenIntEnum | None:

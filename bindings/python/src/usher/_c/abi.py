@@ -1,5 +1,5 @@
 # Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
-"""The C contract as ctypes sees it: handles, structures, callback types and prototypes. Loads nothing."""
+"""The C contract as ctypes declarations: handles, structures, callback types, prototypes. Loads no library."""
 
 from __future__ import annotations
 

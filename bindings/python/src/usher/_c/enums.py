@@ -1,5 +1,5 @@
 # Generated from include/usher/*.h by scripts/generate. Change the headers, then run `make generate`.
-"""The numbers of the headers, by name."""
+"""The constants of the headers as enumerations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum, IntEnum
 
 
 class OpenIntEnum(IntEnum):
-    """An IntEnum that takes any number: a newer library may know more than these bindings."""
+    """An IntEnum that accepts unknown numbers, because a newer library may return numbers that it does not list."""
 
     @classmethod
     def _missing_(cls, value: object) -> OpenIntEnum | None:
@@ -52,7 +52,7 @@ class Status(OpenIntEnum):
 
 
 class Origin(OpenIntEnum):
-    """USHER_ORIGIN_...: who answered. Numbers of a server mean different things at different origins."""
+    """USHER_ORIGIN_...: the server that replied. The same service code means different things at different origins."""
 
     LOCAL = 0
     SSM = 1
@@ -62,7 +62,7 @@ class Origin(OpenIntEnum):
 
 
 class Operation(OpenIntEnum):
-    """USHER_OPERATION_...: what the library was doing."""
+    """USHER_OPERATION_...: the operation that an error belongs to."""
 
     NONE = 0
     SETUP = 1
@@ -196,7 +196,7 @@ class WireFormat(IntEnum):
 
 
 class KeySystem(str, Enum):
-    """USHER_KEY_SYSTEM_...: DASH ContentProtection identifiers. Wherever one is taken, a plain str does too."""
+    """USHER_KEY_SYSTEM_...: DASH ContentProtection identifiers. Functions that take one also take a plain str."""
 
     FAIRPLAY = "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
     WIDEVINE = "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
@@ -205,14 +205,14 @@ class KeySystem(str, Enum):
 
 
 class Suspend(OpenIntEnum):
-    """USHER_SUSPEND_...: keep-alives while the host is suspended."""
+    """USHER_SUSPEND_...: the keep-alives while the host is suspended."""
 
     KEEP = 0
     PAUSE = 1
 
 
 class Hook(OpenIntEnum):
-    """USHER_HOOK_...: the steps of a licence request that host code may take over."""
+    """USHER_HOOK_...: the steps of a licence request that a hook may take over."""
 
     CONTENT_ID = 1
     CERTIFICATE = 2
@@ -243,7 +243,7 @@ class ContentIDRule(OpenIntEnum):
 
 
 class FPSRequest(OpenIntEnum):
-    """USHER_FPS_REQUEST_...: how an SPC is wrapped."""
+    """USHER_FPS_REQUEST_...: the format of the request that carries the SPC."""
 
     RAW = 0
     FORM = 1
@@ -252,7 +252,7 @@ class FPSRequest(OpenIntEnum):
 
 
 class URLEncode(OpenIntEnum):
-    """USHER_URLENCODE_...: what of a form is percent-coded."""
+    """USHER_URLENCODE_...: which parts of a form are percent-encoded."""
 
     VALUE = 0
     NONE = 1
@@ -260,7 +260,7 @@ class URLEncode(OpenIntEnum):
 
 
 class FPSResponse(OpenIntEnum):
-    """USHER_FPS_RESPONSE_...: how a CKC is wrapped."""
+    """USHER_FPS_RESPONSE_...: the format of the reply that carries the CKC."""
 
     AUTO = 0
     RAW = 1

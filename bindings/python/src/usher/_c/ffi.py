@@ -2,8 +2,8 @@
 
 Importing this module loads the library.
 
-Order: the file named by the environment variable ``USHER_LIBRARY``, then ``libusher.so*`` in the package (in a wheel),
-then the system's ``libusher.so.0``.
+It tries in this order: the file that the environment variable ``USHER_LIBRARY`` names, ``libusher.so*`` in the package
+(in a wheel), the system's ``libusher.so.0``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ UNCHECKED = frozenset(
         "usher_playback_get_resource",
     }
 )
-"""Functions whose callers read the status themselves, because a result comes with it."""
+"""Functions for which `errcheck` does not raise: the caller reads the status, because it also needs the result."""
 
 
 def find_library() -> str:
-    """The path or name of the library to load."""
+    """Returns the path or name of the library to load."""
     override = os.environ.get("USHER_LIBRARY")
     if override:
         return override
@@ -46,7 +46,7 @@ def find_library() -> str:
 
 
 def _check(result: int, function: Any, arguments: tuple[Any, ...]) -> int:
-    """ctypes ``errcheck``: raises for everything but USHER_OK."""
+    """The ``errcheck`` function for ctypes: raises for every status except USHER_OK."""
     if result != Status.OK:
         raise from_status(result, function.__name__)
     return result
@@ -72,7 +72,10 @@ def _load() -> ctypes.CDLL:
 
 
 def _check_version(path: str, text: str) -> None:
-    """Within a major version names and fields are only added: the library may be newer, not older."""
+    """Raises if the library has another major version, or is older than these bindings.
+
+    It may be newer, because within a major version names and fields are only added.
+    """
     try:
         version = tuple(int(part) for part in text.split("."))
     except ValueError:
@@ -83,13 +86,13 @@ def _check_version(path: str, text: str) -> None:
 
 
 def from_status(status: int, what: str = "") -> UsherError:
-    """The exception for a bare status; `what` names the function that answered it."""
+    """Makes the exception for a status without further details; `what` is the name of the function that returned it."""
     line = text(lib.usher_status_message(status))
     return error_class(status)(f"{what}: {line}" if what else line, status=Status(status))
 
 
 def from_detail(detail: Any) -> UsherError | None:
-    """The exception for a ``usher_error`` structure; None when nothing is wrong."""
+    """Makes the exception for a ``usher_error`` structure; returns None if its status is USHER_OK."""
     if detail.status == Status.OK:
         return None
     return error_class(detail.status)(
@@ -112,7 +115,7 @@ def explain(origin: Origin, status: Status, service_code: int) -> Explanation:
 
 
 def legacy_codes(error: UsherError) -> LegacyCodes:
-    """An error in the numbers of other players; see usher_error_legacy_codes()."""
+    """Returns an error in the numbers that other players use; see usher_error_legacy_codes()."""
     out = abi.LegacyCodes()
     detail = abi.Error(
         error.status,
@@ -129,12 +132,12 @@ def legacy_codes(error: UsherError) -> LegacyCodes:
 
 
 def text(value: bytes | None) -> str:
-    """A C string as str; what is not UTF-8 becomes U+FFFD."""
+    """Converts a C string to str; bytes that are not UTF-8 become U+FFFD."""
     return "" if value is None else value.decode("utf-8", "replace")
 
 
 def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
-    """A str as a C string. A NUL inside would be cut off silently there, so it is refused here."""
+    """Converts a str to a C string. Raises for a NUL, because C would ignore the text after it."""
     if value is None:
         return None
     encoded = os.fspath(value).encode("utf-8", "surrogateescape")
@@ -144,7 +147,7 @@ def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
 
 
 def c_bytes(value: bytes | None) -> Any:
-    """Bytes as ``const uint8_t *`` (NULL for None). The result keeps a reference to a copy for as long as it lives."""
+    """Converts bytes to ``const uint8_t *`` (NULL for None). The result keeps a copy of the bytes alive."""
     if value is None:
         return None
     array = (ctypes.c_uint8 * max(len(value), 1)).from_buffer_copy(value or b"\0")
@@ -152,17 +155,17 @@ def c_bytes(value: bytes | None) -> Any:
 
 
 def as_bytes(value: bytes | str | None) -> bytes | None:
-    """Bytes as they are, text as UTF-8."""
+    """Returns bytes unchanged, and text encoded as UTF-8."""
     return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
 
 
 def copied(pointer: Any, size: int) -> bytes | None:
-    """A copy of ``const uint8_t *`` and its length; None for NULL."""
+    """Copies ``length`` bytes from ``const uint8_t *``; returns None for NULL."""
     return ctypes.string_at(pointer, size) if pointer else None
 
 
 def integer(value: int, bits: int, name: str) -> int:
-    """ctypes wraps numbers that do not fit; this refuses them."""
+    """Raises for a number that does not fit its C type, because ctypes would silently truncate it."""
     number = int(value)
     if not 0 <= number < 1 << bits:
         raise InvalidArgumentError(f"{name} is {number}, not in 0..2**{bits}-1", status=Status.INVALID_ARGUMENT)
@@ -173,9 +176,9 @@ _UNSIGNED = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: 8 * ctyp
 
 
 def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
-    """An option structure with the fields given; None leaves a field at its default.
+    """Makes an option structure from the given fields; None: the default of the field.
 
-    Raises TypeError for a name that is no option.
+    Raises TypeError for an unknown name.
     """
     kinds = {name: kind for name, kind, *_ in structure._fields_}
     values: dict[str, Any] = {"struct_size": ctypes.sizeof(structure)}
@@ -196,14 +199,14 @@ def filled(structure: type[Structure], given: Mapping[str, Any]) -> Structure:
 
 
 class Owner:
-    """Has a handle, which is freed once: what has one is neither copied nor pickled."""
+    """An object that has a handle. It cannot be copied or pickled, because the handle is freed once."""
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is of this process and freed once: it cannot be copied or pickled")
+        raise TypeError(f"a {type(self).__name__} has a handle that is freed once: it cannot be copied or pickled")
 
 
 def free_quietly(function: Any, handle: Any) -> None:
-    """Frees from a finalizer, where nobody could catch: a stale handle is fine there."""
+    """Frees a handle from a finalizer. Errors are ignored, because no caller could catch them."""
     with contextlib.suppress(UsherError):
         function(handle)
 
