@@ -30,10 +30,11 @@ int main(int argc, char **argv) {
   tell(get_api != NULL, "dlsym finds usher_get_api");
   if (!get_api) return 1;
   const usher_api *api = get_api(USHER_VERSION_MAJOR);
-  tell(api != NULL, "it serves the header's major version");
+  tell(api != NULL, "usher_get_api() has a table for the header's major version");
   if (!api) return 1;
-  tell(get_api(USHER_VERSION_MAJOR + 1) == NULL && get_api(UINT32_MAX) == NULL, "it serves no other");
-  tell(get_api(USHER_VERSION_MAJOR) == api, "it is the same table each time");
+  tell(get_api(USHER_VERSION_MAJOR + 1) == NULL && get_api(UINT32_MAX) == NULL,
+      "usher_get_api() has no table for another version");
+  tell(get_api(USHER_VERSION_MAJOR) == api, "usher_get_api() returns the same table each time");
   tell(api->struct_size == sizeof *api, "struct_size is the header's");
 
   size_t offset = sizeof(size_t);

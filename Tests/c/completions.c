@@ -97,7 +97,7 @@ static void token_story(void) {
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, huge), "a token of 65 kB");
   tell(requests("setup") == 0, "no set-up request was sent yet");
   answers(USHER_OK, from_other_thread(), "the question is still open; another thread answers it");
-  answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "a second time");
+  answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "the same answer a second time");
   answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with that token");
   usher_playback_free(playback);
 
@@ -168,7 +168,8 @@ static void payload_story(void) {
       "a payload of SIZE_MAX bytes");
   answers(USHER_OK, usher_complete_payload(asked, (const uint8_t *)"fresh", 5),
       "the question is still open, and takes a good payload");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"fresh", 5), "a second time");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"fresh", 5),
+      "the same answer a second time");
   tell(reaches(&renewals, 1, 8000), "the renewed licence arrives");
   tell(reaches(&payloads, 2, 8000), "the library asks for the next payload");
   answers(USHER_OK, usher_complete_payload(asked, NULL, 0), "the answer: no payload");

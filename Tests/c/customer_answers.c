@@ -102,7 +102,7 @@ static struct scene playing(double heartbeat_s, int32_t renew_type, uint32_t tea
   usher_customer_license license = good(heartbeat_s, renew_type);
   __atomic_store_n(&asked[1], 0, __ATOMIC_SEQ_CST);
   answers(USHER_OK, usher_complete_license(ask_license(&s), &license), "a licence");
-  ends(USHER_OK, "it comes");
+  ends(USHER_OK, "the request completes with the licence");
   return s;
 }
 static void none_of_the_others(int which, usher_completion id) {
@@ -145,7 +145,7 @@ static void licences(void) {
   REFUSED((bad.license = NULL, bad.license_size = 0, bad.message = text), "a message of 1001 bytes");
   bad = good(1, USHER_RENEW_HEARTBEAT);
   answers(USHER_OK, usher_complete_license(id, &bad), "the question is still open, and takes a good licence");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a second time");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a second answer");
   ends(USHER_OK, "the request completes with the licence");
   usher_complete_call(take(1, "a heartbeat"), USHER_OK);
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
@@ -192,7 +192,7 @@ static void heartbeats(void) {
   pthread_create(&thread, NULL, answer_call, &answer);
   pthread_join(thread, NULL);
   answers(USHER_OK, answer.status, "an answer from another thread");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(answer.id, USHER_OK), "a second time");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_call(answer.id, USHER_OK), "a second answer");
   tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "kept alive");
   answers(
       USHER_OK, usher_complete_call(take(1, "the next heartbeat"), USHER_E_TRANSPORT), "the answer: transport failed");

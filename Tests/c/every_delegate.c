@@ -148,7 +148,7 @@ static void v2_story(void) {
   tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "which is kept alive");
   answers(USHER_OK, usher_playback_close(playback, USHER_CLOSE_TEARDOWN), "closed, to be torn down");
   usher_playback_wait_closed(playback, 5000);
-  tell(held() == 0, "and it is");
+  tell(held() == 0, "the session is torn down");
   licence_of(start(context, delegate, free_token()), USHER_KEY_SYSTEM_WIDEVINE);
   tell(reaches(&events[USHER_EVENT_NO_SESSION], 1, 5000), "a content that needs no session: NO_SESSION");
   usher_context_free(context);
@@ -196,9 +196,9 @@ static void tokens_story(void) {
   answers(USHER_E_FULL, usher_delegate_set_stream_token(delegate, (const uint8_t *)"three", 5, "x"),
       "a third token, while playbacks hold both");
   answers(USHER_OK, usher_delegate_count_stream_tokens(delegate, &count), "usher_delegate_count_stream_tokens");
-  tell(count == 2, "two");
+  tell(count == 2, "the map has two tokens");
   answers(USHER_OK, usher_delegate_remove_stream_token(delegate, two, 3), "usher_delegate_remove_stream_token");
-  answers(USHER_E_NO_TOKEN, usher_delegate_remove_stream_token(delegate, two, 3), "again");
+  answers(USHER_E_NO_TOKEN, usher_delegate_remove_stream_token(delegate, two, 3), "removing the same token again");
   answers(USHER_OK, usher_delegate_clear_stream_tokens(delegate), "usher_delegate_clear_stream_tokens");
   usher_delegate_count_stream_tokens(delegate, &count);
   tell(count == 0, "no token is left");
@@ -279,7 +279,7 @@ static void loader_story(void) {
       "usher_playback_load_resource");
   answers(USHER_OK, usher_playback_cancel_load(playback, id), "usher_playback_cancel_load");
   tell(reaches(&cancelled, 1, 5000), "told so");
-  answers(USHER_E_STATE, usher_playback_cancel_load(playback, id), "a second time");
+  answers(USHER_E_STATE, usher_playback_cancel_load(playback, id), "cancelling the same load again");
   answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that does not exist");
   answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"abc://one", 9, 0, &response),
       "another scheme");
@@ -306,7 +306,7 @@ static void of_a_playback(void) {
   answers(USHER_OK, usher_context_suspend(context), "usher_context_suspend");
   answers(USHER_OK, usher_context_resume(context), "usher_context_resume");
   answers(USHER_OK, usher_context_network_changed(context), "usher_context_network_changed");
-  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "it is kept alive");
+  tell(reaches(&events[USHER_EVENT_KEPT_ALIVE], 1, 5000), "the session is kept alive");
   clear.delegate = delegate;
   clear.clear = 1;
   usher_player_play(new_player(context), &clear, &other);
@@ -334,15 +334,15 @@ static void contents(void) {
   usher_error limit = {USHER_E_LIMIT, USHER_ORIGIN_SSM, USHER_OPERATION_SETUP, 400, 1007, "", 1, 0};
   usher_legacy_codes codes;
   answers(USHER_OK, usher_read_pssh(pssh, sizeof pssh, count_protection, &known, &count), "usher_read_pssh");
-  tell(count == 1 && known == 1, "one, of a known system");
+  tell(count == 1 && known == 1, "one protection, of a known system");
   answers(USHER_OK, usher_read_tenc(tenc, sizeof tenc, count_protection, &known, &count), "usher_read_tenc");
-  tell(count == 1, "one");
+  tell(count == 1, "one protection");
   answers(USHER_OK, usher_read_hls_keys((const uint8_t *)keys, strlen(keys), count_protection, &known, &count),
       "usher_read_hls_keys");
-  tell(count == 1 && known == 2, "one, of a known system");
+  tell(count == 1 && known == 2, "one protection, of a known system");
   answers(USHER_OK, usher_read_dash_protection((const uint8_t *)mpd, strlen(mpd), count_protection, &known, &count),
       "usher_read_dash_protection");
-  tell(count == 1 && known == 3, "one, of a known system");
+  tell(count == 1 && known == 3, "one protection, of a known system");
   answers(USHER_E_INVALID_ARGUMENT, usher_read_pssh(pssh, sizeof pssh, NULL, NULL, NULL),
       "usher_read_pssh without a callback");
   answers(USHER_E_TOO_LARGE, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, NULL, &size),

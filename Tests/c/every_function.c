@@ -83,8 +83,8 @@ static void story(void) {
       "usher_playback_request_certificate");
   answers(USHER_OK, usher_playback_request_license(playback, &request, on_license, &gone, count_destroy),
       "usher_playback_request_license");
-  tell(reaches(&certificates, 1, 5000), "a certificate comes");
-  tell(reaches(&licences, 1, 5000), "a licence comes");
+  tell(reaches(&certificates, 1, 5000), "a certificate arrives");
+  tell(reaches(&licences, 1, 5000), "a licence arrives");
   answers(USHER_OK, usher_context_settle(context, 0, 0, 5000), "usher_context_settle");
   answers(USHER_OK, usher_context_pending(context, &pending), "usher_context_pending");
   answers(USHER_E_STATE, usher_context_advance(context, 1, 0), "usher_context_advance on the system clock");
@@ -100,7 +100,7 @@ static void story(void) {
   tell(held() == 0, "no session is held when it is closed");
   answers(USHER_OK, usher_player_stop(player, USHER_CLOSE_DEFAULT), "usher_player_stop");
   answers(USHER_OK, usher_context_remove_observer(context, id), "usher_context_remove_observer");
-  answers(USHER_E_INVALID_ARGUMENT, usher_context_remove_observer(context, id), "a second time");
+  answers(USHER_E_INVALID_ARGUMENT, usher_context_remove_observer(context, id), "an observer removed twice");
   answers(USHER_OK, usher_response_free(response), "usher_response_free");
   answers(USHER_OK, usher_response_free(certificate), "usher_response_free of the certificate");
   answers(USHER_OK, usher_playback_free(playback), "usher_playback_free");

@@ -120,14 +120,14 @@ static void bytes(void) {
   pthread_create(&thread, NULL, hook_on_thread, &status);
   pthread_join(thread, NULL);
   answers(USHER_OK, status, "an answer from another thread");
-  answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "a second time");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "a third");
+  answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "a second answer");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "a third answer");
   answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(asked, &response),
       "the built-in answer, requested after the answer");
-  ends(USHER_OK, "it comes");
+  ends(USHER_OK, "the request completes with the first answer");
   ask_it(&s, USHER_HOOK_CONTENT_ID);
-  answers(USHER_OK, hook(NULL), "there is none");
-  ends(USHER_E_CALLBACK, "it fails for that");
+  answers(USHER_OK, hook(NULL), "the answer: no content identifier");
+  ends(USHER_E_CALLBACK, "the request fails without a content identifier");
   ask_it(&s, USHER_HOOK_CONTENT_ID);
   answers(USHER_OK, usher_complete_builtin(asked), "the answer: the built-in one");
   answers(USHER_E_INVALID_COMPLETION, hook("bytes"), "another answer after it");
@@ -151,7 +151,7 @@ static void headers(void) {
   tell(wrong == 0, "invalid header lines are refused, and the question stays open");
   answers(USHER_OK, usher_complete_headers(asked, NULL), "the answer: do not send the request");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_headers(asked, ""), "after all?");
-  ends(USHER_E_DECLINED, "it fails for that");
+  ends(USHER_E_DECLINED, "the request fails as declined");
   tell(requests("license") == before, "no request was sent");
   ask_it(&s, USHER_HOOK_HEADERS);
   answers(USHER_OK, usher_complete_headers(asked, ""), "the answer: no headers, and so no token");
@@ -194,7 +194,7 @@ static void replies(void) {
   told_before = get(&told_count);
   usher_playback_request_license(s.playback, &request, on_license, NULL, NULL);
   ends(USHER_E_HTTP, "a reply with an HTTP error fails");
-  tell(get(&questions) == before, "and the hook is not called");
+  tell(get(&questions) == before, "the library does not call the hook for it");
   ask_it(&s, USHER_HOOK_LICENSE);
   none_of_the_others(USHER_HOOK_LICENSE);
   answers(USHER_OK, hook(NULL), "the answer: no licence in this reply");

@@ -77,7 +77,7 @@ static void waits_have_an_end(void) {
   for (tries = 0; held() != 0 && tries < 250; tries++) sleep_ms(20);
   sleep_ms(50);
   pthread_create(&thread, NULL, wait_closed, &status);
-  tell(reaches(&waited_for, 1, 3000), "wait_closed of 50 ms ends while nobody pumps");
+  tell(reaches(&waited_for, 1, 3000), "wait_closed of 50 ms ends while no thread pumps");
   usher_context_pump(context, NULL);
   pthread_join(thread, NULL);
   usher_context_free(context);
@@ -119,7 +119,7 @@ static void story(void) {
 
   before = get(&events);
   for (tries = 0; requests("heartbeat") < 2 && tries < 100 * patience(); tries++) sleep_ms(50);
-  tell(requests("heartbeat") >= 2 && get(&events) == before, "the library sends heartbeats while nobody pumps");
+  tell(requests("heartbeat") >= 2 && get(&events) == before, "the library sends heartbeats while no thread pumps");
   tell(loop_until(fd, &beats, 2, 5000), "the events of those heartbeats arrive in the next pump");
   tell(get(&strange) == 0, "every callback ran on the pumping thread");
 

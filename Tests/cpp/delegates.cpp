@@ -30,7 +30,7 @@ void default_delegate() {
       "default delegate: a licence without a session");
   tell(sent("license", "\"X-Story\", \"default\"") == 1 && sent("license", "X-Gone") == 0,
       "with the header that was set, without the one taken away");
-  tell(playback.state() == usher::session_state::none && held() == 0, "and no session");
+  tell(playback.state() == usher::session_state::none && held() == 0, "a default delegate has no session");
   throws(
       usher::status::invalid_argument, [&] { delegate.set_http_header("X-Story", std::string_view("a\0b", 3)); },
       "a header with a NUL");

@@ -32,7 +32,8 @@ void other_delegates(const usher::context &context, const usher::player &player)
   tell(licence.ok() && licence.value().data().size() == 36, "a licence by a common delegate");
   const auto size = common.value().tokens().size();
   tell(!size && size.status() == usher::status::state, "a common delegate has no token map");
-  tell(common.value().tokens().contains("one").status() == usher::status::state, "its other functions say so, too");
+  tell(common.value().tokens().contains("one").status() == usher::status::state,
+      "the other functions of the map fail, too");
   tell(!context.new_customer_delegate({}).ok(), "a customer delegate without callbacks");
   tell(
       !context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
