@@ -12,7 +12,7 @@ package struct ContentProtection: Equatable, Sendable {
   package private(set) var schemeID: [UInt8] = []
   /// If `isCommon`, the encryption scheme: `cenc`, `cbcs` …
   package private(set) var value: [UInt8] = []
-  /// Whether the element describes common encryption and not a key system. Only then does it have default key ids.
+  /// Whether the element describes common encryption and not a key system. Only such elements have default key ids.
   package private(set) var isCommon = false
   package private(set) var systemID: UUIDBytes?
   package private(set) var defaultKeyIDs: [UUIDBytes] = []

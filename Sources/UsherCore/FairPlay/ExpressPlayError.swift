@@ -2,8 +2,7 @@
 package struct ExpressPlayError: Equatable, Sendable {
   /// 0: the reply has no readable number.
   package let code: Int64
-  /// The server's message, made safe to show; if there is none, the published meaning of the code; if there is none,
-  /// empty.
+  /// The server's message, made safe to show; otherwise the published meaning of the code; empty if there is neither.
   package let message: String
 
   package init(code: Int64, message: String) {

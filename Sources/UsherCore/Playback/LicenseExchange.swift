@@ -62,7 +62,8 @@ package struct LicenseExchange {
     case asking(Part)
     /// The host got another answer to its licence request while a hook was asked. → ended
     case unwanted(Status)
-    /// `isWanted` is false if the host got another answer: the reply is read for its session token, without the hook.
+    /// `isWanted` is false if the host's request has completed: then the reply is read only for its session token,
+    /// without the hook.
     /// → sent (unwanted), reading, ended
     case sent(isWanted: Bool)
     /// The licence hook is asked. → ended

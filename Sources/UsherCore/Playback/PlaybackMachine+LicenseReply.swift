@@ -208,9 +208,9 @@ extension PlaybackMachine {
 }
 
 extension WireFailure {
-  /// The server may accept the request with another content token.
+  /// Whether the server may accept the request with another content token.
   var isAuthorisation: Bool { httpStatus == 401 || httpStatus == 403 }
 
-  /// The server refused the request.
+  /// Whether the server refused the request.
   var isDenial: Bool { serviceCode != 0 || httpStatus == 401 || httpStatus == 403 }
 }

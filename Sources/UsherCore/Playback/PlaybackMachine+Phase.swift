@@ -73,7 +73,7 @@ extension PlaybackMachine {
     return false
   }
 
-  /// Whether licence requests need the session.
+  /// Whether licence requests are sent with a session.
   var usesSession: Bool {
     if case .sessionless = lifecycle.phase { return false }
     return session.sharedPolicy.value.hasSSM

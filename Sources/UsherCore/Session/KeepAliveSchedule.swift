@@ -10,7 +10,7 @@ package struct KeepAliveSchedule: Sendable {
 
   /// - Parameters:
   ///   - seed: two schedules with the same seed have the same jitter.
-  ///   - jitter: the most that a keep-alive may be early, in thousandths of the period.
+  ///   - jitter: how early a keep-alive may be sent at most, in thousandths of the period.
   package init(start: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64) {
     self.period = max(period, 1)
     due = start.adding(self.period)

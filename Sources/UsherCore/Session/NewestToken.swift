@@ -1,5 +1,5 @@
-/// The newest session token, and what the library knows about its state at the server. Each token has a number, its
-/// generation: by it a request sees whether its own token has been replaced meanwhile.
+/// The newest session token, and what the library knows about its state at the server. Each token has a number, the
+/// generation, by which a request sees whether another token has replaced its own.
 struct NewestToken {
   private(set) var secret: Secret?
   private(set) var generation: UInt32 = 0
@@ -16,11 +16,11 @@ struct NewestToken {
   /// Forgets the token but keeps its generation. From now on no request can carry the token.
   mutating func forget() { secret = nil }
 
-  /// The server does not know the newest token.
+  /// Whether the server called the newest token unknown.
   var isUnknownToServer: Bool { refused == generation }
   mutating func refuseAsUnknown() { refused = generation }
 
-  /// A lost reply may have brought a newer token: the server may hold the session under that token.
+  /// Whether a lost reply may have brought a newer token, under which the server may hold the session.
   var mayHaveSuccessor: Bool { lostReplacement == generation }
   mutating func loseReply() { lostReplacement = generation }
   /// The server accepted a request with the newest token.

@@ -1,6 +1,6 @@
 /// Licence requests that carry the session token: their replies may replace it.
 extension SSMSession {
-  /// Call when a licence request with the session token is sent.
+  /// A licence request with the session token was sent.
   package mutating func licenseSent() { licensesInFlight &+= 1 }
 
   /// The reply to a licence request with the session token was lost, but the server may have processed the request.

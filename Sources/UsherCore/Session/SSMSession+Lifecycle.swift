@@ -50,7 +50,7 @@ extension SSMSession {
   }
 
   struct Ended {
-    /// The host chose to leave the session at the head-end.
+    /// Whether the host chose to leave the session at the head-end.
     let left: Bool
     /// The set-up request whose reply is still awaited.
     var setup: RequestID?

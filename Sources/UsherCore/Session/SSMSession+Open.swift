@@ -4,7 +4,7 @@ extension SSMSession {
   /// Whether the next licence request would open the session.
   package var canOpen: Bool { policy.opensByLicense && isIdle }
 
-  /// Call when the licence request is sent whose reply opens the session.
+  /// A licence request was sent whose reply opens the session.
   package mutating func openingSent(_ request: RequestID) {
     guard case .idle(let again) = lifecycle.phase else { return }
     lifecycle.sentSetup(request, again: again)

@@ -5,7 +5,7 @@ extension SSMSession {
     return sendSetup(again: false)
   }
 
-  /// The session cannot start: there is no content token, or the server denied it.
+  /// The session cannot start: there is no content token, or the server denied the token.
   package mutating func startFailed(_ error: UsherError) -> [Action] {
     isIdle ? fail(error.stopping()) : []
   }

@@ -8,7 +8,7 @@ package struct SSMSession {
     /// Sets the session's only timer; a new instant replaces the old one.
     case setTimer(Milliseconds)
     case cancelTimer
-    /// The licence request whose reply opens the session may be sent again.
+    /// The licence request that should open the session may be sent again.
     case openAgain
     /// An enforced renewal is due: ask the host for a payload.
     case renewalDue
@@ -113,7 +113,7 @@ package struct SSMSession {
   /// The number of tokens received. A request compares it to see whether its token has been replaced meanwhile.
   package var tokenGeneration: UInt32 { newest.generation }
 
-  // MARK: Questions of the owner
+  // MARK: Queries by the owner
 
   /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
   /// because its reply replaces the token.

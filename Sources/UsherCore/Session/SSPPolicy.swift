@@ -32,7 +32,7 @@ package struct SSPPolicy: Sendable {
   /// After this many consecutive failed periods the session fails; nil: it never fails for this reason.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
-  /// nil: three eighths of the period, but at least one second.
+  /// The time-out of a keep-alive; nil: three eighths of the period, but at least one second.
   package var keepAliveTimeout: Milliseconds?
   package var keepAlive = KeepAlive.auto
   package var resetup = Resetup.callbackOnly

@@ -64,7 +64,7 @@ package struct WireFailure: Sendable {
     }
   }
 
-  /// The server says that the session token is unknown, ended or expired.
+  /// Whether the server said that the session token is unknown, ended or expired.
   package var isUnknownSession: Bool { serviceCode == SSMCode.invalidToken }
 
   package func error(_ origin: Origin, _ operation: Operation) -> UsherError {

@@ -7,7 +7,7 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Whether the lane has jobs, queued or running, that will run without the host's help (not in pumped mode).
+  /// Whether the lane has queued or running jobs that end even if the host makes no call. Always false in pumped mode.
   func isBusy(_ lane: UInt64) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
@@ -186,14 +186,14 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
   return nil
 }
 
-/// Marks, in thread-local storage, the threads that run host code.
+/// The key of the thread-local mark that a thread has while it runs host code.
 private let callbackThreadKey: platform_thread_key = {
   var key: platform_thread_key = 0
   _ = platform_thread_key_new(&key)
   return key
 }()
 
-/// Runs `job` with the thread marked as one that runs host code.
+/// Runs `job`, with this mark set on the thread.
 func withCallbackMark(_ job: () -> Void) {
   let before = platform_thread_key_get(callbackThreadKey)
   platform_thread_key_set(callbackThreadKey, 1)

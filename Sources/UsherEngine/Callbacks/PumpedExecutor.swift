@@ -61,7 +61,7 @@ package final class PumpedExecutor: CallbackExecutor {
     return true
   }
 
-  /// Whether the calling thread made the last pump. If it waits, no thread may pump, and the wait could never end.
+  /// Whether the calling thread made the last pump. If it waits, perhaps no thread pumps, and the wait never ends.
   package var isPumpingThread: Bool { monitor.locked { pumper == platform_thread_self() } }
 
   /// Runs the jobs that are due now; jobs that become due meanwhile wait for the next pump.

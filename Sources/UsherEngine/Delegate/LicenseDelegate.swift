@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The settings of one licence delegate: its servers, its headers, its policy. Only the I/O thread uses the `var`
+/// The settings of one licence delegate: its servers, its headers, its policy. Only the I/O thread uses its mutable
 /// properties.
 package final class LicenseDelegate {
   package struct Endpoints {

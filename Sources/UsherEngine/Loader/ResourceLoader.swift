@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The settings of one FairPlay resource loader, which gets a CKC for a URL. Only the I/O thread uses the `var`
+/// The settings of one FairPlay resource loader, which gets a CKC for a URL. Only the I/O thread uses its mutable
 /// properties.
 package final class ResourceLoader {
   package enum Route: Sendable { case keyServer, entitlement, tokenURL }

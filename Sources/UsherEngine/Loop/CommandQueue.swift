@@ -4,7 +4,7 @@ final class CommandQueue {
   private var commands: [() -> Void] = []
   private var isClosed = false
 
-  /// Any thread.
+  /// Any thread: appends a command.
   /// - Parameter wake: wakes the I/O thread. It runs under the lock, and only for the first command of an empty queue.
   /// - Returns: false after `close`: the queue did not take the command.
   func append(_ command: @escaping () -> Void, wake: () -> Void) -> Bool {

@@ -80,8 +80,8 @@ final class CurlTransfer {
       guard curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
       told.isFresh = isFresh
     }
-    // The server may be about to close a connection that was idle for a long time. The library does not repeat the less
-    // urgent requests, so they use only connections that were used a short time ago.
+    // The server may be about to close a connection that was idle for a long time. The library repeats only urgent
+    // requests, so all others use connections that were used a short time ago.
     if told.isUrgent != request.isUrgent {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
       told.isUrgent = request.isUrgent
@@ -108,9 +108,9 @@ final class CurlTransfer {
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
 
-  /// libcurl calls this before it sends the request. When a kept connection ends without a reply, libcurl sends the
-  /// request again over another connection, although the server may have acted on the first. This stops it: only the
-  /// session decides whether to repeat a request.
+  /// libcurl calls this before it sends the request. When a kept connection ends without a reply, libcurl would send
+  /// the request again over another connection, although the server may have acted on the first. Returning false
+  /// prevents this: only the session decides whether to repeat a request.
   func maySend() -> Bool {
     attempts += 1
     wasStopped = attempts > 1 && told.isPost == true && curl_shim_request_size(easy) > 0

@@ -272,8 +272,8 @@ final class CurlTransport: Transport {
     if socket >= 0, Int(socket) < watches.count { watches[Int(socket)].isKept = true }
   }
 
-  /// Takes the socket out of epoll first: if a forked child still has the socket open, closing it here would not do
-  /// that.
+  /// Takes the socket out of epoll first, because closing does not do so while a forked child still has the socket
+  /// open.
   fileprivate func close(_ socket: Int32) {
     tell(socket, 0)
     if Int(socket) < watches.count { watches[Int(socket)] = Watch() }

@@ -12,7 +12,8 @@ final class RequestDispatcher {
 
   /// A request that takes longer than this gives its permit up, so that other requests do not wait for it.
   private static var stallTime: Milliseconds { 1000 }
-  /// How long a keep-alive waits in the queue: the first if its origin does not answer, the second if it does.
+  /// How long a keep-alive waits in the queue: `keepAliveWait` if its origin answers no request meanwhile, otherwise at
+  /// most `keepAliveWaitMax`.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
 
