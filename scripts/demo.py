@@ -307,20 +307,24 @@ def check(
         list_.line(
             beats[0] == beats[1],
             f"{screen.name}: player and head-end count the same heartbeats",
-            f"{beats[1]} told, {beats[0]} arrived",
+            f"player {beats[1]}, head-end {beats[0]}",
         )
         list_.line(
             screen.events.count("SESSION_ENDED") == 1 and screen.events[-1:] == ["PLAYBACK_CLOSED"],
-            f"{screen.name}: told that its session was torn down, then that it is closed",
+            f"{screen.name}: its last events report the end of its session, then that it is closed",
             f"summary: … {', '.join(screen.events[-2:])}",
         )
         list_.line(screen.exit_code == 0, f"{screen.name}: played the whole clip", f"exit code {screen.exit_code}")
-    list_.line(len(granted) == 2, "two sessions were granted in all", f"journal: {len(granted)} set-ups with HTTP 200")
+    list_.line(
+        len(granted) == 2,
+        "the head-end granted two sessions in total",
+        f"journal: {len(granted)} set-ups with HTTP 200",
+    )
 
     facts = f"journal: {len(limit)} x HTTP {limit[0]['status']}, code 1007" if limit else "journal: none"
     list_.line(len(limit) == 1, f"{refused.name}, act 2: the head-end refused one set-up for the limit", facts)
     list_.line(
-        running_when_refused, "that was while screen one was still playing", "its process ran, its session was active"
+        running_when_refused, "screen one was still playing at that time", "its process ran, its session was active"
     )
     list_.line(
         refused.exit_code == 3,
@@ -331,7 +335,7 @@ def check(
         refused.error.get("service_code") == 1007
         and refused.error.get("status_name") == "USHER_E_LIMIT"
         and bool(refused.error.get("summary")),
-        f"{refused.name}, act 2: told so in words",
+        f"{refused.name}, act 2: printed the reason in plain words",
         f"summary: “{refused.error.get('summary', '')}”",
     )
     licences = [entry for entry in journal if entry["route"] == "license"]
@@ -356,7 +360,7 @@ def check(
         )
     states = ", ".join(session["state"] for session in table)
     list_.line(not active and len(table) == 2, "no session is held at the end", f"session table: {states}")
-    claim = "the head-end noticed no mistake: no stale token, no late beat, nothing after teardown"
+    claim = "the head-end found no violation: no stale token, no late heartbeat, nothing after teardown"
     list_.line(not violations, claim, f"violations: {len(violations)}")
     for violation in violations:
         print(f"       {violation}")
@@ -408,7 +412,7 @@ def tell(stage: Stage, python: str) -> bool:
         raise DemoError("screen one ended before its first heartbeat")
     print(f"   {painted(32, '▶')} playing; the head-end holds 1 session and has had its first heartbeat", flush=True)
 
-    act("Act 2. Screen two wants to play too", "The bedroom starts the same clip, while the living room goes on.")
+    act("Act 2. Screen two wants to play too", "The bedroom starts the same clip, while the living room still plays.")
     refused = Screen(stage, "screen-two-refused", "bedroom", [*where, "--tag", "2", clip], head_end.token()).finish()
     still = one.process.running and any(session["state"] == "active" for session in head_end.sessions())
 

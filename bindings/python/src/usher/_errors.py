@@ -10,7 +10,7 @@ from ._c.enums import Operation, Origin, Status
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an error means, for viewers and support desks.
+    """The meaning of an error in words, for viewers and support desks.
 
     ``summary`` is one sentence for viewers, ``advice`` says what to do. ``known`` is True if the server's code is in
     the library's table; otherwise both texts describe only the kind of the error. ``source`` names the table, e.g.
@@ -141,7 +141,7 @@ class ForkedError(UsherError, RuntimeError):
 
 
 class ResourceError(UsherError, OSError):
-    """The system gives no memory, thread or file descriptor."""
+    """The operating system refused memory, a thread or a file descriptor."""
 
 
 class CallbackError(UsherError, RuntimeError):

@@ -36,7 +36,7 @@ _live: weakref.WeakSet[Context] = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Pending:
-    """What a context is doing now.
+    """The work that a context has at this moment.
 
     Attributes:
         transfers: number of requests that were sent and have no reply yet.
@@ -110,7 +110,7 @@ class Context(ffi.Owner):
 
         Raises:
             InvalidArgumentError: an option is out of range or malformed.
-            ResourceError: the system gives no memory, thread or file descriptor.
+            ResourceError: the operating system refused memory, a thread or a file descriptor.
         """
         self.on_callback_error = on_callback_error
         self.last_callback_error: BaseException | None = None
@@ -343,7 +343,7 @@ class Context(ffi.Owner):
         )
 
     def pending(self) -> Pending:
-        """Returns what the context is doing now. Not in callbacks."""
+        """Returns the work that the context has at this moment. Not in callbacks."""
         out = abi.Pending(struct_size=ctypes.sizeof(abi.Pending))
         ffi.lib.usher_context_pending(self._handle, ctypes.byref(out))
         timer = None if out.next_timer_ms == 2**64 - 1 else out.next_timer_ms

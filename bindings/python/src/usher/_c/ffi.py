@@ -160,7 +160,7 @@ def as_bytes(value: bytes | str | None) -> bytes | None:
 
 
 def copied(pointer: Any, size: int) -> bytes | None:
-    """Copies ``length`` bytes from ``const uint8_t *``; returns None for NULL."""
+    """Copies ``size`` bytes from ``const uint8_t *``; returns None for NULL."""
     return ctypes.string_at(pointer, size) if pointer else None
 
 

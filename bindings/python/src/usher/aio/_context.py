@@ -102,7 +102,7 @@ class Context:
         self.blocking.resume()
 
     def network_changed(self) -> None:
-        """As ``usher.Context.network_changed``. Raises InvalidHandleError."""
+        """Like ``usher.Context.network_changed``. Raises InvalidHandleError."""
         self.blocking.network_changed()
 
     async def close(self, timeout_ms: int = 0) -> int:
@@ -255,7 +255,7 @@ class Context:
 
 
 class EventStream:
-    """An asynchronous iterator over the events of a context since Context.events() made it."""
+    """An asynchronous iterator over the events of a context, beginning with the call of Context.events()."""
 
     def __init__(self, context: Context) -> None:
         """Only Context.events() calls it."""

@@ -37,7 +37,7 @@ Blocking = TypeVar("Blocking", bound=_delegate.Delegate)
 
 
 class Delegate:
-    """As ``usher.Delegate``. close(), or the end of a ``with`` block, frees it without waiting.
+    """Like ``usher.Delegate``. close(), or the end of a ``with`` block, frees it without waiting.
 
     Attributes:
         context: the context whose playbacks may use it.
@@ -64,7 +64,7 @@ class Delegate:
 
 
 class HTTPDelegate(Delegate):
-    """As ``usher.HTTPDelegate``: a subclass overrides steps of a licence request.
+    """Like ``usher.HTTPDelegate``: a subclass overrides steps of a licence request.
 
     The methods run on the loop's thread and may be coroutine functions. Await the built-in value:
 
@@ -76,35 +76,35 @@ class HTTPDelegate(Delegate):
     blocking: _hooks.HTTPDelegate
 
     def scheme(self) -> str:
-        """As ``usher.HTTPDelegate.scheme``."""
+        """Like ``usher.HTTPDelegate.scheme``."""
         return "skd"
 
     def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:
-        """As ``usher.HTTPDelegate.content_identifier``."""
+        """Like ``usher.HTTPDelegate.content_identifier``."""
         return call.builtin()
 
     def certificate(self, call: HookCall[bytes]) -> Made[bytes]:
-        """As ``usher.HTTPDelegate.certificate``."""
+        """Like ``usher.HTTPDelegate.certificate``."""
         return call.builtin()
 
     def http_headers(self, call: HookCall[dict[str, str]]) -> Made[dict[str, str]] | Made[_hooks.Headers]:
-        """As ``usher.HTTPDelegate.http_headers``."""
+        """Like ``usher.HTTPDelegate.http_headers``."""
         return call.builtin()
 
     def license_url(self, call: HookCall[str]) -> Made[str]:
-        """As ``usher.HTTPDelegate.license_url``."""
+        """Like ``usher.HTTPDelegate.license_url``."""
         return call.builtin()
 
     def license_body(self, call: HookCall[bytes]) -> Made[bytes]:
-        """As ``usher.HTTPDelegate.license_body``."""
+        """Like ``usher.HTTPDelegate.license_body``."""
         return call.builtin()
 
     def license_from_reply(self, call: HookCall[bytes]) -> Made[bytes]:
-        """As ``usher.HTTPDelegate.license_from_reply``."""
+        """Like ``usher.HTTPDelegate.license_from_reply``."""
         return call.builtin()
 
     def set_http_header(self, name: str, value: str | None) -> None:
-        """As ``usher.HTTPDelegate.set_http_header``. Raises InvalidHandleError, InvalidArgumentError."""
+        """Like ``usher.HTTPDelegate.set_http_header``. Raises InvalidHandleError, InvalidArgumentError."""
         self.blocking.set_http_header(name, value)
 
     def set_token_callback(self, callback: TokenCallback | None) -> None:
@@ -134,7 +134,7 @@ class HTTPDelegate(Delegate):
 
 
 class CommonDelegate(HTTPDelegate):
-    """As ``usher.CommonDelegate``."""
+    """Like ``usher.CommonDelegate``."""
 
     def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
         """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
@@ -145,7 +145,7 @@ class CommonDelegate(HTTPDelegate):
 
 
 class DefaultDelegate(HTTPDelegate):
-    """As ``usher.DefaultDelegate``."""
+    """Like ``usher.DefaultDelegate``."""
 
     def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
         """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
@@ -171,7 +171,7 @@ class _SSPDelegate(HTTPDelegate):
 
 
 class SSPDelegate(_SSPDelegate):
-    """As ``usher.SSPDelegate``; `token_callback` may be a coroutine function."""
+    """Like ``usher.SSPDelegate``; `token_callback` may be a coroutine function."""
 
     def __init__(
         self, context: Context, *, token_callback: TokenCallback | None = None, **options: Unpack[_ssp.SSPOptions]
@@ -191,7 +191,7 @@ class SSPDelegate(_SSPDelegate):
 
 
 class SSPV2Delegate(_SSPDelegate):
-    """As ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function.
+    """Like ``usher.SSPV2Delegate``; `token_callback` may be a coroutine function.
 
     Playback.wait_session() waits for the first licence.
     """
@@ -206,7 +206,7 @@ class SSPV2Delegate(_SSPDelegate):
 
 
 class MultiInstanceDelegate(_SSPDelegate):
-    """As ``usher.MultiInstanceDelegate``; `token_callback` may be a coroutine function."""
+    """Like ``usher.MultiInstanceDelegate``; `token_callback` may be a coroutine function."""
 
     blocking: _tokens.MultiInstanceDelegate
 
@@ -229,7 +229,7 @@ class MultiInstanceDelegate(_SSPDelegate):
 
 
 class CustomerDelegate(Delegate):
-    """As ``usher.CustomerDelegate``; the callbacks run on the loop's thread and may be coroutine functions."""
+    """Like ``usher.CustomerDelegate``; the callbacks run on the loop's thread and may be coroutine functions."""
 
     _has_sessions = True
 
@@ -263,15 +263,15 @@ class CustomerDelegate(Delegate):
         self.blocking = blocking
 
     def license(self, request: CustomerRequest) -> Made[_customer.LicenseResponse]:
-        """As ``usher.CustomerDelegate.license``."""
+        """Like ``usher.CustomerDelegate.license``."""
         raise NotImplementedError
 
     def heartbeat(self, call: SessionCall) -> Made[Status]:
-        """As ``usher.CustomerDelegate.heartbeat``."""
+        """Like ``usher.CustomerDelegate.heartbeat``."""
         raise NotImplementedError
 
     def teardown(self, call: SessionCall) -> Made[Status]:
-        """As ``usher.CustomerDelegate.teardown``."""
+        """Like ``usher.CustomerDelegate.teardown``."""
         raise NotImplementedError
 
 

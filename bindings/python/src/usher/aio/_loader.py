@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SPCRequest(Here, _loader.SPCRequest):  # type: ignore[misc]
-    """As ``usher.SPCRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """Like ``usher.SPCRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 SPCCallback = Callable[[SPCRequest], Reply[bytes] | Awaitable[bytes | None]]
@@ -25,7 +25,7 @@ the form that ``usher.ResourceLoader`` takes."""
 
 
 class ResourceLoader:
-    """As ``usher.ResourceLoader``. close(), or the end of a ``with`` block, frees it without waiting.
+    """Like ``usher.ResourceLoader``. close(), or the end of a ``with`` block, frees it without waiting.
 
     Attributes:
         context: the context whose playbacks it serves.

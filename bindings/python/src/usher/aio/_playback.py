@@ -121,18 +121,18 @@ class Playback:
             request.cancel()
 
     def set_content_token(self, token: str) -> None:
-        """As ``usher.Playback.set_content_token``.
+        """Like ``usher.Playback.set_content_token``.
 
         Raises StateError, InvalidHandleError, InvalidArgumentError, ClosedError.
         """
         self._blocking.set_content_token(token)
 
     def suspend(self) -> None:
-        """As ``usher.Playback.suspend``. Raises InvalidHandleError."""
+        """Like ``usher.Playback.suspend``. Raises InvalidHandleError."""
         self._blocking.suspend()
 
     def resume(self) -> None:
-        """As ``usher.Playback.resume``. Raises InvalidHandleError."""
+        """Like ``usher.Playback.resume``. Raises InvalidHandleError."""
         self._blocking.resume()
 
     async def close(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:

@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=Question[Any])
 
 @dataclasses.dataclass(frozen=True)
 class Event(_event.Event):
-    """As ``usher.Event``; `playback` and `player` are objects of usher.aio."""
+    """Like ``usher.Event``; `playback` and `player` are objects of usher.aio."""
 
     playback: Playback | None  # type: ignore[assignment]  # no subclass of usher.Playback: its methods are awaited
     player: Player | None  # type: ignore[assignment]
@@ -43,23 +43,23 @@ class Here:
 
 
 class TokenRequest(Here, _delegate.TokenRequest):  # type: ignore[misc]
-    """As ``usher.TokenRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """Like ``usher.TokenRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class PayloadRequest(Here, _playback.PayloadRequest):  # type: ignore[misc]
-    """As ``usher.PayloadRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """Like ``usher.PayloadRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class CustomerRequest(Here, _customer.CustomerRequest):  # type: ignore[misc]
-    """As ``usher.CustomerRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """Like ``usher.CustomerRequest``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class SessionCall(Here, _customer.SessionCall):  # type: ignore[misc]
-    """As ``usher.SessionCall``; `playback` is a ``usher.aio.Playback``. Threads: any."""
+    """Like ``usher.SessionCall``; `playback` is a ``usher.aio.Playback``. Threads: any."""
 
 
 class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[misc]
-    """As ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is a coroutine function.
+    """Like ``usher.HookCall``; `playback` is a ``usher.aio.Playback``, and builtin() is a coroutine function.
 
     Threads: any, except for builtin().
     """

@@ -44,9 +44,9 @@ class Delivery(str, Enum):
     TRUNCATED_CHUNKS = "truncated-chunks"
     """Chunked encoding; it closes the connection before the last chunk."""
     ENDLESS = "endless"
-    """A body of ``size_bytes`` blanks, as fast as the client reads."""
+    """It sends a body of ``size_bytes`` blanks, as fast as the client reads."""
     TRICKLE = "trickle"
-    """The body in small pieces, at intervals on the head-end's clock."""
+    """It sends the body in small pieces, at intervals on the head-end's clock."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The control endpoints under ``/_control/``, by which tests in any language control and query the head-end; its page.
+"""The control endpoints under ``/_control/``, with which tests in any language control the head-end; and its page.
 
 All bodies are JSON objects. The reply to a wrong request is 400 with ``{"error": text}``; a request from a web page of
 another origin gets 403 (``guard``).

@@ -97,7 +97,7 @@ class RightsLedger:
         self._denied: dict[str, tuple[int, str]] = {}
 
     def issue(self, right: Right) -> str:
-        """Makes a token for a right, URL-safe text."""
+        """Stores a right and returns a new token for it, as URL-safe text."""
         token = secrets.token_urlsafe(96)
         with self._lock:
             self._rights[token] = right
@@ -147,7 +147,7 @@ class RightsLedger:
         """Checks that a content is not denied.
 
         Raises:
-            RightsRefusal: with the number and text of the denial.
+            RightsRefusal: the content is denied; the exception has the number and text of the denial.
         """
         with self._lock:
             denied = self._denied.get(content_id)
