@@ -35,7 +35,7 @@ extension SSMSession {
     case ended(Ended)
   }
 
-  /// The phases in groups, for the owner.
+  /// The phases in groups, for the queries by the owner.
   enum Stage { case pending, active, failed, givingBack, ended }
 
   /// A teardown and its retries.
@@ -64,8 +64,8 @@ extension SSMSession {
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
   struct Lifecycle {
     private(set) var phase = Phase.idle(again: false)
-    /// The group of `phase`. Kept beside it because the engine asks for it around each step, and reading `phase` copies
-    /// what the phase carries.
+    /// The group of `phase`, stored separately: the engine reads it before and after each step, and reading `phase`
+    /// would copy the values in it.
     private(set) var stage = Stage.pending
     private(set) var reported = Reported.nothing
     #if !hasFeature(Embedded)
@@ -142,7 +142,7 @@ extension SSMSession.Phase {
     case .idle, .settingUp, .contested: return .pending
     case .active: return .active
     case .failed: return .failed
-    // The session gives its slot back, or is about to.
+    // The session is giving its slot back, or is about to.
     case .closing, .tearingDown, .retryingTeardown: return .givingBack
     case .ended: return .ended
     }

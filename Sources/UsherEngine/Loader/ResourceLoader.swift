@@ -84,7 +84,7 @@ final class LoadingJob {
   let identifier: [UInt8]
   let content: [UInt8]
   var machine: LoadingMachine<LoadingServer>
-  /// The tokens in the URLs of its servers, which messages must not show.
+  /// The tokens in the URLs of the request's servers; messages must not show them.
   var tokens: [Secret] = []
   var timer: UInt64?
   var ask: HostQuestion?

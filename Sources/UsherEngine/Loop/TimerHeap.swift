@@ -8,7 +8,7 @@ struct TimerHeap<Target> {
     let id: ID
   }
   private var heap: [Entry] = []
-  /// The timers that were not cancelled.
+  /// The timers that are not cancelled.
   private var live = Slots<Target>()
 
   var count: Int { live.count }

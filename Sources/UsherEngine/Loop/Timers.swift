@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// What a timer of a context is for.
+/// The purpose of a timer of a context.
 enum TimerTarget {
   case session(PlaybackID)
   case transfer(TransferID)
@@ -12,7 +12,7 @@ enum TimerTarget {
   case load(PlaybackID, LoadingJob)
 }
 
-/// The timers of a context, shared by the engine and its owners. I/O thread only.
+/// The timers of a context. The engine and the types to which it gives them use them, on the I/O thread only.
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
 
@@ -21,10 +21,10 @@ final class Timers {
   func set(at instant: Milliseconds, _ target: TimerTarget) -> UInt64 { heap.set(at: instant, target) }
   func cancel(_ id: UInt64?) { heap.cancel(id) }
 
-  /// The soonest instant.
+  /// The instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// Takes out the soonest timer if it is due.
+  /// Removes and returns the soonest timer if it is due.
   func popDue(now: Milliseconds) -> TimerTarget? { heap.popDue(now: now) }
 
   func removeAll() { heap = TimerHeap() }

@@ -128,7 +128,7 @@ extension Engine {
     queueDelay: Milliseconds = 0
   ) {
     guard let entry = playbacks[playback] else { return }
-    // As `step` does, but here no closure is allocated for each heartbeat.
+    // The same as `step`, but without allocating a closure for each heartbeat.
     guard steps.begin() else {
       return steps.append { self.ssmRepliedNow(entry, request, call, outcome, queueDelay: queueDelay) }
     }
