@@ -1,4 +1,4 @@
-"""Licences and certificates made for tests: no vendor's, but bytes that a test recognises.
+"""Licences and certificates made for tests. Their format is no vendor's; a test can recognise their bytes.
 
 A licence is four bytes with its kind and then the SHA-256 of its payload, so that a test can check that every
 byte of the payload and of the licence arrived.
@@ -26,26 +26,26 @@ CKC_MAGIC = b"CKC1"
 WIDEVINE_MAGIC = b"WVL1"
 PLAYREADY_MAGIC = b"PRL1"
 WIDEVINE_CERTIFICATE_REQUEST = b"\x08\x04"
-"""The request of a Widevine CDM for the service certificate (source: Widevine licence service)."""
+"""The payload by which a Widevine CDM requests the service certificate (source: Widevine licence service)."""
 
 
 def ckc(spc: bytes) -> bytes:
-    """The CKC for a FairPlay SPC: ``CKC1`` + SHA-256, 36 bytes."""
+    """Returns the CKC for a FairPlay SPC: ``CKC1`` + SHA-256, 36 bytes."""
     return CKC_MAGIC + hashlib.sha256(spc).digest()
 
 
 def widevine_license(challenge: bytes) -> bytes:
-    """The licence for a Widevine challenge: ``WVL1`` + SHA-256, 36 bytes."""
+    """Returns the licence for a Widevine challenge: ``WVL1`` + SHA-256, 36 bytes."""
     return WIDEVINE_MAGIC + hashlib.sha256(challenge).digest()
 
 
 def playready_license(challenge: bytes) -> bytes:
-    """The licence for a PlayReady SOAP challenge: ``PRL1`` + SHA-256, 36 bytes."""
+    """Returns the licence for a PlayReady SOAP challenge: ``PRL1`` + SHA-256, 36 bytes."""
     return PLAYREADY_MAGIC + hashlib.sha256(challenge).digest()
 
 
 def service_certificate(tenant: str) -> bytes:
-    """The Widevine service certificate fixture of a tenant: ``WVSC`` + SHA-256, 36 bytes."""
+    """Returns the Widevine service certificate of a tenant: ``WVSC`` + SHA-256, 36 bytes."""
     return b"WVSC" + hashlib.sha256(tenant.encode()).digest()
 
 

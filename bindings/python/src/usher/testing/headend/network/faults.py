@@ -129,7 +129,7 @@ class Fault:
 
     @classmethod
     def drop(cls, when: When = "before") -> Fault:
-        """Closes the connection without a reply; ``after``: the head-end has processed the request before."""
+        """Closes the connection without a reply, before or after the head-end processes the request."""
         return cls(f"drop {when}", effect=when == "after", delivery=Delivery.CLOSE)
 
     @classmethod

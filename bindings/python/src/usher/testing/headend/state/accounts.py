@@ -1,4 +1,4 @@
-"""Accounts in an operator's back end. They have the rights of device tokens, which contain no rights."""
+"""Accounts in an operator's back end. Device tokens contain no rights, so the head-end takes them from the account."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Checks:
             self._played.add(grant.content.jti)
 
     def check_kids(self, grant: Grant, kids: Sequence[bytes]) -> None:
-        """Checks that the token grants the keys: keys of its content, and if it lists key ids, only those.
+        """Checks that the token grants the keys: they belong to its content and, if it lists key ids, are among these.
 
         A renewal may get keys of its session's contents; a device token keys of contents that its account may play.
         """

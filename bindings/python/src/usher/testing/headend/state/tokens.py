@@ -88,7 +88,7 @@ class TokenPart:
 
     @property
     def generation(self) -> int:
-        """The ``gen`` claim of a content or device token, 0 without one."""
+        """The ``gen`` claim of a content or device token; 0 if the token has none."""
         value = self.claims.get("gen", 0)
         return value if isinstance(value, int) else 0
 
@@ -235,7 +235,7 @@ class TokenMint:
         extra: Mapping[str, Any],
         key: bytes | None = None,
     ) -> str:
-        """A ContentAuthZ token (source: ContentAuthZ payload); ``key_token`` names the key token it refers to."""
+        """Makes a content token (source: ContentAuthZ payload); ``key_token`` is the name of its key token."""
         control: dict[str, Any] = {"sessionControlEnabled": session_control}
         if max_sessions is not None:
             control["maxSessions"] = max_sessions
@@ -260,7 +260,7 @@ class TokenMint:
         return self.sign({**claims, **self._dated(), **extra}, key=key)
 
     def device(self, *, account: str | None, device: str, exp: int | None, extra: Mapping[str, Any]) -> str:
-        """A DevAuthN token (source: device authentication token)."""
+        """Makes a device token, DevAuthN (source: device authentication token)."""
         claims: dict[str, Any] = {"typ": "DevAuthN", "ver": "1.0", "tenantId": self._tenant, "deviceId": device}
         if account is not None:
             claims["accountId"] = account
@@ -272,7 +272,7 @@ class TokenMint:
         return {"gen": self.generation} if self.generation else {}
 
     def operator(self, *, exp: int | None) -> str:
-        """An AuthN token for operator calls."""
+        """Makes a token for operator calls (AuthN)."""
         claims: dict[str, Any] = {"typ": "AuthN", "ver": "1.0"}
         if exp is not None:
             claims["exp"] = exp
