@@ -80,7 +80,7 @@ static const uint8_t *some_bytes(struct program *p, size_t *size) {
   size_t index, count = below(p, sizeof bytes);
   for (index = 0; index < count; index++) bytes[index] = byte(p);
   *size = count;
-  if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* the content that has a token */
+  if (count % 4 == 3) return (const uint8_t *)pass(p, "one", *size = 3); /* a content id with a token */
   if (seldom(p)) *size = byte(p) & 1 ? (size_t)-1 : 0; /* a size that the library refuses, or 0 */
   return seldom(p) ? NULL : (const uint8_t *)pass(p, bytes, count);
 }

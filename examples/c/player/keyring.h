@@ -21,9 +21,9 @@ struct keyring {
   bool one_for_all; /* the first key fits every key id (--key, --kid) */
 };
 
-/** Adds a key id once. false: the ring is full. */
+/** Adds a key id, unless the ring has it. @return false if the ring is full. */
 bool keyring_add(struct keyring *ring, const uint8_t kid[KEY_SIZE]);
-/** Sets the key of an id that is in the ring. false: the id is not in the ring. */
+/** Sets the key of an id. @return false if the id is not in the ring. */
 bool keyring_set(struct keyring *ring, const uint8_t kid[KEY_SIZE], const uint8_t key[KEY_SIZE]);
 /** The key of an id, or NULL if it is not known. */
 const uint8_t *keyring_find(const struct keyring *ring, const uint8_t *kid, size_t kid_size);

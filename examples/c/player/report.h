@@ -27,7 +27,7 @@ const char *outcome_name(enum outcome outcome);
 void report_head(const struct result *result);
 /** Prints the result: the outcome in words, the frame hashes, the timeline. */
 void report_print(const struct result *result);
-/** Writes the same as JSON. false: the file cannot be written. */
+/** Writes the result as JSON. @return false if the file cannot be written. */
 bool report_write_json(const struct result *result, const char *path);
 
 #endif

@@ -34,7 +34,7 @@ struct licence_facts {
  */
 int32_t session_start(struct session *session, const struct options *options, const struct keyring *ring,
     struct timeline *timeline, struct stop *stop);
-/** Waits for the end of set-up. */
+/** Waits until set-up has succeeded or failed. */
 int32_t session_wait(struct session *session);
 /** Gets the licence and puts its keys into `ring`. */
 int32_t session_get_keys(struct session *session, struct keyring *ring, struct licence_facts *facts);
