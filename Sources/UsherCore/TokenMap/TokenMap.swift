@@ -1,5 +1,8 @@
 /// Content tokens by content id, for hosts that play several streams. A playback pins its entry while it plays, so that
 /// pruning keeps the entry. The owner supplies lock and clock. A look-up allocates nothing; freed entries are reused.
+///
+/// Why not Dictionary and Array: `Tests/measure/token-map` builds that variant too. Its look-ups take 2 to 6 times as
+/// long, setting a token 6 to 10 times, and its program is 4 kB larger.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
