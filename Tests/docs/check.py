@@ -167,7 +167,7 @@ def options() -> None:
 def references() -> None:
     """Checks that the references in comments exist.
 
-    A comment names a heading of a page, "(protocol.md: Who wins)", or a source that conformance.md lists,
+    A comment names a heading of a page, "(protocol.md: Races)", or a source that conformance.md lists,
     "(loader page)".
     """
     headings = {page.name: re.findall(r"^#+ (.*)$", text_of(page), re.M) for page in PAGES}

@@ -1,6 +1,6 @@
 """The expected outcome of each fault, which the tests compare with the real one. docs/faults.md explains the words.
 
-The reasons are in docs/protocol.md ("When it fails", "Who wins"): the library retries keep-alives within their period
+The reasons are in docs/protocol.md ("When it fails", "Races"): the library retries keep-alives within their period
 and teardowns three times; it does not retry set-ups, licence requests or certificate requests. If the head-end may
 have read a request, it may also have processed it.
 """

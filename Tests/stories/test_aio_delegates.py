@@ -143,7 +143,7 @@ async def test_step_answeredLaterFromAnotherThread_goesOn(stage: AioStage) -> No
 @story(headend=NO_SESSIONS)
 async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -> None:
     """If a playback closes while a hook coroutine runs, its request fails with ClosedError; a later answer has no
-    effect (protocol.md: Who wins)."""
+    effect (protocol.md: Races)."""
     go = asyncio.Event()
 
     class Own(usher.aio.CommonDelegate):

@@ -157,7 +157,7 @@ def test_requestsWhileTheCallbackIsAsked_waitForItsOneAnswer(stage: Stage) -> No
 @pytest.mark.parametrize("late", [False, True])
 def test_furtherLicence_withoutANewToken_failsAndTheSessionGoesOn(stage: Stage, late: bool) -> None:
     """If the callback has no token or takes longer than 5 s, the licence fails (5022), and the session continues
-    (protocol.md: Licences; protocol.md: Who wins)."""
+    (protocol.md: Licences; protocol.md: Races)."""
     tokens = Tokens(stage, usher.LATER if late else None)
     playback = played(stage, tokens, stage.headend.content_token())
     stage.clear_keys(playback)
@@ -270,7 +270,7 @@ def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
     """An empty token is refused, unlike in the web SDK, and the library still waits for a token
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     playback = wait_for_token(stage)
     with pytest.raises(usher.InvalidArgumentError):
         playback.set_content_token(token)
@@ -318,7 +318,7 @@ def test_lateToken_whileACallbackIsAsked_winsOverIt(stage: Stage) -> None:
 
 def test_lateToken_withSync_isGivenByAnotherThread(stage: Stage) -> None:
     """A sync play() waits for token and set-up, at most its time-out; another thread sets the token
-    (protocol.md: When it fails; protocol.md: Who wins)."""
+    (protocol.md: When it fails; protocol.md: Races)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     told: list[usher.Playback] = []
     stage.context.add_observer(lambda event: told.append(event.playback) if event.playback else None)  # type: ignore[arg-type]

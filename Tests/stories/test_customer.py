@@ -390,7 +390,7 @@ def test_customer_answersWithAFuture_whenItIsDone(stage: Stage) -> None:
 
 def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
     """The licence callback must answer within `license_timeout_ms`, 10 s by default; a later answer has no effect
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -405,7 +405,7 @@ def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
 
 def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
     """A close during the licence callback waits for its answer, since the host may have set up a session; then it tears
-    down (protocol.md: Who wins)."""
+    down (protocol.md: Races)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -422,7 +422,7 @@ def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: S
 
 def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
     """If the licence callback never answers, a close waits for it at most `teardown_timeout_ms`
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     playback.request_license(FAIRPLAY, b"spc")
@@ -473,7 +473,7 @@ def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
 )
 def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
     """If the host's server ended the session, the library reports a heartbeat error at once and calls heartbeat() no
-    more (protocol.md: Who wins)."""
+    more (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer)]
     playback = play(stage, portal)
@@ -495,7 +495,7 @@ def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None
 @pytest.mark.parametrize("answer", [S.TRANSPORT, S.HTTP, OSError("unreachable")])
 def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: Any) -> None:
     """A heartbeat that fails for another reason is retried within its period, without an error event
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer), ends(answer), None]
     playback = play(stage, portal)
@@ -514,7 +514,7 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
 @pytest.mark.callback_errors
 def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
     """Each outage causes one heartbeat error, with the exception as `__cause__`; the next success is reported as
-    recovery (protocol.md: Who wins)."""
+    recovery (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     failing = [True]
 
@@ -550,7 +550,7 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
     """A heartbeat that does not answer times out after three eighths of its period, so that a retry fits into the
-    period (protocol.md: Who wins)."""
+    period (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]
@@ -607,7 +607,7 @@ def test_heartbeats_whileOthersBlock_areOnTime(stage_factory: StageFactory) -> N
 
 @pytest.mark.callback_errors
 def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> None:
-    """In enforced mode a renewal that the host could not get counts as a failed heartbeat (protocol.md: Who wins)."""
+    """In enforced mode a renewal that the host could not get counts as a failed heartbeat (protocol.md: Races)."""
 
     def broken(request: Any) -> Any:
         raise OSError("unreachable")
@@ -632,7 +632,7 @@ def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> N
 
 def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
     """On a zap the host's teardown of the old session is called before the licence callback of the new item
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     play(stage, portal).get_license(FAIRPLAY, b"one")
     play(stage, portal).get_license(FAIRPLAY, b"two")
@@ -642,7 +642,7 @@ def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
 
 def test_teardown_thatTakesLong_holdsUpTheNextItemAtMostItsCap(stage: Stage) -> None:
     """The next item waits for the teardown of the old session, at most `teardown_timeout_ms`
-    (protocol.md: When it fails; protocol.md: Who wins)."""
+    (protocol.md: When it fails; protocol.md: Races)."""
     calls: list[usher.SessionCall] = []
     portal = Portal(stage, BEATS)
     portal.ends = lambda call: calls.append(call) or usher.LATER  # type: ignore[func-returns-value]

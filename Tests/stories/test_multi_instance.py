@@ -92,7 +92,7 @@ def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
 
 def test_sameContentTwice_isTwoSessions(stage: Stage) -> None:
     """A session belongs to a playback, not to a content id: two playbacks of one content have two sessions
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token(content_id="movie")
     playbacks = [play(stage, delegate, "movie", own_player=True) for _ in range(2)]
@@ -424,7 +424,7 @@ def test_lateToken_thatNeverComes_failsAtItsTime(stage: Stage) -> None:
 
 def test_lateToken_forTwoThatWait_serveBoth(stage: Stage) -> None:
     """One setStreamToken() serves all playbacks of the content that wait; each sets up a separate session
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     delegate = multi(stage)
     for _ in range(2):
         play(stage, delegate, "movie", own_player=True)
@@ -488,7 +488,7 @@ def test_tokenCallback_isAskedWhereTheMapHasNone(stage: Stage) -> None:
 
 def test_zap_toAnotherStream_tearsDownTheFirst(stage: Stage) -> None:
     """The next stream on a player ends the previous session and uses the token of the next stream
-    (multi-instance page; protocol.md: Who wins)."""
+    (multi-instance page; protocol.md: Races)."""
     delegate = multi(stage)
     for name in ("one", "two"):
         delegate.tokens[name] = stage.headend.content_token(name, name)

@@ -158,7 +158,7 @@ def test_licence_deniedAndNoFreshToken_failsWithWhatTheServerSaid(stage: Stage) 
 
 
 def test_licence_deniedAndTheCallbackLate_failsAtTheDeadline(stage: Stage) -> None:
-    """The callback has 5 s to answer; after that the error is the server's denial (protocol.md: Who wins)."""
+    """The callback has 5 s to answer; after that the error is the server's denial (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -198,7 +198,7 @@ def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
 
 def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
     """A close ends the question and tears down the session; a later answer of the callback has no effect
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
     stage.headend.faults.add("license", Fault.status(401))
@@ -225,7 +225,7 @@ def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 def test_renewal_denied_isAHeartbeatErrorAndAsksNobody(stage_factory: StageFactory) -> None:
     """A renewal carries no content token, so a fresh content token would not help: a denial is a heartbeat error
-    (protocol.md: Licences; protocol.md: Who wins)."""
+    (protocol.md: Licences; protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}})
     tokens = Tokens(stage)
     playback = stage.player.play(
@@ -291,7 +291,7 @@ def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
 
 def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
     """Without a session a close during the question ends at once, and a later answer of the callback has no effect
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     stage.headend.faults.add("setup", Fault.status(401))
     playback = played(stage, tokens)
@@ -324,7 +324,7 @@ def test_setupDenied_withoutACallback_isASetupError(stage: Stage) -> None:
 
 
 def test_heartbeat_denied_isFinal(stage: Stage) -> None:
-    """A heartbeat carries only the session token, so that 401 ends the session (protocol.md: Who wins)."""
+    """A heartbeat carries only the session token, so that 401 ends the session (protocol.md: Races)."""
     tokens = Tokens(stage)
     playback = played(stage, tokens)
     stage.headend.faults.add("heartbeat", Fault.status(401))

@@ -452,7 +452,7 @@ def test_backgroundOrPictureInPicture_beatsGoOn(stage: Stage) -> None:
 @pytest.mark.parametrize("where", ["in the background", "in the foreground"])
 def test_heartbeatError_zapToTheSameStream_playsUnderANewSession(stage: Stage, where: str) -> None:
     """After a heartbeat error the host stops and plays the same stream again, in a new session
-    (SSM V2 page; protocol.md: Who wins)."""
+    (SSM V2 page; protocol.md: Races)."""
     token = stage.headend.content_token("alice")
     playback = play(stage, token=token)
     licence(playback)

@@ -145,7 +145,7 @@ def test_step_thatAnswersWithAFuture_isWaitedFor(stage: Stage) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_step_withoutAnAnswerInTime_timesOut(stage: Stage, step: str) -> None:
     """A hook must answer within `hook_timeout_ms`, 5 s by default; a later answer gets an error and has no effect
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -181,7 +181,7 @@ def test_step_withATimeOfItsOwn_timesOutThen(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
-    """The first answer counts; a second answer gets InvalidCompletionError (protocol.md: Who wins)."""
+    """The first answer counts; a second answer gets InvalidCompletionError (protocol.md: Races)."""
     kept = Kept(stage, step)
     future = kept.ask(kept.play())
     stage.settle()
@@ -195,7 +195,7 @@ def test_step_answeredTwice_takesTheFirst(stage: Stage, step: str) -> None:
 
 def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
     """Eight threads answer at once: the first answer counts; every other answer gets InvalidCompletionError
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     kept = Kept(stage, "http_headers")
     future = kept.ask(kept.play())
     stage.settle()
@@ -225,7 +225,7 @@ def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage, step: str) -> None:
-    """A close ends the questions of its playback, so that a later answer gets an error (protocol.md: Who wins)."""
+    """A close ends the questions of its playback, so that a later answer gets an error (protocol.md: Races)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -255,7 +255,7 @@ def test_step_answeredAfterTheContextIsGone_doesNothing(stage: Stage, step: str)
 
 
 def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
-    """A zap ends the questions of the old item, but not those of the new item (protocol.md: Who wins)."""
+    """A zap ends the questions of the old item, but not those of the new item (protocol.md: Races)."""
     kept = Kept(stage, "http_headers")
     first = kept.ask(kept.play())
     stage.settle()
@@ -480,7 +480,7 @@ def test_headersStep_declinedWithSsm_leavesTheSessionAlone(stage_factory: StageF
 @pytest.mark.breaks_rules("late-beat")
 def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory: StageFactory) -> None:
     """In enforced mode a renewal that a hook prevented is a failed keep-alive: it is retried, then reported as a
-    heartbeat error (protocol.md: Who wins)."""
+    heartbeat error (protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "grace": 10.0})
     broken = [True]
 
@@ -506,7 +506,7 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: StageFactory, is_closed: bool) -> None:
     """If the request has timed out or the playback is closed, a later answer of its hook causes no request
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     stage = stage_factory()
     kept = Kept(
         stage,
@@ -537,7 +537,7 @@ def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: Stag
 
 def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFactory) -> None:
     """Without headers from the hook this renewal is not sent; it is retried within its period, and the session
-    continues (delegates.md: Hooks; protocol.md: Who wins)."""
+    continues (delegates.md: Hooks; protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "beat_tolerance_ms": 1_000})
     answers: list[Any] = []
 

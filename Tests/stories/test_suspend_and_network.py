@@ -100,7 +100,7 @@ def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
     """If the heartbeat became due in the pause, one is sent on resume; until its reply the session is doubtful
-    (protocol.md: When it fails; protocol.md: Who wins)."""
+    (protocol.md: When it fails; protocol.md: Races)."""
     playback = paused(stage)
     playback.suspend()
     stage.advance(100_000)
@@ -121,7 +121,7 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
-    """However many heartbeats were due in the pause, one is sent (protocol.md: Who wins)."""
+    """However many heartbeats were due in the pause, one is sent (protocol.md: Races)."""
     stage = stage_factory(headend={"grace": 100.0})
     playback = paused(stage)
     stage.context.suspend()
@@ -137,7 +137,7 @@ def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
     """If the heartbeat after resume fails, the library reports a heartbeat error, and playback must stop
-    (protocol.md: When it fails; protocol.md: Who wins)."""
+    (protocol.md: When it fails; protocol.md: Races)."""
     playback = paused(stage)
     stage.context.suspend()
     stage.advance(3_600_000)
@@ -157,7 +157,7 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
 @pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
 def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
     """When the clock jumps because the machine slept, a heartbeat is sent at once, and an event reports a doubtful
-    session (protocol.md: Who wins)."""
+    session (protocol.md: Races)."""
     playback = stage.play(delegate=stage.delegate(suspend=suspend))
     stage.settle()
     stage.context.suspend()
@@ -173,7 +173,7 @@ def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Su
 
 @pytest.mark.breaks_rules("late-beat")
 def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None:
-    """If the host does not report the sleep, the library notices it by its overdue timer (protocol.md: Who wins)."""
+    """If the host does not report the sleep, the library notices it by its overdue timer (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.sleep(100_000)
@@ -271,7 +271,7 @@ def test_stale_playbackAndContext_areRefused(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
     """A heartbeat that failed is sent again as soon as the network is back, not at the time of its retry
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.reset(), times=3)
@@ -287,7 +287,7 @@ def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None:
     """Each outage causes one error. When the network is back, a heartbeat is sent at once, and its success is reported
-    as recovery (protocol.md: Who wins)."""
+    as recovery (protocol.md: Races)."""
     stage = stage_factory(headend={"grace": 10.0})
     playback = stage.play()
     stage.settle()

@@ -20,7 +20,7 @@ def screen(stage: Stage) -> usher.Player:
 
 
 def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
-    """A zap tears down the old session, then sets up the new one, then requests the licence (protocol.md: Who wins)."""
+    """A zap tears down the old session, then sets up the new one, then requests the licence (protocol.md: Races)."""
     first = stage.play(stage.headend.content_token("one"), tag="first")
     stage.settle()
     stage.clear_keys(first)
@@ -40,7 +40,7 @@ def test_zap_toAnotherStream_isTeardownThenSetup(stage: Stage) -> None:
 
 
 def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
-    """Every zap tears down before it sets up, so that a limit of one session is enough (protocol.md: Who wins)."""
+    """Every zap tears down before it sets up, so that a limit of one session is enough (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     for _ in range(10):
         stage.play()
@@ -51,7 +51,7 @@ def test_zap_atTheLimitOfOne_works(stage_factory: StageFactory) -> None:
 
 @pytest.mark.leaves_session
 def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
-    """A failed teardown is reported, but does not delay the next set-up (protocol.md: Who wins)."""
+    """A failed teardown is reported, but does not delay the next set-up (protocol.md: Races)."""
     stage.headend.faults.add("teardown", Fault.error(4000, status=500), always=True)
     delegate = stage.delegate(teardown_retries=usher.OFF)
     stage.play(delegate=delegate, tag="first")
@@ -65,7 +65,7 @@ def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
 
 def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> None:
     """After a failed set-up the player's item continues without a session, and its licence requests fail with the
-    reason (protocol.md: Who wins)."""
+    reason (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("setup", Fault.error(1011))
@@ -80,7 +80,7 @@ def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> Non
 
 def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
     """While a set-up runs, only the newest item waits; it replaces an item that waited before
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     stage.headend.faults.add("setup", Fault.stall("after"))
     first = stage.play(stage.headend.content_token("first"), tag=0)
     stage.settle()
@@ -100,7 +100,7 @@ def test_zap_quicklyThroughManyStreams_setsUpTheLastOnly(stage: Stage) -> None:
 
 def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
     """On a zap to a stream without DRM the old session is torn down, and no new one is set up
-    (multi-instance page; protocol.md: Who wins)."""
+    (multi-instance page; protocol.md: Races)."""
     stage.play()
     stage.settle()
     clear = stage.player.play(delegate=stage.delegate(), clear=True)
@@ -115,7 +115,7 @@ def test_zap_toAClearStream_tearsDownAndAsksForNothing(stage: Stage) -> None:
 
 def test_zap_toADelegateWithoutSsm_tearsDown(stage: Stage) -> None:
     """On a zap to an item with another delegate, the old session is torn down with the old item's delegate
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.play(delegate=stage.delegate(ssm_url=None))
@@ -146,7 +146,7 @@ def test_zap_betweenHeadEnds_tearsDownWhereItWasSetUp(stage_factory: StageFactor
 
 
 def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
-    """A zap cancels the licence requests of the old item that are in flight (protocol.md: Who wins)."""
+    """A zap cancels the licence requests of the old item that are in flight (protocol.md: Races)."""
     stage.headend.faults.add("license", Fault.stall())
     first = stage.play()
     stage.settle()
@@ -161,7 +161,7 @@ def test_licenceOfTheOldItem_isCancelledByTheZap(stage: Stage) -> None:
 
 
 def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
-    """Licence requests that are made before the session token exists wait for it (protocol.md: Who wins)."""
+    """Licence requests that are made before the session token exists wait for it (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -179,7 +179,7 @@ def test_licencesOfTheNewItem_waitForItsTurnAndSession(stage: Stage) -> None:
 
 def test_zap_withSync_waitsForTeardownAndSetup(stage: Stage) -> None:
     """With syncSSMSetupTeardown, play() returns after teardown and set-up
-    (SSM v1 page; protocol.md: When it fails; protocol.md: Who wins)."""
+    (SSM v1 page; protocol.md: When it fails; protocol.md: Races)."""
     delegate = stage.delegate(sync_setup_teardown=True)
     for _ in range(2):
         playback = stage.player.play(stage.headend.content_token(), delegate=delegate)
@@ -211,7 +211,7 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
 
 def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
     """The library's teardown was answered before set-up was sent, so another device has the slot: a limit error, no
-    retry (protocol.md: When it fails; protocol.md: Who wins)."""
+    retry (protocol.md: When it fails; protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     stage.play(tag="first")
     stage.settle()
@@ -224,7 +224,7 @@ def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: S
 
 def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_factory: StageFactory) -> None:
     """If set-up is refused with 1007 while a teardown of this context is in flight, it is retried once after the
-    teardown (protocol.md: Who wins)."""
+    teardown (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -241,7 +241,7 @@ def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_f
 
 
 def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
-    """Set-up is retried once only: a second refusal is a limit error (protocol.md: Who wins)."""
+    """Set-up is retried once only: a second refusal is a limit error (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()
@@ -257,7 +257,7 @@ def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
 
 
 def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: StageFactory) -> None:
-    """Set-up waits for the library's teardown at most 3 s, then it is retried (protocol.md: Who wins)."""
+    """Set-up waits for the library's teardown at most 3 s, then it is retried (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -275,7 +275,7 @@ def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: St
 
 def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFactory) -> None:
     """A teardown frees one slot, and two set-ups wait for it: one gets the slot, and the refusal of the other is final
-    (protocol.md: Who wins)."""
+    (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()
@@ -315,7 +315,7 @@ def test_zapToTheSameStream_afterAHeartbeatError_playsUnderANewSession(stage: St
 
 
 def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
-    """After a set-up error play() with the same stream sets up again (protocol.md: Who wins)."""
+    """After a set-up error play() with the same stream sets up again (protocol.md: Races)."""
     stage.headend.faults.add("setup", Fault.status(503))
     token = stage.headend.content_token()
     stage.play(token, tag="first")
@@ -329,7 +329,7 @@ def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
 
 def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
     """After a heartbeat refused with an error other than an unknown session, the old session is torn down before the
-    new set-up (protocol.md: Who wins)."""
+    new set-up (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     token = stage.headend.content_token()
     stage.play(token)
@@ -346,7 +346,7 @@ def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_fac
 
 def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
     """Stopping the player (a null source in the SDKs) tears down the session of the current item and closes the item
-    that waits (protocol.md: Who wins)."""
+    that waits (protocol.md: Races)."""
     stage.play(tag="first")
     stage.settle()
     stage.headend.faults.add("teardown", Fault.stall())
@@ -360,7 +360,7 @@ def test_player_stoppedWhileTheNextItemWaits_playsNeither(stage: Stage) -> None:
 
 
 def test_player_freed_tearsDown(stage: Stage) -> None:
-    """Freeing the player (the view in the SDKs) tears its session down (protocol.md: Who wins; SSM v1 page)."""
+    """Freeing the player (the view in the SDKs) tears its session down (protocol.md: Races; SSM v1 page)."""
     player = screen(stage)
     stage.play(player=player)
     stage.settle()

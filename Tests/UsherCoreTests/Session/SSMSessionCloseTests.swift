@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Tests each row of the table in docs/protocol.md, "Who wins".
+/// Tests each row of the table in docs/protocol.md, "Races".
 @Suite struct SSMSessionCloseTests {
   // shows: teardown-frees-slot
   @Test func close_active_tearsDownOnce() {
