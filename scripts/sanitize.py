@@ -168,7 +168,7 @@ class Tool:
         )
 
     def detects(self, *ways: str) -> Part:
-        """Returns the part that runs the planted faults. Its reports go to another folder and are no failures."""
+        """Returns the part that runs the planted faults. Its reports go to another folder and do not fail it."""
         name = f"{self.name}-detects"
         report = LOGS / "planted" / name
         command = [

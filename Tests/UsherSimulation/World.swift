@@ -265,7 +265,7 @@ final class World: Transport {
       }
       let input = cause?.play === play ? cause?.input : play.sideInput
       if phase != play.phase, play.phase.isBeat, phase.waitsForBeat, input?.isGoodBeat != true, play.lastBeat != nil {
-        // The keep-alive failed, so the next one is due at most one period from now.
+        // The keep-alive failed. The next one must come within one period from now.
         play.lastBeat = now
       }
       play.sideInput = nil

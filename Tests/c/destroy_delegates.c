@@ -1,6 +1,7 @@
 /*
- * destroy_delegates.c - as destroy_once.c, for the user_data of hooks, customer callbacks and resource loaders: on
- * success, on every failure, when they are replaced, cleared or freed.
+ * destroy_delegates.c - each `destroy` runs exactly once, as in destroy_once.c, here for the user_data of hooks,
+ * customer callbacks and resource loaders: after success, after every failure, and when the host replaces, clears or
+ * frees the object.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -27,7 +27,7 @@ KINDS = tuple(fault for fault in FAULTS if fault.spares_others and not fault.pro
 
 
 class Script:
-    """Adds faults to the head-end for the requests of those playbacks that have one kind of fault."""
+    """Adds faults of one kind to the head-end. They affect only the playbacks that test this kind (`is_mine`)."""
 
     def __init__(self, server: HeadEnd, is_mine: Callable[[Entry], bool]) -> None:
         self._server = server

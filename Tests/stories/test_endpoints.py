@@ -14,7 +14,9 @@ T = usher.CloseMode.TEARDOWN
 
 
 def own(stage: Stage) -> dict[str, str]:
-    """Complete URLs of the session manager. A query marks each, so that the journal shows that the library used it."""
+    """Complete URLs of the session manager. Each has its own query string, so that the journal shows that the library
+    used this URL.
+    """
     return {
         f"{name}_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/{name}?by={name}"
         for name in ("setup", "heartbeat", "teardown")

@@ -1,4 +1,6 @@
-"""Answers to a hook of a licence request: late, too late, twice, from another thread, invalid, or an exception."""
+"""The host answers a hook of a licence request later, after the deadline, twice, from another thread, with an invalid
+answer, or with an exception.
+"""
 
 from __future__ import annotations
 

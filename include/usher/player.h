@@ -1,5 +1,5 @@
 /** @file
- * player.h - one screen of the host (OTVAVPlayer).
+ * player.h - a player: it plays one item at a time on one screen of the host (OTVAVPlayer in the SDKs).
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -3,7 +3,7 @@
 /// First the key server: its URL is known, or an entitlement server returns it. Then the certificate, the SPC and the
 /// key request. `Server` describes the server of a request.
 package struct LoadingMachine<Server> {
-  /// A server whose URL is in the loader's options, or came from content or an entitlement server.
+  /// The result of looking for a server. Its URL comes from the loader's options, the content or an entitlement server.
   package enum Candidate {
     case allowed(Server)
     /// The host of the URL is not on the allow-list, or the library sends no requests to such a URL.

@@ -18,7 +18,7 @@ package struct PlaybackMachine {
     /// Ask the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
-    /// Complete the licence request with the reply's licence; nil if the caller passed none to the machine.
+    /// Complete the licence request with the licence of its reply. The secret is nil only in tests that pass none.
     case deliverLicense(LicenseID, Secret?)
     case failLicense(LicenseID, UsherError)
     /// The player may start its next item. Returned once.

@@ -2,8 +2,9 @@ internal import CCurl
 package import UsherCore
 
 extension Endpoint {
-  /// nil unless the text is an absolute https URL with a host, or an http URL of a loopback host; with `insecure` http
-  /// may have any host. (Not a failable initialiser: in Embedded Swift one that fails leaks its object.)
+  /// Accepts an absolute https URL with a host, and an http URL of a loopback host. If `insecure` is true, an http URL
+  /// may have any host. Returns nil for every other text. (This is no failable initialiser, because in Embedded Swift a
+  /// failable initialiser that fails leaks its object.)
   package static func checked(_ text: URLText, insecure: Bool) -> Endpoint? {
     let url = text.bytes + [0]
     guard url.count <= 8193 else { return nil }

@@ -115,7 +115,7 @@ public:
     int32_t s = usher_playback_get_resource(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_cancel_load(). Fails with state if the request has ended already. In callbacks: yes. */
+  /** usher_playback_cancel_load(). If the request has ended already, it fails with USHER_E_STATE. In callbacks: yes. */
   outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
 protected:

@@ -252,7 +252,7 @@ class HeadEnd(Addresses, BackOffice):
     # Checks.
 
     def violations(self, *, ignore: Collection[str] = ()) -> list[Violation]:
-        """Returns the protocol violations of clients; ``checker.find`` lists the kinds."""
+        """Returns the protocol violations of clients. The docstring of ``checker.find`` names the kinds."""
         return checker.find(
             self.journal.entries(),
             period_ms=self.config.period_ms,
