@@ -164,7 +164,8 @@ struct World {
     if completions[license, default: 0] > 1 { fail("licence \(license) completed twice") }
   }
 
-  /// Checks that a request has the newest session token that the client received, and that none follows the teardown.
+  /// Checks that a request has the newest session token that the client received, and that no request follows the
+  /// teardown.
   private mutating func check(_ token: Token?, isTeardown: Bool) {
     guard let token else { return }
     for violation in headEnd.clientSends(token, isTeardown: isTeardown) {

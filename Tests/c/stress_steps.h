@@ -346,8 +346,9 @@ static void take_plain_steps(struct dice *d) {
 
 /* ---- which step -------------------------------------------------------------------------------------------------- */
 
-/* `weight`: how often a step is chosen. `storm` and `calm`: in that phase a chosen step runs once in so many times on
-   average. In the calm phase objects are freed rarely, so that sessions live for a while. */
+/* `weight`: how often a step is chosen. `storm`, `calm`: in the storm phase and in the calm phase a chosen step runs
+   with probability 1/N, where N is this number. In the calm phase the threads rarely free objects, so that sessions
+   live for a while. */
 static const struct step {
   void (*take)(struct dice *);
   uint32_t weight, storm, calm;

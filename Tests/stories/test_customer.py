@@ -296,8 +296,8 @@ def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
 
 
 def test_customer_licenceThatFailed_canBeAskedAgain(stage: Stage) -> None:
-    """If a licence fails for another reason, no session is open yet; the next licence request opens it
-    (delegates.md: Customer SSM)."""
+    """If a licence fails for a reason other than the limit (here HTTP 503), no session is open yet; the next licence
+    request opens one (delegates.md: Customer SSM)."""
     portal = Portal(stage, Response(http_status=503), BEATS)
     playback = play(stage, portal)
     with pytest.raises(usher.HTTPStatusError):

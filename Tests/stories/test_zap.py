@@ -210,8 +210,9 @@ def test_zap_withSyncAndAStalledTeardown_returnsAtItsCaps(stage: Stage) -> None:
 
 
 def test_zap_refusedForTheLimitAfterItsTeardown_isNotTriedAgain(stage_factory: StageFactory) -> None:
-    """The library's teardown was answered before set-up was sent, so another device has the slot: a limit error, no
-    retry (protocol.md: When it fails; protocol.md: Races)."""
+    """Set-up is refused with 1007 although the library's own teardown was answered before set-up was sent. So another
+    device has the slot: the library reports a limit error and does not retry (protocol.md: When it fails;
+    protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     stage.play(tag="first")
     stage.settle()

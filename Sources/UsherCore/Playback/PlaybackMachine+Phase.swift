@@ -44,7 +44,7 @@ extension PlaybackMachine {
     mutating func closed(_ status: Status) { move(to: .closed(status)) }
   }
 
-  /// Whether another item plays on the player, so that this playback has not started.
+  /// Whether this playback has not started, because another item still plays on the player.
   package var isWaiting: Bool {
     if case .waiting = lifecycle.phase { return true }
     return false

@@ -18,7 +18,7 @@ extension Engine {
     // Publish this first, so that the callbacks that follow see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
-    // From here on no answer counts, except answers to questions that stay open after the close.
+    // From here on the engine ignores answers, except those to questions that stay open after the close.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]

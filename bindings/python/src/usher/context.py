@@ -228,7 +228,7 @@ class Context(ffi.Owner):
         """The file descriptor that is readable while callbacks are queued.
 
         Watch it with select, poll or a reader of your event loop; do not read, write or close it. It is valid until
-        close(), so remove it from your loop before.
+        close(), so remove it from your loop before you call close().
 
         Raises:
             StateError: in threaded mode.
@@ -328,7 +328,9 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_jump(self._handle, ffi.integer(ms, 64, "ms"))
 
     def settle(self, transfers: int = 0, callbacks: int = 0, timeout_ms: int = 5000) -> None:
-        """Waits until at most `transfers` requests and `callbacks` callbacks are still running. Not in callbacks.
+        """Waits until at most ``transfers`` requests are running, and at most ``callbacks`` callbacks.
+
+        Do not call it in a callback.
 
         Args:
             timeout_ms: longest wait, milliseconds of real time.
