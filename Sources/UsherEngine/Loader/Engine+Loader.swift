@@ -53,7 +53,7 @@ extension Engine {
   // MARK: Servers
 
   /// The entitlement server, or the key server if the loader does not use an entitlement server.
-  private func firstServer(_ job: LoadingJob) -> LoadingMachine<LoadingServer>.Candidate {
+  private func firstServer(_ job: LoadingJob) -> LoadingMachine<Endpoint>.Candidate {
     let options = job.loader.options
     let known: Endpoint?
     switch options.route {
@@ -61,13 +61,13 @@ extension Engine {
     case .entitlement: known = options.entitlementServer
     case .tokenURL: known = nil
     }
-    if let known { return .allowed(LoadingServer(endpoint: known)) }
+    if let known { return .allowed(known) }
     let inner = job.url.withUnsafeBufferPointer { TokenURL.url(in: $0, scheme: options.scheme, target: options.target) }
     return inner.map { server($0, for: job) } ?? .missing
   }
 
   /// The server of a URL that came from the content or from an entitlement server.
-  private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<LoadingServer>.Candidate {
+  private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<Endpoint>.Candidate {
     url.withUnsafeBufferPointer { bytes in
       guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
         let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
@@ -75,13 +75,13 @@ extension Engine {
       if let token = TokenURL.queryValue("ExpressPlayToken", in: bytes), token.count >= 8 {
         job.tokens.append(Secret(token))
       }
-      return .allowed(LoadingServer(endpoint: endpoint))
+      return .allowed(endpoint)
     }
   }
 
   // MARK: Steps
 
-  private func perform(_ action: LoadingMachine<LoadingServer>.Action?, _ entry: PlaybackEntry, _ job: LoadingJob) {
+  private func perform(_ action: LoadingMachine<Endpoint>.Action?, _ entry: PlaybackEntry, _ job: LoadingJob) {
     switch action {
     case .askEntitlement(let server): askEntitlement(entry, job, server)
     case .getCertificate: getCertificate(entry, job)
@@ -95,7 +95,7 @@ extension Engine {
     }
   }
 
-  private func askEntitlement(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: LoadingServer) {
+  private func askEntitlement(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: Endpoint) {
     let loader = job.loader
     var random = [UInt8](repeating: 0, count: 16)
     random.withUnsafeMutableBytes { if let base = $0.baseAddress { platform_random_bytes(base, 16) } }
@@ -112,7 +112,7 @@ extension Engine {
       LicenseDelegate.line("Content-Type: application/json"), LicenseDelegate.line("Accept: application/json")
     ]
     let request = HTTPRequest(
-      method: .post, endpoint: server.endpoint, headers: headers, body: question.body, isUrgent: false, tokens: [])
+      method: .post, endpoint: server, headers: headers, body: question.body, isUrgent: false, tokens: [])
     job.transfer = requests.send(request, for: .load(entry.id, job, .entitlement(question)))
   }
 
@@ -137,7 +137,7 @@ extension Engine {
     }
   }
 
-  private func requestKey(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: LoadingServer, _ spc: Secret) {
+  private func requestKey(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: Endpoint, _ spc: Secret) {
     let options = job.loader.options
     var format = options.request
     if let name = options.contentField {
@@ -148,7 +148,7 @@ extension Engine {
       return fail(entry, job, UsherError(.callback, operation: .license, message: message))
     }
     let request = HTTPRequest(
-      method: .post, endpoint: server.endpoint, headers: [contentType(format)] + options.headers, body: body,
+      method: .post, endpoint: server, headers: [contentType(format)] + options.headers, body: body,
       isUrgent: false, tokens: job.tokens)
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
@@ -222,7 +222,7 @@ extension Engine {
 
   private func fail(
     _ entry: PlaybackEntry, _ job: LoadingJob, _ error: UsherError,
-    _ ending: LoadingMachine<LoadingServer>.Ending = .failed
+    _ ending: LoadingMachine<Endpoint>.Ending = .failed
   ) {
     if job.machine.end(ending) { finish(entry, job, error, isReported: ending.isReported) }
   }

@@ -66,11 +66,6 @@ package final class ResourceLoader {
   }
 }
 
-/// The server to which the SPC, or an entitlement request, is sent.
-struct LoadingServer {
-  let endpoint: Endpoint
-}
-
 /// One loading request: its steps, and its pending question and requests.
 final class LoadingJob {
   enum Step {
@@ -83,7 +78,7 @@ final class LoadingJob {
   let url: [UInt8]
   let identifier: [UInt8]
   let content: [UInt8]
-  var machine: LoadingMachine<LoadingServer>
+  var machine: LoadingMachine<Endpoint>
   /// The tokens in the URLs of the request's servers; messages must not show them.
   var tokens: [Secret] = []
   var timer: UInt64?
