@@ -17,7 +17,7 @@ package struct HeadEnd {
     package fileprivate(set) var received: UInt64 = 0
     package fileprivate(set) var receivedAt: Milliseconds = 0
     package fileprivate(set) var teardownsSent = 0
-    /// The generation of the token whose teardown got a final answer; 0: no teardown did.
+    /// The generation of the token whose teardown got a final answer; 0: no teardown got one.
     package fileprivate(set) var teardownAnswered: UInt64 = 0
 
     /// Whether the client has the valid token, so that it can end the session.

@@ -107,7 +107,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// Removes the events. They hold the transport and the transport holds them, so nothing would ever be freed.
+  /// Removes the events. The transport and its events refer to each other, so without this call neither is ever freed.
   func shutDown() { monitor.locked { events = [] } }
 
   // MARK: The network; its callers hold the lock
@@ -121,7 +121,7 @@ final class ModelTransport: Transport {
     var fault = Fault.none
     if faultRate > 0, dice.one(in: faultRate) { fault = dice.pick(faults) }
     if call.path == "teardown", let token = call.sessionToken {
-      // The library stops after three retries, so fewer teardowns than that meet a fault.
+      // The library gives a teardown up after three retries, so at most two of its tries meet a fault.
       if fault != .none { teardownFaults[token, default: 0] += 1 }
       if teardownFaults[token, default: 0] > 2 { fault = .none }
       if fault == .mute { fault = .unreachable }

@@ -119,7 +119,8 @@ enum Reasons {
         }
       }
     }
-    // A reason is stale if a run reached all its cells; a big run may reach all cells of a rare one.
+    // If a run reached all cells of a reason, the reason is out of date. A long run may reach all cells of a rare
+    // reason.
     for reason in all where !(reason.isRare && coverage.stories > 500) {
       let isAllReached = reason.phases.allSatisfy { phase in reason.inputs.allSatisfy { coverage.count(phase, $0) > 0 }
       }

@@ -84,8 +84,8 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// The time by which the engine may send a keep-alive late. A keep-alive may wait 100 ms in the request queue, and
-  /// longer if the host allows only few requests at a time and replies arrive all the time.
+  /// How late the engine may send a keep-alive. A keep-alive may wait 100 ms in the request queue, and longer if the
+  /// host allows only few requests at a time and replies arrive all the time.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
   /// Called when the library sent a keep-alive, or asked the host for the payload or the heartbeat.

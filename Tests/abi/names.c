@@ -1,6 +1,6 @@
 /*
- * names.c - the library returns the names of constants that the headers have, and every ..._INIT sets struct_size. It
- * compiles as C99 and C++11. names.sh writes every.h from the headers, one macro on each line: STATUS(macro),
+ * names.c - the library gives each constant the name that it has in the headers, and every ..._INIT sets struct_size.
+ * It compiles as C99 and C++11. names.sh writes every.h from the headers, one macro on each line: STATUS(macro),
  * EVENT(macro), ORIGIN(macro), OPERATION(macro), INIT(type, macro).
  */
 #include <stdio.h>

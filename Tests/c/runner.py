@@ -28,9 +28,10 @@ from interface import c_files  # noqa: E402
 
 HEADERS = Headers()
 STRESS = [ROOT / "Tests" / "c" / name for name in ("stress.h", "stress_steps.h")]
-"""Every function that no step in these files calls gets a plain step."""
+"""The runner writes a step with plain arguments for every function that no step in these files calls."""
 STORIES = [*sorted((ROOT / "Tests" / "c").glob("*.c")), ROOT / "Tests" / "c" / "support.h"]
-"""Every function that none of these files calls gets a plain call in every_function.c."""
+"""The runner writes a call with plain arguments into every_function.c for every function that none of these files
+calls."""
 C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 KID = "00112233445566778899aabbccddeeff"

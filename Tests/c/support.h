@@ -171,7 +171,7 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   if (!answer) return -1;
   snprintf(path, sizeof path, "journal?account=%s&route=%s", setting("USHER_TEST_ACCOUNT"), route);
   ask(path, NULL, answer, size);
-  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* ignores the second copy of the journal, as text */
+  if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* cuts off the second copy of the journal, which is plain text */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
     if (next) next[-1] = '\0'; /* the brace of the next line */

@@ -146,7 +146,7 @@ def gate(path: Path) -> File:
 
 
 def arguments_of(text: str, start: int) -> list[str]:
-    """The arguments of the call whose opening parenthesis ends before `start`."""
+    """The arguments of the call whose opening parenthesis is just before `start`."""
     found, depth, at, begin = [], 1, start, start
     while at < len(text):
         if string := STRING.match(text, at):

@@ -240,7 +240,7 @@ class Crowd:
 
 
 def short(cell: str) -> tuple[str, int]:
-    """The parts of an expected cell that also hold in a crowd: the events reported, and the number of held sessions."""
+    """The parts of a cell's expected outcome that also hold in a crowd: the events, and the number of held sessions."""
     parts = cell.split("; ")
     arrived = next(index for index, part in enumerate(parts) if re.match(r"\d+ arrived", part))
     held = re.search(r"(\d+) held", parts[arrived])

@@ -137,7 +137,8 @@ def wake_up(scene: Scene) -> None:
 
 
 TIMEOUT_MS = 10_000
-"""The time-out of every request here: the default of `http_timeout_ms`, also for keep-alives with a 60 s period."""
+"""The time-out of every request in these tests: the default of `http_timeout_ms`. With a 60 s period it also applies to
+keep-alives."""
 
 FAULTS = (
     at_door("refused", "connection refused", State.REFUSING),

@@ -66,7 +66,7 @@ The columns are the same as for heartbeats.""",
         {"certificate": "outcome"},
     ),
 )
-"""Of each section: title, introduction, and a mapping from column names to the heads of the table."""
+"""The sections of the page, each with its title, its introduction, and the table head for each column name."""
 
 NAMES = sorted({*EventType.__members__, *Status.__members__}, key=len, reverse=True)
 

@@ -110,7 +110,8 @@ static const char *some_url(struct program *p, const char *path) {
   return (const char *)pass(p, url, strlen(url) + 1);
 }
 static uint32_t some_ms(struct program *p) { return 1 + below(p, 40); }
-/* A copy of the options, with the right size in struct_size or with another one. *is_good: the library accepts it. */
+/* A copy of the options, with the right size in struct_size or a wrong one. Sets *is_good to whether the library must
+   accept it. */
 static const void *sized(struct program *p, const void *options, size_t size, int *is_good) {
   static const size_t sizes[] = {0, 4, 8, (size_t)-1, (size_t)1 << 20};
   uint8_t copy[1024], choice = byte(p);

@@ -1,27 +1,28 @@
-// The token map written with Dictionary and Array, with the same interface: what `token-map` compares ours with.
+// The token map written with Dictionary and Array, with the same interface as the library's map. `token-map` compares
+// the two.
 
 /// Content tokens by content id, for hosts that play several streams. A playback pins the entry that it plays, and
 /// pruning leaves pinned entries alone. It has no lock and no clock: the owner has them.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
-    /// The oldest entry that is not pinned was removed for it.
+    /// The map was full: it removed the oldest entry that is not pinned.
     case addedByPruning
     case replaced
-    /// The map is at its bound, and every entry is pinned.
+    /// The map is full, and every entry is pinned.
     case full
     /// The key is empty, or longer than `mostKeyBytes`.
     case badKey
   }
 
-  /// One playback's hold on an entry; stale once the entry was removed.
+  /// Shows that a playback uses an entry; stale when the entry was removed.
   package struct Pin: Equatable, Sendable {
     fileprivate let key: [UInt8]
     fileprivate let serial: UInt64
   }
 
   private struct Entry {
-    /// Counts the entries that were added, so that a pin of a removed entry is stale.
+    /// Counts the entries that were added, so that the map can recognise the pin of a removed entry.
     let serial: UInt64
     var token: Secret
     var setAt: Milliseconds

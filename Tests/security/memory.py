@@ -13,7 +13,7 @@ SLICE = 16
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
     """Three parts of each secret, so that the search also finds fragments.
 
-    None is the beginning, which is often public (the header of a JWT).
+    The beginning of a secret is not among them, because it is often public (the header of a JWT).
     """
     found = {}
     for name, secret in secrets.items():

@@ -30,7 +30,8 @@ class Hosts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         library = Path(os.environ["USHER_LIBRARY"]).resolve()
-        # Bind all symbols at the start: the lazy binder saves registers on the stack, with parts of copied secrets.
+        # Makes the dynamic loader bind all symbols at the start: when it binds later, it saves registers on the stack,
+        # and they may contain parts of secrets.
         linked = [str(library), f"-Wl,-rpath,{library.parent},-z,now,--allow-shlib-undefined"]
         for name in ("host", "host_delegates"):
             subprocess.run(
@@ -112,7 +113,8 @@ def head_end(enforced: bool = False, tls: bool = False) -> HeadEnd:
 
 
 def wanted(headend: HeadEnd, token: str, payload: str) -> dict[str, bytes]:
-    """The secrets of that session, with the session tokens that the library sent."""
+    """The secrets of the session in the head-end's journal: payload, content token, licence, and the session tokens
+    that the library sent."""
     sent = {part for entry in headend.journal for part in (entry.header("nv-authorizations") or "").split(",")} - {
         token,
         "",

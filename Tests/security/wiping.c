@@ -25,7 +25,8 @@ void free(void *memory) {
   __libc_free(memory);
 }
 
-/* Moves json-c's buffers each time they grow and does not wipe the old block; the C library moves only some of them. */
+/* Moves a block each time it grows; the realloc() of the C library moves only some blocks. For json-c it does not wipe
+   the old block, so that the test sees what json-c leaves behind. */
 void *realloc(void *memory, size_t size) {
   const int is_wiped = is_theirs(__builtin_return_address(0));
   size_t had;

@@ -90,7 +90,8 @@ class Stage:
         """Functions that return how many further requests the story holds unanswered on purpose, e.g. at a second
         server."""
         self.step_ms = 100
-        """The step in virtual ms while replies wait for the head-end's clock."""
+        """While replies wait for the head-end's clock, the stage moves the clocks in steps of this length, in virtual
+        ms."""
         self.pumps = options.get("callbacks") == "pumped"
         self._player: usher.Player | None = None
         self._playbacks: list[usher.Playback] = []
@@ -158,8 +159,8 @@ class Stage:
                     self.context.settle(allowed, self.held_callbacks, 0)
                 else:
                     self.context.settle(allowed, self.held_callbacks, 20)
-                # If the library gave up a request, the head-end holds it until it sees the closed connection; until
-                # then the two numbers differ.
+                # If the library cancelled a request, the head-end still counts it as held until it notices the closed
+                # connection. Until then the two numbers differ.
                 if self.context.pending().transfers == self.held:
                     return
                 threading.Event().wait(0.001)

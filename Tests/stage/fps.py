@@ -1,4 +1,4 @@
-"""Shared by the stories of the resource loader: a CDM of fixtures, and a loader that uses the head-end's servers."""
+"""Shared by the stories of the resource loader: a test CDM, and a loader that uses the head-end's servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SKD = fairplay.skd_url(CONTENT, KID, IV)
 
 
 class CDM:
-    """A FairPlay CDM made of fixtures: makes SPCs, opens CKCs, records its calls. Any thread may call any method."""
+    """A FairPlay CDM for tests: makes SPCs, opens CKCs, records its calls. Any thread may call any method."""
 
     def __init__(self, device: bytes = b"") -> None:
         self.asked: list[usher.SPCRequest] = []

@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Moves the test that reads the record behind the tests that fill it."""
+    """Orders the tests: the test that reads the record runs after the tests that fill it."""
     items.sort(key=lambda item: item.path.name == LAST)
     wanted = set(HERE.glob("test_*.py"))
     named = any("::" in argument for argument in config.args)

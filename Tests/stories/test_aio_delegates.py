@@ -63,7 +63,7 @@ async def test_steps_asCoroutines_areAwaitedOnTheLoop(stage: AioStage) -> None:
 
 @story(headend=NO_SESSIONS)
 async def test_steps_plainOrOfTheSuperclass_work(stage: AioStage) -> None:
-    """A hook may be a plain function, and the answer of the superclass can be awaited (delegates.md: Hooks)."""
+    """A hook may be a plain function; a coroutine hook may await the answer of the superclass (delegates.md: Hooks)."""
 
     class Own(usher.aio.DefaultDelegate):
         def scheme(self) -> str:
@@ -164,8 +164,8 @@ async def test_step_stillRunningWhenThePlaybackCloses_isLetGo(stage: AioStage) -
 
 @story
 async def test_delegate_ofWhichNobodyKnows_isAskedWhileAPlaybackUsesIt(stage: AioStage) -> None:
-    """A delegate without other references lives as long as a playback uses it, and no longer
-    (protocol.md: When it fails)."""
+    """If only a playback refers to a delegate, the delegate's hooks work until the playback is freed; then Python frees
+    the delegate too (protocol.md: When it fails)."""
 
     class Own(usher.aio.SSPDelegate):
         async def http_headers(self, call: usher.aio.HookCall[dict[str, str]]) -> dict[str, str]:

@@ -53,8 +53,8 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
-    """If the licence reply does not come within the teardown time-out, V1 tears down with the token it has; V2 leaves
-    the session and ignores the late reply."""
+    """If a playback closes and its licence reply does not arrive within the teardown time-out, V1 tears the session
+    down with the token it has; V2 lets the session expire and ignores the late reply."""
     if kind == "v1":
         playback = stage.play()
     else:

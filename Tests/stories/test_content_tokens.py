@@ -70,8 +70,8 @@ def test_furtherLicence_withResetupNever_usesTheSessionWithANewToken(stage: Stag
 
 
 def test_furtherLicence_withoutACallback_asPolicySays(stage_factory: StageFactory) -> None:
-    """Without a callback a further licence uses the original token again; a policy decides whether set-up is repeated
-    (protocol.md: Licences)."""
+    """Without a callback a further licence uses the original token again; `resetup_on_extra_license` decides whether
+    the library sets up again (protocol.md: Licences)."""
     for policy, routes in [
         (R.CALLBACK_ONLY, ["setup", "license", "license"]),
         (R.NEVER, ["setup", "license", "license"]),

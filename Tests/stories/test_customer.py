@@ -200,7 +200,7 @@ def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
 
 
 def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> None:
-    """Without a payload callback the player requests the renewal, and the library asks the host for it with licenseType
+    """Without a payload callback the player requests the renewal, and the library calls license() with licenseType
     renewal (customer SSM page)."""
     portal = Portal(stage, RENEWALS)
     playback = play(stage, portal)
@@ -283,8 +283,8 @@ def test_customer_withoutALicence_saysWhy(
 
 
 def test_customer_tooManySessions_isASetupError(stage: Stage) -> None:
-    """The host sets up the session in its licence callback: its code 1007 becomes a set-up error with LIMIT
-    (customer SSM page; errors.md: Words)."""
+    """The host sets up the session in its licence callback: if it answers with the code 1007, the library reports a
+    set-up error with the status LIMIT (customer SSM page; errors.md: Words)."""
     playback = play(stage, Portal(stage, Response(http_status=400, service_code=1007, message="two screens already")))
     with pytest.raises(usher.LimitError) as caught:
         playback.get_license(FAIRPLAY, b"spc")
@@ -472,8 +472,8 @@ def ends(error: Any) -> Callable[[usher.SessionCall], Any]:
     [S.SESSION, S.REFUSED, S.LIMIT, usher.SessionError("killed"), usher.LimitError("killed"), usher.RefusedError("no")],
 )
 def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None:
-    """If the host's server ended the session, the library reports a heartbeat error at once and calls heartbeat() no
-    more (protocol.md: Races)."""
+    """If the host's server ended the session, the library reports a heartbeat error at once and stops calling
+    heartbeat() (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer)]
     playback = play(stage, portal)
@@ -494,8 +494,8 @@ def test_heartbeat_sessionEnded_stopsPlayback(stage: Stage, answer: Any) -> None
 @pytest.mark.callback_errors
 @pytest.mark.parametrize("answer", [S.TRANSPORT, S.HTTP, OSError("unreachable")])
 def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: Any) -> None:
-    """A heartbeat that fails for another reason is retried within its period, without an error event
-    (protocol.md: Races)."""
+    """If a heartbeat fails but the session may still exist, the library retries it within its period, without an error
+    event (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     portal.heartbeats = [ends(answer), ends(answer), None]
     playback = play(stage, portal)
@@ -513,8 +513,8 @@ def test_heartbeat_failedOnce_isTriedAgainInsideThePeriod(stage: Stage, answer: 
 
 @pytest.mark.callback_errors
 def test_heartbeat_failingForGood_isToldOncePerOutageAndRecovers(stage: Stage) -> None:
-    """Each outage causes one heartbeat error, with the exception as `__cause__`; the next success is reported as
-    recovery (protocol.md: Races)."""
+    """Each outage causes one heartbeat error, with the exception as `__cause__`; the library reports the next success
+    as recovery (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     failing = [True]
 
@@ -631,7 +631,7 @@ def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> N
 
 
 def test_teardown_ofAZap_comesBeforeTheNextLicence(stage: Stage) -> None:
-    """On a zap the host's teardown of the old session is called before the licence callback of the new item
+    """On a zap the library calls the teardown callback for the old session before the licence callback for the new item
     (protocol.md: Races)."""
     portal = Portal(stage, BEATS)
     play(stage, portal).get_license(FAIRPLAY, b"one")
@@ -678,7 +678,7 @@ def test_teardown_thatRaises_isATeardownError(stage: Stage) -> None:
 
 
 def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
-    """The delegate lives as long as a playback uses it, also without a reference in the host
+    """A playback keeps its delegate alive, even if the host has no reference to the delegate
     (protocol.md: When it fails)."""
     asked: list[str] = []
 

@@ -66,7 +66,8 @@ def test_defaultDelegate_withAHeader_sendsItWithTheLicenceRequest(stage: Stage) 
 
 
 def test_defaultDelegate_withoutAHeader_isRefusedByTheServer(stage: Stage) -> None:
-    """The library sends the request without a token and reports the server's error (delegates.md: Hooks)."""
+    """If the host has set no token header, the library sends the request without a token and reports the server's error
+    (delegates.md: Hooks)."""
     playback = play(stage, default(stage))
     with pytest.raises(usher.RefusedError) as caught:
         stage.clear_keys(playback)
@@ -117,8 +118,8 @@ def test_defaultDelegate_withAnotherTokenHeader_sendsTheTokenUnderIt(stage_facto
 
 
 def test_defaultDelegate_withExtraHeaders_sendsThemToBothServers(stage: Stage) -> None:
-    """Extra headers (e.g. a tenant id) go with licence and certificate requests; the token goes with the licence
-    request only (protocol.md: The session; protocol.md: Licences)."""
+    """Licence and certificate requests carry the extra headers (e.g. a tenant id); only licence requests carry the
+    token (protocol.md: The session; protocol.md: Licences)."""
     stage.headend.add_key(KID, KEY, "movie")
     delegate = default(
         stage,
@@ -198,8 +199,8 @@ def test_header_thatIsNone_isRefused(stage: Stage) -> None:
 
 
 def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
-    """A common delegate without overridden hooks behaves like a default delegate (its subclass in the SDKs)
-    (multi-instance page; delegates.md: Hooks)."""
+    """A common delegate without overridden hooks behaves like a default delegate. (In the SDKs the default delegate is
+    a subclass of the common one.) (multi-instance page; delegates.md: Hooks)."""
     delegate = usher.CommonDelegate(stage.context, license_url=stage.headend.license_url("clearkey"))
     delegate.set_http_header(HEADER, stage.headend.content_token())
     assert stage.clear_keys(play(stage, delegate)) == {KID: KEY}
@@ -388,8 +389,8 @@ def test_licenceStep_whoseSuperclassFindsNone_hasItsErrorAsTheCause(stage: Stage
 
 
 def test_licenceStep_forAReplyWithAnError_isNotAsked(stage: Stage) -> None:
-    """The library reports an error reply directly; it calls the hook only for a reply with a licence
-    (errors.md: Words)."""
+    """The library calls the hook that reads replies only for a reply with a licence; it reports an error reply without
+    calling the hook (errors.md: Words)."""
     playback = play(stage, common(stage, license_from_reply=b"never"), stage.headend.content_token())
     stage.headend.faults.add("license", Fault.error(4027))
     with pytest.raises(usher.RefusedError) as caught:

@@ -98,7 +98,7 @@ def test_manager_keepsTheDelegate_whoseHandleWasFreed(stage: Stage) -> None:
 
 
 def test_delegate_replacedWhileItsPlaybackPlays_livesUntilThatEnds(stage: Stage) -> None:
-    """The delegate lives as long as a playback uses it, and no longer (protocol.md: When it fails)."""
+    """A replaced delegate lives until its last playback closes; then Python frees it (protocol.md: When it fails)."""
     delegate = Named(stage, "old")
     gone = weakref.ref(delegate)
     stage.context.set_delegate(delegate)

@@ -24,7 +24,7 @@ def own(stage: Stage) -> dict[str, str]:
 
 
 def asked_by(stage: Stage) -> list[tuple[str, str]]:
-    """Returns route and `by` of the query of each request."""
+    """Returns for each request its route and the value of `by` in its query string."""
     return [(entry.route, dict(entry.query).get("by", "")) for entry in stage.headend.journal]
 
 
@@ -60,7 +60,7 @@ def test_wholeUrls_someOfThree_areRefusedWithoutASessionManager(stage: Stage, le
 
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
 def test_renewalUrl_isWhereWidevineIsRenewed(stage_factory: StageFactory, v2: bool) -> None:
-    """`renewal_url` is used for Widevine renewals: some documents and clients name different paths
+    """The library sends Widevine renewals to `renewal_url`, because documents and clients disagree about their path
     (protocol.md: Heartbeats or renewals)."""
     stage = stage_factory(headend={"enforced": {"widevine"}, "grace": 3.0})
     place = {"renewal_url": f"{stage.headend.tenant_url}/ssm/v1/sessions/renewal-license-wv?by=renewal"}

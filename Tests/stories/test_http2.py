@@ -1,4 +1,4 @@
-"""HTTP/2: all requests use one connection, and that connection stops answering without being closed."""
+"""HTTP/2: all requests share one connection; the server stops replying on it without closing it."""
 
 from __future__ import annotations
 

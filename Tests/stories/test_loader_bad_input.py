@@ -284,8 +284,8 @@ def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
 
 
 def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> None:
-    """Content ids with traps: `preview-a?b=~1` has "?" and "="; its base64 has slashes, plus signs and upper-case
-    letters."""
+    """Content ids that are easy to damage: `preview-a?b=~1` has "?" and "="; its base64 has slashes, plus signs and
+    upper-case letters."""
     from stage.fps import MEDIA
 
     contents = {content.content_id: content for content in stage.headend.add_media(MEDIA)}

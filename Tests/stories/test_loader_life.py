@@ -1,5 +1,5 @@
-"""Which URLs a resource loader handles, its lifetime, its time-outs, and loads beside other requests of the
-playback."""
+"""Which URLs a resource loader handles, its lifetime, its time-outs, and loads while the playback has other
+requests."""
 
 from __future__ import annotations
 

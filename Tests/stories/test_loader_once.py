@@ -96,7 +96,8 @@ def test_load_endedWhileAServerAnswers_isToldOnce(stage: Stage, step: str, end: 
 def finish(
     stage: Stage, playback: usher.Playback, load: usher.LoadingRequest, end: str
 ) -> type[usher.UsherError] | None:
-    """Ends the load in this way. Returns the expected error class, or None if the future is cancelled."""
+    """Ends the load in the way that `end` names. Returns the expected error class, or None if the future is
+    cancelled."""
     if end == "close":
         playback.close()
     elif end == "free":

@@ -78,7 +78,8 @@ def test_fieldName_thatIsNone_isRefused(stage_factory: StageFactory, option: dic
 
 
 def test_contentIdField_thatIsNoText_failsInJsonOnly(stage_factory: StageFactory) -> None:
-    """A form carries an identifier of any bytes, percent-coded; JSON cannot, so that the load fails."""
+    """A form carries an identifier of any bytes, percent-coded; JSON cannot, so in JSON such an identifier makes the
+    load fail."""
     stage = stage_factory()
     ready(stage)
     url = "skd://" + base64.b64encode(b"\xff\xfe\x00" * 6).decode()

@@ -126,7 +126,7 @@ def test_streamOverTheLimit_isRefusedAlone(stage_factory: StageFactory) -> None:
 
 
 def test_playback_withATokenOfItsOwn_doesNotLookInTheMap(stage: Stage) -> None:
-    """A token given to play() is used for that playback, also if the map has another one for the content."""
+    """The library uses a token given to play() for that playback, even if the map has another token for the content."""
     delegate = multi(stage)
     delegate.tokens["movie"] = stage.headend.content_token("of the map", "movie")
     token = stage.headend.content_token("its own", "movie")
@@ -277,8 +277,8 @@ def test_keysOfAnotherContent_areAskedForWithItsToken(stage: Stage) -> None:
 
 
 def test_keysOfAnotherContent_whileTheItemsTokenIsAwaited_waitForItsSession(stage: Stage) -> None:
-    """An advertisement's licence request comes first, but the library waits for the item's token and sets up the
-    session with it (multi-instance page)."""
+    """If the first licence request is for an advertisement, the library still waits for the item's token and sets up
+    the session with that token (multi-instance page)."""
     delegate = multi(stage)
     token = {name: stage.headend.content_token("viewer", name) for name in ("movie", "spot")}
     delegate.tokens["spot"] = token["spot"]
@@ -327,8 +327,8 @@ def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, 
 
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bool) -> None:
-    """After a denied set-up, the callback's token is used instead of the token in the map; a token set in the map later
-    replaces it."""
+    """After a denied set-up, the library uses the callback's token instead of the token in the map; a token that the
+    host sets in the map later replaces both."""
     asked: list[str] = []
 
     def token(request: usher.TokenRequest) -> str:
@@ -374,8 +374,8 @@ def test_deniedToken_ofTheItem_deniedAgain_neverLoops(stage: Stage) -> None:
 
 
 def test_deniedToken_ofAnotherContent_isNotReplacedByTheItems(stage: Stage) -> None:
-    """The callback makes tokens for the item only: if an advertisement's token from the map is denied, that request
-    fails."""
+    """The token callback makes tokens for the item only: if the server denies an advertisement's token from the map,
+    the library does not ask the callback, and the request fails."""
     asked: list[str] = []
     delegate = multi(
         stage, token_callback=lambda request: asked.append("token") or stage.headend.content_token(content_id="movie")

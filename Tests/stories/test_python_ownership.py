@@ -19,7 +19,7 @@ from usher.testing.headend import HeadEnd
 
 
 class Empty(usher.SSPDelegate):
-    """A subclass with `__len__`, as a container has; an empty one is false."""
+    """A subclass with `__len__`, like a container: an empty one is false in Python."""
 
     def __len__(self) -> int:
         return 0
@@ -39,7 +39,7 @@ def test_contextsDelegate_replacedAndFreedWhileAPlaybackStarts_theNewOneIsUsed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another thread replaces and frees the context's delegate after play() has chosen it and before play() calls the
-    library: the new delegate is used."""
+    library: play() uses the new delegate."""
     old, new = stage.delegate(ssm_url=None), stage.delegate()
     stage.context.set_delegate(old)
     add = registry.add

@@ -213,7 +213,7 @@ def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
 
 
 def test_licence_deniedMuchLater_asksAgain(plain: Stage) -> None:
-    """The library asks once for each request, so that a later denied request asks again."""
+    """The library asks for a fresh token once per request: if a later request is denied, it asks again."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     for _ in range(2):

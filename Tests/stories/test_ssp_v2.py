@@ -92,8 +92,8 @@ def test_severalLicencesAtOnce_theFirstSetsUp_theOthersWaitForIt(stage_factory: 
 
 @pytest.mark.breaks_rules("stale-token")
 def test_severalLicencesAtOnce_ofAServerThatTakesOnlyTheNewestToken_areRepeatedOneByOne(stage: Stage) -> None:
-    """Each reply brings a new token. Of several requests in flight only the first has the newest; the library repeats
-    the others."""
+    """Each reply brings a new session token. If several requests are in flight, only the first to arrive has a valid
+    token; the library sends the others again."""
     playback = play(stage)
     licence(playback)
     futures = [playback.request_license(SYSTEMS["clearkey"], PAYLOAD["clearkey"]) for _ in range(4)]

@@ -227,7 +227,7 @@ def test_step_answeredByManyThreadsAtOnce_takesOne(stage: Stage) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_step_answeredAfterThePlaybackWasClosedAndFreed_doesNothing(stage: Stage, step: str) -> None:
-    """A close ends the questions of its playback, so that a later answer gets an error (protocol.md: Races)."""
+    """When a playback closes, the library ends its questions; a later answer gets an error (protocol.md: Races)."""
     kept = Kept(stage, step)
     playback = kept.play()
     future = kept.ask(playback)
@@ -257,7 +257,7 @@ def test_step_answeredAfterTheContextIsGone_doesNothing(stage: Stage, step: str)
 
 
 def test_step_ofAZappedPlayback_isEndedWithIt(stage: Stage) -> None:
-    """A zap ends the questions of the old item, but not those of the new item (protocol.md: Races)."""
+    """On a zap the library ends the questions of the old item, but not those of the new item (protocol.md: Races)."""
     kept = Kept(stage, "http_headers")
     first = kept.ask(kept.play())
     stage.settle()
@@ -538,8 +538,8 @@ def test_step_answeredAfterItsRequestWasGivenUp_sendsNothing(stage_factory: Stag
 
 
 def test_renewal_declinedByTheHeadersStep_isTriedAgain(stage_factory: StageFactory) -> None:
-    """Without headers from the hook this renewal is not sent; it is retried within its period, and the session
-    continues (delegates.md: Hooks; protocol.md: Races)."""
+    """If the headers hook gives no headers, the library does not send this renewal; it retries it within its period,
+    and the session continues (delegates.md: Hooks; protocol.md: Races)."""
     stage = stage_factory(headend={"enforced": {"clearkey"}, "beat_tolerance_ms": 1_000})
     answers: list[Any] = []
 
@@ -593,8 +593,8 @@ def test_headersStep_whileTheSessionTokenIsReplaced_canGetTheNewest(stage_factor
 
 @pytest.mark.breaks_rules("stale-token")
 def test_headersStep_thatAnswersWithAReplacedToken_isAskedAgain(stage_factory: StageFactory) -> None:
-    """If the hook answered with a replaced session token and the server denies it, the library calls the hook and sends
-    once more (protocol.md: The session)."""
+    """If the hook answered with an old session token and the server denies it, the library calls the hook again and
+    sends the request once more (protocol.md: The session)."""
     stage = stage_factory()
     kept, future = held_step(stage, "http_headers")
     stage.settle()

@@ -38,7 +38,8 @@ def test_background_normal_beatsGoOn(stage: Stage) -> None:
 
 
 def test_background_withoutAnErrorNotification_resumesUnderTheSameSession(stage: Stage) -> None:
-    """Without an error notification the playback resumes in the foreground, in the same session (SSM v1 page)."""
+    """If no error was reported in the background, the playback continues in the foreground in the same session
+    (SSM v1 page)."""
     playback = stage.play()
     stage.settle()
     stage.clear_keys(playback)
@@ -99,7 +100,7 @@ def test_paused_beforeTheBeatIsDue_goesOnAsPlanned(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
-    """If the heartbeat became due in the pause, one is sent on resume; until its reply the session is doubtful
+    """If a heartbeat became due in the pause, the library sends it on resume; the session is doubtful until the reply
     (protocol.md: When it fails; protocol.md: Races)."""
     playback = paused(stage)
     playback.suspend()
@@ -121,7 +122,7 @@ def test_paused_pastTheBeat_sendsOneAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_paused_manyPeriods_sendsOneBeatNotMany(stage_factory: StageFactory) -> None:
-    """However many heartbeats were due in the pause, one is sent (protocol.md: Races)."""
+    """If several heartbeats became due in the pause, the library sends only one on resume (protocol.md: Races)."""
     stage = stage_factory(headend={"grace": 100.0})
     playback = paused(stage)
     stage.context.suspend()
@@ -156,7 +157,7 @@ def test_paused_untilTheSessionExpired_isAHeartbeatError(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("suspend", [usher.Suspend.KEEP, usher.Suspend.PAUSE])
 def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Suspend) -> None:
-    """When the clock jumps because the machine slept, a heartbeat is sent at once, and an event reports a doubtful
+    """When the clock jumps because the machine slept, the library sends a heartbeat at once and reports a doubtful
     session (protocol.md: Races)."""
     playback = stage.play(delegate=stage.delegate(suspend=suspend))
     stage.settle()
@@ -286,8 +287,8 @@ def test_network_lostAndBack_triesTheFailedBeatAtOnce(stage: Stage) -> None:
 
 @pytest.mark.breaks_rules("late-beat")
 def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None:
-    """Each outage causes one error. When the network is back, a heartbeat is sent at once, and its success is reported
-    as recovery (protocol.md: Races)."""
+    """Each outage causes one error. When the network is back, the library sends a heartbeat at once and reports its
+    success as recovery (protocol.md: Races)."""
     stage = stage_factory(headend={"grace": 10.0})
     playback = stage.play()
     stage.settle()

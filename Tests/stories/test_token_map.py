@@ -38,8 +38,8 @@ def tokens(make: Any) -> Iterator[usher.TokenMap]:
 
 
 def test_map_setGetRemoveClear_isAMapping(tokens: usher.TokenMap) -> None:
-    """setStreamToken(token, contentId) stores a token under its content id; the host removes it when it needs it no
-    longer (multi-instance page)."""
+    """setStreamToken(token, contentId) stores a token under its content id; the host removes the entry when it no
+    longer needs the token (multi-instance page)."""
     assert (len(tokens), bool(tokens), "one" in tokens) == (0, False, False)
     tokens["one"], tokens["two"] = "a", "b"
     assert (len(tokens), bool(tokens), tokens["one"], tokens.get("two"), "one" in tokens) == (2, True, "a", "b", True)
@@ -131,8 +131,8 @@ def test_boundedMap_oneMore_pushesOutTheOldest(make: Any) -> None:
 
 
 def test_boundedMap_withAllHeld_isFull(stage: Stage, make: Any) -> None:
-    """A full map keeps the tokens that playbacks hold: if it holds only such tokens, it refuses one more until one is
-    released (multi-instance page)."""
+    """A full map keeps the tokens that playbacks use: if playbacks use all of them, it refuses a new token until a
+    playback releases one (multi-instance page)."""
     delegate = make(tokens_max=2)
     players = [usher.Player(stage.context) for _ in range(2)]
     for name, player in zip("ab", players, strict=True):
@@ -174,7 +174,7 @@ def test_mapWithALifetime_forgetsWhatNobodyHolds(stage: Stage, make: Any) -> Non
     "ASAN_OPTIONS" in os.environ, reason="AddressSanitizer keeps freed memory to detect later uses of it"
 )
 def test_map_ofAMillionSetsAndAsManyRemoves_doesNotGrow(make: Any) -> None:
-    """If the host removes tokens that it needs no longer, memory use does not grow (multi-instance page)."""
+    """If the host removes tokens that it no longer needs, memory use does not grow (multi-instance page)."""
     delegate = make()
     library = ctypes.CDLL(ffi.find_library())  # a second CDLL, whose functions are not traced and so are fast enough
     add, remove = library.usher_delegate_set_stream_token, library.usher_delegate_remove_stream_token

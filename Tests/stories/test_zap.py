@@ -64,8 +64,8 @@ def test_zap_whoseTeardownFails_isNotHeldUp(stage: Stage) -> None:
 
 
 def test_zap_whoseSetupFails_leavesAPlaybackWithoutLicences(stage: Stage) -> None:
-    """After a failed set-up the player's item continues without a session, and its licence requests fail with the
-    reason (protocol.md: Races)."""
+    """After a failed set-up the player's item stays open without a session, and its licence requests fail with the
+    error of the set-up (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.headend.faults.add("setup", Fault.error(1011))
@@ -242,7 +242,7 @@ def test_setup_refusedForTheLimitWhileAnotherScreenStops_isTriedOnceMore(stage_f
 
 
 def test_setup_refusedTwice_isALimitError(stage_factory: StageFactory) -> None:
-    """Set-up is retried once only: a second refusal is a limit error (protocol.md: Races)."""
+    """The library retries set-up only once: it reports a second refusal as a limit error (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play(tag="first")
     stage.settle()

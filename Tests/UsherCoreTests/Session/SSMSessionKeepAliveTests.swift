@@ -41,7 +41,7 @@ import Testing
     s.ring(at: 190_000)
     #expect(s.take() == [])
     s.answer(.heartbeat, Say.token("t2"))
-    // The session sends one heartbeat at once for all instants that passed, then continues with the fixed rate.
+    // The session sends one heartbeat at once in place of all that it missed, then returns to its fixed schedule.
     s.run(until: 190_000)
     #expect(s.take() == ["kept alive", "doubtful", "heartbeat t2"])
     s.answer(.heartbeat, Say.token("t3"))

@@ -201,7 +201,8 @@ import Testing
   }
 
   @Test func close_whileASessionIsReplacedPastTheCap_releasesThePlayer() {
-    // The teardown of the session that is being replaced gets no reply; the player must continue at the cap.
+    // The teardown of the session that is being replaced gets no reply; the machine must release the player when the
+    // longest wait for a teardown is over.
     var p = PlaybackDriver.active(steady { $0.resetup = .always })
     p.ask(1)
     p.licensed(1)

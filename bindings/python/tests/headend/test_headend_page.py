@@ -26,7 +26,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\n\ndata: {}\r\nevent: stopped\u
 
 
 class Watcher:
-    """A client of the feed, as the page is one."""
+    """A client that reads the feed as the page does."""
 
     def __init__(self, he: HeadEnd, context: ssl.SSLContext | None = None) -> None:
         self._connection = (
