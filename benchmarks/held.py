@@ -28,9 +28,10 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[float]:
-    """Lateness of each heartbeat in milliseconds: its time minus the time of the set-up plus n periods.
+    """Lateness of each heartbeat in milliseconds: its time minus its due time, which is the set-up's time plus n
+    periods.
 
-    The token in a reply links each request to the next request of the same session.
+    Each reply has a new token, and the session's next request carries it: so this finds the requests of one session.
     """
     sessions: dict[str, tuple[float, int]] = {}
     late = []

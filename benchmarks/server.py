@@ -15,7 +15,7 @@ from types import TracebackType
 ECHO_MODULE = Path("/usr/lib/nginx/modules/ngx_http_echo_module.so")
 FILLER = "benchmark.token." + "t" * 600 + "."
 TOKEN_BYTES = len(FILLER) + 32
-"""The size of a session token, which is about the size of a signed token."""
+"""The size of a session token; real signed tokens have about this size."""
 LICENSE = '{"keys":[{"kty":"oct","kid":"ABEiM0RVZneImaq7zN3u_w","k":"_-7dzLuqmYh3ZlVEMyIRAA"}],"type":"temporary"}'
 
 CONFIGURATION = """

@@ -33,7 +33,8 @@ SIZED_BY_THE_LIBRARY = (
     "usher_spc_request",
     "usher_protection",
 )
-"""Structures that the library fills for callbacks, also their struct_size: so they have no ..._INIT."""
+"""Structures that the library fills and passes to callbacks. It also sets their struct_size, so they have no
+..._INIT."""
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,10 @@ class Report:
 
     @property
     def is_ours(self) -> bool:
-        """True if some stack has a frame of the library inside of (before) all frames of the Python interpreter.
+        """True if some stack has a frame of the library before its first frame of the Python interpreter.
 
-        In a Python callback the library's frames are outside of the interpreter's, so the report is not about libusher.
+        A stack begins with the innermost call. If the interpreter's frames come first, the fault is in a Python
+        callback, not in libusher.
         """
         inside = True
         for line in self.text.splitlines():

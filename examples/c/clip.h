@@ -1,6 +1,7 @@
 /*
  * clip.h - decodes an encrypted clip, which your player does already. libavformat decrypts; a hash replaces the screen.
- * For the examples that play, which are about libusher alone. SPDX-License-Identifier: Apache-2.0
+ * The examples that play a clip share it, so that they contain only the use of libusher.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #include <json-c/json.h>
 #include <stdio.h>

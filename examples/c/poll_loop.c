@@ -1,5 +1,6 @@
 /*
- * poll_loop.c - a player with its own main loop: every callback runs on its thread, between poll() and the next frame.
+ * poll_loop.c - a player with its own main loop: every callback runs on the player's thread, between poll() and the
+ * next frame.
  *
  *   cc poll_loop.c $(pkg-config --cflags --libs usher) -o poll_loop
  *   ./poll_loop LICENSE_URL SSM_URL CONTENT_TOKEN KEY_ID      (key id in base64url)

@@ -109,8 +109,8 @@ class Loads:
         """Starts to load the resource of a URL and returns at once. `url` and `timeout_ms` as for get_resource().
 
         Args:
-            callback: a function that gets the finished future, also if it was cancelled. It runs on a thread of
-                callbacks, in order with the other callbacks of the playback.
+            callback: a function that gets the finished future, also if it was cancelled. It runs as other callbacks do
+                (see Context), in order with those of the playback.
 
         Returns:
             A future that gets the bytes or the error, exactly once. Its cancel() cancels the request.

@@ -73,7 +73,7 @@ class Question(Generic[Answer]):
         self._answered = False
         # Held while the library gets the answer, so that threads which continue because of it see `answered` as True.
         self._lock = threading.RLock()
-        # Weak, because an exception that is kept as a cause has this object in its frames.
+        # A weak reference, because an exception that is kept as a cause refers to this object through its stack frames.
         self._reference = None if playback is None else weakref.ref(playback)
         self._causes = causes or (Causes() if playback is None else playback._causes)
 

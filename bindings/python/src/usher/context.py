@@ -61,14 +61,14 @@ class Context(ffi.Owner):
 
     You may call every method from any thread, also inside callbacks, unless the method says otherwise.
 
-    **Threads of callbacks.** With ``callbacks="threaded"`` the library calls you on its own threads: in order for one
+    **Callback threads.** With ``callbacks="threaded"`` callbacks run on threads of the library: in order for one
     playback, in parallel for different playbacks. With ``callbacks="pumped"`` callbacks run only inside pump(), in
     order, on the thread that calls it; close() runs those that are still queued. ``pump_fd`` is readable while
     callbacks are queued. The library keeps sessions alive even if you rarely call pump(). These calls raise
     WouldDeadlockError inside callbacks, and on the thread that most recently called pump(): wait_session(),
-    wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a sync delegate. Use
-    request_license(), request_certificate() and events there, or ``usher.aio``. wait_closed() on another thread may
-    return before pump() reports PLAYBACK_CLOSED.
+    wait_closed(), get_license(), get_certificate(), shutdown(), and play() with a sync delegate. Use request_license(),
+    request_certificate() and events there, or ``usher.aio``. wait_closed() on another thread may return before pump()
+    reports PLAYBACK_CLOSED.
 
     **Exceptions in callbacks** never reach the library. The context keeps the last one in ``last_callback_error`` and
     calls ``on_callback_error(name, error)`` (default: ``threading.excepthook``, which prints it). If the callback had

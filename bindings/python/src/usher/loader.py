@@ -116,11 +116,11 @@ class ResourceLoader(Part):
     def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[LoaderOptions]) -> None:
         """Makes a loader and registers it; it replaces an earlier loader for the same scheme.
 
-        The callback runs on a thread of callbacks, in the order of the playback, and has `spc_timeout_ms` to answer:
-        ``lambda request: spc``. None means no SPC: the request fails with CallbackError. To answer later, return a
-        ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(spc)`` or
-        ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the
-        CallbackError; see Context.
+        The callback runs on a callback thread (in pumped mode inside pump()); for each playback the calls come one
+        after another. It has `spc_timeout_ms` to answer: ``lambda request: spc``. None means no SPC: the request fails
+        with CallbackError. To answer later, return a ``concurrent.futures.Future``; or keep the request, return
+        ``usher.LATER``, and call ``request.answer(spc)`` or ``request.fail()`` from any thread. An exception counts as
+        None and becomes the ``__cause__`` of the CallbackError; see Context.
 
         Args:
             context: the loader serves its playbacks.

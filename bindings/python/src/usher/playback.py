@@ -180,8 +180,8 @@ class Playback(Loads, Part):
         """Asks for a licence and returns at once. The other arguments as for get_license().
 
         Args:
-            callback: a function that gets the finished future. It runs on a thread of callbacks, in order with the
-                other callbacks of the playback.
+            callback: a function that gets the finished future. It runs as other callbacks do (see Context), in order
+                with those of the playback.
 
         Returns:
             A future that gets the licence or the error, exactly once. You cannot cancel it; close the playback instead.

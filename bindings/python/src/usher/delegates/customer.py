@@ -183,8 +183,9 @@ class CustomerOptions(TypedDict, total=False):
 class CustomerDelegate(Delegate):
     """Customer SSM (OTVCustomerSSMDelegate): the library calls the host instead of sending requests.
 
-    Give three functions, or override the methods in a subclass. They run on threads of callbacks, in the order of the
-    playback. The first licence opens the playback's session; SESSION_STARTED has its period.
+    Give three functions, or override the methods in a subclass. They run on callback threads (in pumped mode inside
+    pump()); for each playback the calls come one after another. The first licence opens the playback's session;
+    SESSION_STARTED has its period.
 
     An exception counts as a failure and becomes the ``__cause__`` of the errors that follow; see Context.
     """

@@ -134,11 +134,11 @@ class HTTPDelegate(Delegate):
     """A delegate that sends requests over HTTP. Make an object of one of the subclasses.
 
     Your subclass overrides the method of each step that it changes; the other steps stay built in. The library calls
-    the method on a thread of callbacks, in the order of the playback. The method has `hook_timeout_ms` to answer: it
-    returns the value or a ``concurrent.futures.Future``; or it keeps `call`, returns ``usher.LATER``, and answers from
-    any thread. None means no value: the request fails with CallbackError. An exception counts as None and becomes the
-    ``__cause__`` of that error; see Context. ``call.builtin()``, or the method of the superclass, returns the built-in
-    value:
+    the method on a callback thread (in pumped mode inside pump()); for each playback the calls come one after another.
+    The method has `hook_timeout_ms` to answer: it returns the value or a ``concurrent.futures.Future``; or it keeps
+    `call`, returns ``usher.LATER``, and answers from any thread. None means no value: the request fails with
+    CallbackError. An exception counts as None and becomes the ``__cause__`` of that error; see Context.
+    ``call.builtin()``, or the method of the superclass, returns the built-in value:
 
         class Portal(usher.SSPDelegate):
             def http_headers(self, call):
@@ -211,7 +211,8 @@ class HTTPDelegate(Delegate):
         The library calls it when it needs a new content token: for each licence request after the first, if
         Player.play() got no token, and if a server replied 401 or 403.
 
-        The callback runs on a thread of callbacks and has `token_timeout_ms` to answer: ``lambda request: "token"``.
+        The callback runs on a callback thread (in pumped mode inside pump()) and has `token_timeout_ms` to answer:
+        ``lambda request: "token"``.
         None means no token: the licence request fails with NoTokenError. To answer later, return a
         ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(token)``
         or ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the

@@ -12,11 +12,11 @@ CertificateForm = Literal["der", "base64", "pem", "json", "empty"]
 """The forms in which the head-end serves the FairPlay application certificate; ``empty`` is a reply without a body."""
 
 RequestForm = Literal["raw", "form", "form-plain", "form-whole", "base64", "json"]
-"""The encodings of the SPC in a key request: its bytes; ``spc=`` and base64, which is escaped, not escaped, or escaped
-together with the ``=``; base64 text; JSON."""
+"""The encodings of the SPC in a key request: raw bytes; a form, which is ``spc=`` and base64 (in ``form`` the base64 is
+percent-encoded, in ``form-plain`` nothing is, in ``form-whole`` also the ``=`` after ``spc``); base64 text; JSON."""
 
 ReplyForm = Literal["raw", "json", "xml", "base64"]
-"""The encodings of the CKC in a reply: its bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""
+"""The encodings of the CKC in a reply: raw bytes, JSON, ``<ckc>base64</ckc>`` or base64 text."""
 
 REQUEST_FORMS: tuple[RequestForm, ...] = get_args(RequestForm)
 

@@ -73,7 +73,7 @@ class Right:
         content_id: the content.
         kid: the key id that the right is for; None: the key id in the SPC.
         expires_ms: the first ms at which the right has expired.
-        uses: how many licences it is still good for; None: any number.
+        uses: how many more licences the token may get; None: any number.
         cookie: a licence registers the device under this cookie; None: no registration.
         device: the only device that may use the right; None: any.
     """
