@@ -90,14 +90,15 @@ static void token_story(void) {
   memset(huge, 'x', sizeof huge - 1);
   tell(reaches(&tokens, 1, 5000), "the library asks for a token");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"x", 1),
-      "a payload as the answer to a token question");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked + 1, "x"), "the id after it");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, ""), "an empty token");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, "a\r\nb: c"), "a token with CR LF");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, huge), "a token of 65 kB");
+      "a token question refuses a payload");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked + 1, "x"),
+      "an id that the library has not given out yet is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, ""), "an empty token is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, "a\r\nb: c"), "a token with CR LF is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_token(asked, huge), "a token of 65 kB is refused");
   tell(requests("setup") == 0, "no set-up request was sent yet");
   answers(USHER_OK, from_other_thread(), "the question is still open; another thread answers it");
-  answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "the same answer a second time");
+  answers(USHER_E_INVALID_COMPLETION, from_other_thread(), "a second answer is refused");
   answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with that token");
   usher_playback_free(playback);
 
@@ -111,16 +112,18 @@ static void token_story(void) {
 
   playback = play_without_token(player, hasty);
   reaches(&tokens, 3, 5000);
-  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0), "no token before the deadline");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a late token");
+  answers(USHER_E_NO_TOKEN, usher_playback_wait_session(playback, 0),
+      "the set-up fails: no token came before the deadline");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a late token is refused");
   usher_playback_free(playback);
 
   playback = play_without_token(player, delegate);
   reaches(&tokens, 4, 5000);
   old = asked;
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
-  answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "closed while a token question is open");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(old, content_token()), "the token for it, after close");
+  answers(USHER_OK, usher_playback_wait_closed(playback, 5000), "the playback closes while a token question is open");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(old, content_token()),
+      "after close the token for that question is refused");
   usher_playback_free(playback);
 
   playback = play_without_token(player, delegate);
@@ -140,7 +143,8 @@ static void token_story(void) {
   playback = play_without_token(player, delegate);
   reaches(&tokens, before + 1, 5000);
   usher_context_free(context);
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a token after context_free");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()),
+      "a token after usher_context_free is refused");
   nothing_held("tokens");
 }
 
@@ -157,26 +161,28 @@ static void payload_story(void) {
   item.renewed = on_renewed;
   usher_context_add_observer(context, on_event, NULL, NULL, NULL);
   usher_player_play(player, &item, &playback);
-  answers(USHER_OK, usher_playback_get_license(playback, &request, NULL), "get_license without a response");
+  answers(USHER_OK, usher_playback_get_license(playback, &request, NULL),
+      "usher_playback_get_license accepts NULL for the response");
   tell(reaches(&payloads, 1, 8000), "the library asks for a fresh payload");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()),
-      "a token as the answer to a payload question");
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", 0), "a payload of no bytes");
+  answers(
+      USHER_E_INVALID_COMPLETION, usher_complete_token(asked, content_token()), "a payload question refuses a token");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", 0),
+      "a payload of no bytes is refused");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", (size_t)2 << 20),
-      "a payload of 2 MiB");
+      "a payload of 2 MiB is refused");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_payload(asked, (const uint8_t *)"x", SIZE_MAX),
-      "a payload of SIZE_MAX bytes");
+      "a payload of SIZE_MAX bytes is refused");
   answers(USHER_OK, usher_complete_payload(asked, (const uint8_t *)"fresh", 5),
       "the question is still open, and takes a good payload");
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"fresh", 5),
-      "the same answer a second time");
+      "a second answer is refused");
   tell(reaches(&renewals, 1, 8000), "the renewed licence arrives");
   tell(reaches(&payloads, 2, 8000), "the library asks for the next payload");
   answers(USHER_OK, usher_complete_payload(asked, NULL, 0), "the answer: no payload");
   tell(reaches(&missed, 1, 8000), "the renewal fails without a payload");
   usher_context_free(context);
   answers(USHER_E_INVALID_COMPLETION, usher_complete_payload(asked, (const uint8_t *)"late", 4),
-      "a payload after context_free");
+      "a payload after usher_context_free is refused");
   nothing_held("payloads");
 }
 

@@ -158,7 +158,7 @@ static void licences(void) {
   s = scene(50, 0);
   id = ask_license(&s);
   ends(USHER_E_TIMEOUT, "no licence before the deadline");
-  answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a late one");
+  answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &bad), "a late licence is refused");
   answers(USHER_OK, usher_complete_license(ask_license(&s), NULL), "the answer: no licence");
   ends(USHER_E_CALLBACK, "the request fails without a licence");
   memset(&bad, 0, sizeof bad);
@@ -187,7 +187,7 @@ static void heartbeats(void) {
   struct answer answer = {take(1, "a heartbeat"), 1};
   pthread_t thread;
   none_of_the_others(1, answer.id);
-  answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, 7), "an unknown status");
+  answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, 7), "an unknown status is refused");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_call(answer.id, -1000), "another");
   pthread_create(&thread, NULL, answer_call, &answer);
   pthread_join(thread, NULL);
@@ -212,7 +212,7 @@ static void unanswered(void) {
   double began = now_s();
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
   answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat has no answer");
-  tell(now_s() - began < 2 * patience(), "in %.3f s", now_s() - began);
+  tell(now_s() - began < 2 * patience(), "the close took %.3f s", now_s() - began);
   usher_complete_call(old, USHER_OK); /* the library may refuse it as too late, or accept it */
   answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "the teardown"), USHER_OK),
       "the teardown's answer is too late");

@@ -58,10 +58,12 @@ static void default_story(void) {
   answers(USHER_OK, usher_delegate_set_http_header(delegate, "X-Gone", "gone"), "a second header");
   answers(USHER_OK, usher_delegate_set_http_header(delegate, "x-gone", NULL),
       "a header removed by its name in another case");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, NULL, "x"), "a header without a name");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A: b", "x"), "an invalid header name");
-  answers(
-      USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A", "x\ny"), "a header value of two lines");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, NULL, "x"),
+      "a header without a name is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A: b", "x"),
+      "an invalid header name is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_http_header(delegate, "A", "x\ny"),
+      "a header value of two lines is refused");
   playback = start(context, delegate, free_token());
   tell(strncmp(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), "CKC1", 4) == 0, "the licence's bytes");
   tell(sent("license", "\"X-C\", \"default\"") == 1 && sent("license", "X-Gone") == 0, "the head-end saw the header");
@@ -118,9 +120,9 @@ static void common_story(void) {
   answers(USHER_OK,
       usher_playback_request_content_id(playback, (const uint8_t *)"skd://one", 9, on_content_id, NULL, NULL),
       "usher_playback_request_content_id");
-  tell(reaches(&answers_told, 1, 5000), "comes too");
+  tell(reaches(&answers_told, 1, 5000), "the requested content identifier arrives");
   answers(USHER_OK, usher_playback_get_certificate(playback, 0, &response), "the hook's certificate");
-  tell(strstr(text_of(response), " mine") != NULL, "the hook's certificate has what the hook added");
+  tell(strstr(text_of(response), " mine") != NULL, "the hook's certificate contains the hook's text");
   tell(strstr(licence_of(playback, USHER_KEY_SYSTEM_FAIRPLAY), " mine") != NULL, "the hook's licence");
   tell(sent("license", "\"X-C\", \"hook\"") == 1, "the head-end saw the hook's header");
   for (index = USHER_HOOK_CONTENT_ID; index <= USHER_HOOK_LICENSE; index++) all = all && asked[index] > 0;
@@ -177,10 +179,11 @@ static void tokens_story(void) {
   answers(USHER_OK, usher_delegate_get_stream_token(delegate, one, 4, &response), "usher_delegate_get_stream_token");
   tell(strcmp(text_of(response), content_token()) == 0, "the token that was set");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 0, "x"),
-      "a content identifier of no bytes");
+      "a content identifier of no bytes is refused");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, (1u << 16) + 1, "x"),
-      "a content identifier of 64 kB and a byte");
-  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, "a\nb"), "a token of two lines");
+      "a content identifier of 64 kB and a byte is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, "a\nb"),
+      "a token of two lines is refused");
   answers(USHER_E_INVALID_ARGUMENT, usher_delegate_set_stream_token(delegate, two, 3, NULL), "no token");
   item.delegate = delegate;
   item.content_id = one;
@@ -198,12 +201,13 @@ static void tokens_story(void) {
   answers(USHER_OK, usher_delegate_count_stream_tokens(delegate, &count), "usher_delegate_count_stream_tokens");
   tell(count == 2, "the map has two tokens");
   answers(USHER_OK, usher_delegate_remove_stream_token(delegate, two, 3), "usher_delegate_remove_stream_token");
-  answers(USHER_E_NO_TOKEN, usher_delegate_remove_stream_token(delegate, two, 3), "removing the same token again");
+  answers(USHER_E_NO_TOKEN, usher_delegate_remove_stream_token(delegate, two, 3),
+      "the token cannot be removed a second time");
   answers(USHER_OK, usher_delegate_clear_stream_tokens(delegate), "usher_delegate_clear_stream_tokens");
   usher_delegate_count_stream_tokens(delegate, &count);
   tell(count == 0, "no token is left");
   answers(USHER_E_STATE, usher_delegate_count_stream_tokens(new_delegate(context, license_url()), &count),
-      "the count of a delegate without a map");
+      "a delegate without a map has no count");
   usher_context_free(context);
 }
 
@@ -279,8 +283,8 @@ static void loader_story(void) {
       "usher_playback_load_resource");
   answers(USHER_OK, usher_playback_cancel_load(playback, id), "usher_playback_cancel_load");
   tell(reaches(&cancelled, 1, 5000), "told so");
-  answers(USHER_E_STATE, usher_playback_cancel_load(playback, id), "cancelling the same load again");
-  answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that does not exist");
+  answers(USHER_E_STATE, usher_playback_cancel_load(playback, id), "the load cannot be cancelled a second time");
+  answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that does not exist cannot be cancelled");
   answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"abc://one", 9, 0, &response),
       "another scheme");
   answers(USHER_OK, usher_loader_free(loader), "usher_loader_free");
@@ -296,8 +300,10 @@ static void of_a_playback(void) {
   usher_playback_options clear = USHER_PLAYBACK_OPTIONS_INIT;
   usher_playback *playback = start(context, delegate, NULL), *other = NULL;
   int32_t state = -1;
-  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, NULL), "a NULL late token");
-  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, "a\nb"), "a late token of two lines");
+  answers(
+      USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, NULL), "a late token of NULL is refused");
+  answers(USHER_E_INVALID_ARGUMENT, usher_playback_set_content_token(playback, "a\nb"),
+      "a late token of two lines is refused");
   answers(USHER_OK, usher_playback_set_content_token(playback, content_token()), "usher_playback_set_content_token");
   answers(USHER_OK, usher_playback_wait_session(playback, 0), "the session is set up with the late token");
   answers(USHER_E_STATE, usher_playback_set_content_token(playback, content_token()), "a second token");
@@ -346,17 +352,17 @@ static void contents(void) {
   answers(USHER_E_INVALID_ARGUMENT, usher_read_pssh(pssh, sizeof pssh, NULL, NULL, NULL),
       "usher_read_pssh without a callback");
   answers(USHER_E_TOO_LARGE, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, NULL, &size),
-      "usher_content_id: how long?");
-  tell(size == 4, "four bytes");
+      "usher_content_id without a buffer returns the size");
+  tell(size == 4, "the size is four bytes");
   answers(USHER_OK, usher_content_id((const uint8_t *)"skd://host/x", 12, USHER_CONTENT_ID_HOST, buffer, &size),
       "usher_content_id");
-  tell(size == 4 && memcmp(buffer, "host", 4) == 0, "the host");
+  tell(size == 4 && memcmp(buffer, "host", 4) == 0, "the identifier is the host");
   answers(USHER_E_INVALID_ARGUMENT, usher_content_id((const uint8_t *)"skd://host/x", 12, 99, buffer, &size),
-      "usher_content_id by an unknown rule");
+      "usher_content_id refuses an unknown rule");
   size = sizeof buffer;
   answers(USHER_OK, usher_rewrite_hls_keys((const uint8_t *)keys, strlen(keys), NULL, "http://x/", buffer, &size),
       "usher_rewrite_hls_keys");
-  tell(size > 0 && memmem(buffer, size, "URI=\"http://x/0\"", 16) != NULL, "another URI");
+  tell(size > 0 && memmem(buffer, size, "URI=\"http://x/0\"", 16) != NULL, "the playlist has the other URI");
   answers(USHER_OK, usher_error_legacy_codes(&limit, &codes), "usher_error_legacy_codes");
   tell(codes.react_native == 6004 && codes.android_what == -1352 && codes.android_extra == 1007 &&
            codes.apple_internal == 3010 && codes.apple_code == 400,

@@ -108,7 +108,7 @@ static void bytes(void) {
   none_of_the_others(USHER_HOOK_CONTENT_ID);
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", 0), "no bytes");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", (1u << 20) + 1),
-      "one byte more than 1 MiB");
+      "an answer of 1 MiB and a byte is refused");
   answers(USHER_E_INVALID_ARGUMENT, usher_complete_hook(asked, (const uint8_t *)"x", SIZE_MAX), "SIZE_MAX bytes");
   answers(USHER_E_INVALID_ARGUMENT, usher_hook_builtin(asked, NULL), "the built-in answer without an out");
   answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(12345, &response), "of nothing");
@@ -202,7 +202,7 @@ static void replies(void) {
   fault("{\"route\":\"license\",\"fault\":{\"kind\":\"html_page\"}}");
   ask_it(&s, USHER_HOOK_LICENSE);
   answers(USHER_OK, hook("a licence all the same"), "the hook makes a licence of a web page");
-  ends(USHER_OK, "is one");
+  ends(USHER_OK, "the request gets that licence");
   usher_context_free(s.context);
 }
 
@@ -216,9 +216,10 @@ static void too_late(void) {
     ends(USHER_E_TIMEOUT, "no answer before the deadline");
     old = asked;
     answers(USHER_E_INVALID_COMPLETION,
-        hook_kind == USHER_HOOK_HEADERS ? usher_complete_headers(old, "") : hook("late"), "a late answer");
-    answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(old), "the built-in answer, too late");
-    answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(old, &response), "the built-in answer, requested too late");
+        hook_kind == USHER_HOOK_HEADERS ? usher_complete_headers(old, "") : hook("late"), "a late answer is refused");
+    answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(old), "the built-in answer as a late answer is refused");
+    answers(USHER_E_INVALID_COMPLETION, usher_hook_builtin(old, &response),
+        "the late request for the built-in answer is refused");
     ask_it(&s, hook_kind);
     tell(asked != old, "the library never reuses an id");
     if (hook_kind != USHER_HOOK_HEADERS)
@@ -226,7 +227,7 @@ static void too_late(void) {
           "the new question is still open after an answer to the old id");
     usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
     ends(USHER_E_CLOSED, "closed while the question is open");
-    answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "an answer after close");
+    answers(USHER_E_INVALID_COMPLETION, usher_complete_builtin(asked), "an answer after close is refused");
     usher_context_free(s.context);
   }
   tell(requests("license") == before + 2, "no request was sent, except those whose replies the hook read: %d",

@@ -48,12 +48,12 @@ int main() {
   auto none = context.new_ssp_delegate({});
   tell(!none && none.status() == usher::status::invalid_argument && !none.error().message.empty(),
       "a delegate without a URL: %s", none.error().message.c_str());
-  tell(none.code() == usher::status::invalid_argument, "as an error code");
+  tell(none.code() == usher::status::invalid_argument, "its error is an error code, too");
   usher::ssp_options server;
   server.license_url = license_url();
   server.ssm_url = ssm_url();
   auto delegate = context.new_ssp_delegate(server);
-  tell(delegate.ok() && context.set_delegate(delegate.value()).ok(), "a delegate");
+  tell(delegate.ok() && context.set_delegate(delegate.value()).ok(), "a delegate with URLs is set");
   auto player = context.new_player();
   tell(context.add_observer([](const usher::event &) { throw std::runtime_error("kept"); }).ok(),
       "an observer that throws nevertheless");
@@ -66,7 +66,8 @@ int main() {
   auto failed_one = playback.value().get_license({usher::key_system::widevine, "challenge"});
   tell(
       !failed_one && failed_one.error().http_status == 503, "an error in full: %s", failed_one.error().message.c_str());
-  tell(usher::attempt([&] { return playback.value().close(); }).ok(), "attempt() is the call itself");
+  tell(usher::attempt([&] { return playback.value().close(); }).ok(),
+      "without exceptions attempt() only makes the call");
   other_delegates(context, player.value());
   auto open = context.close();
   tell(open.ok() && open.value() == 0, "closed");

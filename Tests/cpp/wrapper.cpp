@@ -191,7 +191,7 @@ void errors() {
              d.operation == usher::operation::license,
         "the error in full: %s", e.what());
     tell(e.code() == usher::status::http && e.status() == usher::status::http && std::string(e.what()) == d.message,
-        "and as a std::system_error");
+        "the exception is a std::system_error with the same status");
     usher::error copy = e;
     tell(copy.detail().http_status == 503, "the exception can be copied");
   }
