@@ -28,13 +28,13 @@ extern "C" {
 /** Patch version of these headers. */
 #define USHER_VERSION_PATCH 0
 
-/** Means "none" for a time or a count whose 0 already means "the default". */
+/** The value for "none" in options for which 0 means "the default": no time-out, no retry, no limit. */
 #define USHER_OFF UINT32_MAX
 
 /** One independent instance of the library. */
 typedef struct usher_context usher_context;
-/** A licence delegate: decides how the library asks for licences. It may serve any number of playbacks, and lives as
-    long as one of them. */
+/** A licence delegate: decides how the library asks for licences. It may serve any number of playbacks, and lives at
+    least as long as they do. */
 typedef struct usher_delegate usher_delegate;
 /** One screen of the host. It plays one playback at a time. */
 typedef struct usher_player usher_player;
@@ -50,8 +50,8 @@ typedef struct usher_response usher_response;
 typedef uint64_t usher_completion;
 
 /**
- * The last call with a `user_data`: no callback that received it is running or will run again. The library makes this
- * call exactly once, and you may then release `user_data`.
+ * The last call with a `user_data`: no callback with this `user_data` is running or will run again. The library makes
+ * this call exactly once; release `user_data` in it.
  * Threads: a callback thread of the context. If the function that took the `user_data` failed: the calling thread. If
  * the context is already gone: the thread that released the last reference. May call: every function whose comment says
  * "In callbacks: yes". Last call: this is the last.

@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 /* rule */
-/** The JSON that follows the scheme as base64 (any variant). If the text is not base64 of JSON: the text itself. */
+/** If the text after the scheme is base64 (any variant) of JSON: the decoded JSON. Otherwise: the text itself. */
 #define USHER_CONTENT_ID_DECODED_JSON 0
-/** The text that follows the scheme, decoded from base64. If it is not base64: the text itself. */
+/** If the text after the scheme is base64: the decoded bytes. Otherwise: the text itself. */
 #define USHER_CONTENT_ID_DECODED_BASE64 1
 /** The host. */
 #define USHER_CONTENT_ID_HOST 2
@@ -75,14 +75,13 @@ typedef struct usher_protection {
  * Threads: the calling thread, before the function returns. May call: any function. Last call: before the function
  * returns.
  *
- * @param protection  lives until return.
+ * @param protection  valid until the callback returns.
  * @param user_data   as the host passed it to the function.
  */
 typedef void (*usher_protection_fn)(const usher_protection *protection, void *user_data);
 
 /**
- * Reads pssh boxes: one, several after each other, or base64 of them. It also reads the Widevine and PlayReady data in
- * them.
+ * Reads one or more pssh boxes, as bytes or as base64 text. It also reads the Widevine and PlayReady data in the boxes.
  *
  * @param bytes      the boxes, up to 1 MiB.
  * @param size       their length in bytes.
@@ -110,9 +109,9 @@ USHER_API int32_t usher_read_tenc(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * Reads EXT-X-KEY and EXT-X-SESSION-KEY lines: one, or all of a playlist. A line with METHOD=NONE has neither key
- * system nor URI. From a `skd:` URL it reads the content identifier by the rule USHER_CONTENT_ID_DECODED_JSON, and the
- * key id if that JSON has one.
+ * Reads one EXT-X-KEY or EXT-X-SESSION-KEY line, or all such lines of a playlist. A line with METHOD=NONE has neither
+ * key system nor URI. If the URI is a `skd:` URL, the function finds its content identifier by the rule
+ * USHER_CONTENT_ID_DECODED_JSON, and its key id if the decoded JSON has one.
  *
  * @param bytes      text, up to 1 MiB.
  * @param size       its length in bytes.
@@ -140,14 +139,14 @@ USHER_API int32_t usher_read_dash_protection(
     const uint8_t *bytes, size_t size, usher_protection_fn fn, void *user_data, size_t *out_count);
 
 /**
- * Gives the content identifier in a `skd:` URL or asset ID.
+ * Finds the content identifier in a `skd:` URL or asset ID, and copies it to `buffer`.
  *
  * @param url       1 byte to 64 kB. Not NULL.
  * @param url_size  its length in bytes.
  * @param rule      USHER_CONTENT_ID_...
  * @param buffer    receives the identifier; NULL to ask for its length.
- * @param size      the length of `buffer` in bytes; on return that of the identifier. Not NULL.
- * @return USHER_OK; USHER_E_TOO_LARGE if the buffer is too small or NULL (`size` is then the length that it needs);
+ * @param size      set it to the length of `buffer` in bytes; on return it is the length of the identifier. Not NULL.
+ * @return USHER_OK; USHER_E_TOO_LARGE if the buffer is too small or NULL (`size` is then the needed length);
  *         USHER_E_INVALID_ARGUMENT for a URL that names no content.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -155,8 +154,8 @@ USHER_API int32_t usher_content_id(const uint8_t *url, size_t url_size, int32_t 
 
 /**
  * Rewrites a playlist for a demuxer that refuses a scheme. In each EXT-X-KEY and EXT-X-SESSION-KEY line whose URI has
- * that scheme, it replaces the URI by `uri_prefix` and the number of the URI in the playlist, from 0; equal URIs get
- * the same number. It leaves every other byte as it is.
+ * that scheme, it replaces the URI by `uri_prefix` followed by a number. The first URI in the playlist has the number
+ * 0, the next different one 1, and so on; equal URIs get the same number. All other bytes stay as they are.
  *
  * @param playlist       text, up to 1 MiB. Not NULL.
  * @param playlist_size  its length in bytes.

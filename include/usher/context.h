@@ -38,7 +38,7 @@ extern "C" {
  * Last call: before `log_destroy`.
  *
  * @param level      USHER_LOG_...
- * @param line       one line of UTF-8 without newline or secrets; lives until return.
+ * @param line       one line of UTF-8 without newline or secrets; valid until the callback returns.
  * @param user_data  the options' `log_user_data`.
  */
 typedef void (*usher_log_fn)(int32_t level, const char *line, void *user_data);
@@ -66,7 +66,7 @@ typedef struct usher_context_options {
   uint32_t http_timeout_ms;
   /** Largest reply body that the library accepts, bytes. Default 1 MiB. */
   uint32_t max_response_bytes;
-  /** How many requests may be under way to one origin (scheme, host and port). Further requests wait in a queue,
+  /** How many requests to one origin (scheme, host and port) may be in flight. Further requests wait in a queue,
       keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to one that takes
       longer. */
   uint32_t requests_per_origin_max;
@@ -108,15 +108,16 @@ USHER_API int32_t usher_context_new(const usher_context_options *options, usher_
 
 /**
  * Closes every playback of the context in parallel, each as usher_playback_close(USHER_CLOSE_DEFAULT) does, and waits
- * until all are closed. It also waits for replies that may still bring a session token, and tears that session down.
- * After this call began, the context starts no new playbacks and accepts no new requests. A second call waits again.
+ * until all are closed. It also waits for replies that may still bring a session token, and then tears down the session
+ * of that token. As soon as this call has begun, the context starts no new playback and accepts no new request. A
+ * second call waits again.
  *
  * @param context     the context to close.
  * @param timeout_ms  longest wait on the context's clock, ms (on the manual clock another thread has to move it). 0:
  *                    the default, 6000, enough for one reply and one teardown at their default limits.
  * @param out_open    how many playbacks are still not closed at return. May be NULL.
- * @return USHER_OK if all are closed; USHER_E_TIMEOUT if `*out_open` are not; USHER_E_INVALID_HANDLE;
- *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread.
+ * @return USHER_OK if all are closed; USHER_E_TIMEOUT if some are not (`*out_open` says how many);
+ *         USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread.
  * Threads: any. In callbacks: no (USHER_E_WOULD_DEADLOCK, but closing begins). Waits: yes. Pumping thread: no
  * (USHER_E_WOULD_DEADLOCK, but closing begins). Since: 0.1
  */
@@ -124,14 +125,14 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 
 /**
  * Frees a context: closes the playbacks that are still open, with the default time limit, runs the callbacks that are
- * due, and ends its threads. On the manual clock it moves the clock itself. After return none of its callbacks runs or
- * will run, and none of its threads is left. The handles of its players, playbacks and delegates then answer
- * USHER_E_INVALID_HANDLE; you need not free them. NULL is a no-op.
+ * due, and ends its threads. On the manual clock it moves the clock itself. When this function has returned, no
+ * callback of the context runs or will run, and all its threads have ended. The handles of its players, playbacks and
+ * delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
  * In a callback of any context it returns at once, and a background thread ends the context. A pumped context has no
- * such thread: if it is freed inside its own pump, it ends before that pump returns; if it is freed in a callback of
- * another context, it ends before this function returns. The callbacks of a pumped context that are still due run
- * inside this function.
+ * such thread. If one of its own callbacks frees it, it ends before usher_context_pump() returns; if a callback of
+ * another context frees it, it ends before this function returns. The callbacks of a pumped context that are still due
+ * run inside this function.
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -143,7 +144,7 @@ USHER_API int32_t usher_context_free(usher_context *context);
  * Runs the callbacks that are due, on the calling thread. A context made with USHER_CALLBACKS_PUMPED runs callbacks
  * only in this function. Callbacks that become due meanwhile wait for the next pump. The I/O thread keeps sessions
  * alive, however seldom you call this. On the thread that pumped last (the pumping thread), functions that wait for
- * servers or for the host answer USHER_E_WOULD_DEADLOCK, since they may wait for a callback that only that thread's
+ * servers or for the host return USHER_E_WOULD_DEADLOCK, since they may wait for a callback that only that thread's
  * next pump runs; the functions of testing.h do not.
  *
  * @param context  a context in pumped mode.
@@ -156,9 +157,9 @@ USHER_API int32_t usher_context_free(usher_context *context);
 USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 
 /**
- * Gives the file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio and the like.
- * Only watch it: do not read, write or close it. It lives until usher_context_free(): remove it from your loop before
- * that call.
+ * Returns in `out_fd` a file descriptor that is readable while callbacks are due, for poll(), epoll, GLib, asyncio and
+ * other loops. Only watch the descriptor: do not read, write or close it. It is valid until usher_context_free():
+ * remove it from your loop before that call.
  *
  * @param context  a context in pumped mode.
  * @param out_fd   the descriptor; -1 on failure. Not NULL.
@@ -168,7 +169,7 @@ USHER_API int32_t usher_context_pump(usher_context *context, uint32_t *out_ran);
 USHER_API int32_t usher_context_pump_fd(usher_context *context, int *out_fd);
 
 /**
- * Adds an observer. It receives every event of the context from now on.
+ * Adds an observer, which receives every later event of the context.
  *
  * @param context    the context whose events it receives.
  * @param fn         the observer. Not NULL.
@@ -183,7 +184,8 @@ USHER_API int32_t usher_context_add_observer(
     usher_context *context, usher_event_fn fn, void *user_data, usher_destroy_fn destroy, uint64_t *out_id);
 
 /**
- * Removes an observer. Events already queued for it may still reach it, until its `destroy` runs.
+ * Removes an observer. Until its `destroy` runs, the observer may still receive events that were queued before this
+ * call.
  *
  * @param context  the context to which it was added.
  * @param id       from usher_context_add_observer().

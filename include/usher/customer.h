@@ -40,12 +40,13 @@ typedef struct usher_customer_request {
 } usher_customer_request;
 
 /**
- * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers; set your session up before the
- * first one. Answer with usher_complete_license(), in the callback or later, within `license_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers. Before the first licence of a
+ * playback, set your session up. Answer with usher_complete_license(), in the callback or later, within
+ * `license_timeout_ms`.
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
- * @param request    lives until return.
+ * @param request    valid until the callback returns.
  * @param user_data  from the delegate's options.
  */
 typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
@@ -53,7 +54,7 @@ typedef void (*usher_customer_license_fn)(const usher_customer_request *request,
 /**
  * Heartbeat or teardown callback (OTVCustomerSSMCallback.heartbeat). Answer with usher_complete_call(), in the callback
  * or later: a heartbeat within `heartbeat_timeout_ms`, a teardown within `teardown_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param completion  the question, for usher_complete_call().
@@ -130,7 +131,7 @@ typedef struct usher_customer_license {
   const char *message;
 } usher_customer_license;
 
-/** No licence, and no reason given. */
+/** An answer with no licence and no reason. */
 #define USHER_CUSTOMER_LICENSE_INIT \
   { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL }
 

@@ -67,7 +67,7 @@ extern "C" {
  * Token callback (OTVSSPTokenCallback.token()): asks for a fresh content token, because the playback requested a
  * further licence, or because it started without a token. Answer with usher_complete_token(), in the callback or later,
  * within the delegate's `token_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param completion  the question, for usher_complete_token().
@@ -87,8 +87,8 @@ typedef struct usher_ssp_options {
   size_t struct_size;
   /** URL of the licence server. Required. */
   const char *license_url;
-  /** URL of the certificate server (FairPlay application certificate). Default: none; certificate requests answer
-      USHER_E_STATE. */
+  /** URL of the certificate server (FairPlay application certificate). Default: none; requests for a certificate then
+      fail with USHER_E_STATE. */
   const char *certificate_url;
   /** URL of the Secure Session Manager, with or without a trailing '/' and '/v1'. Default: none; playbacks then have no
       session. */
@@ -142,8 +142,8 @@ typedef struct usher_ssp_options {
   /** Each playback sends every keep-alive early by one fixed share of the period; this is the largest share, in
       thousandths of the period. Default 50 (5 %); USHER_OFF: none. At most 500. */
   uint32_t jitter_permille;
-  /** The library retries a keep-alive that failed in transport, with 5xx or 429 for this many thousandths of the
-      period. Default 500; USHER_OFF: it does not retry. */
+  /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it until this many thousandths of
+      the period have passed. Default 500; USHER_OFF: no retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */
@@ -156,8 +156,8 @@ typedef struct usher_ssp_options {
   int32_t resetup_on_extra_license;
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
-  /** How often the library retries a teardown that failed in transport, with 5xx or 429 (after 0.5 s, 1 s, 2 s ...).
-      Default 3; USHER_OFF: never. The retries do not delay a set-up that waits for the slot: it starts after
+  /** If a teardown fails in transport, with 5xx or with 429, how many times the library retries it (after 0.5 s, 1 s, 2
+      s ...). Default 3; USHER_OFF: never. The retries do not delay a set-up that waits for the slot: it starts after
       `teardown_timeout_ms`. */
   uint32_t teardown_retries;
   /** How long a playback without a content token waits for usher_playback_set_content_token(), if the delegate has no
@@ -192,7 +192,7 @@ typedef struct usher_ssp_options {
 USHER_API int32_t usher_ssp_delegate_new(
     usher_context *context, const usher_ssp_options *options, usher_delegate **out);
 
-/** Options of an SSP V2 delegate, beside its usher_ssp_options. 0 or NULL: the default written here. */
+/** Options of an SSP V2 delegate, in addition to those of usher_ssp_options. 0 or NULL: the default written here. */
 typedef struct usher_ssp_v2_options {
   /** USHER_SSP_V2_OPTIONS_INIT sets it. */
   size_t struct_size;
@@ -289,7 +289,7 @@ USHER_API int32_t usher_delegate_set_http_header(usher_delegate *delegate, const
 /**
  * Sets or replaces the token callback (OTVSSPLicenseDelegate.setToken); `fn` NULL clears it.
  *
- * @param delegate   the delegate whose playbacks ask it.
+ * @param delegate   the delegate whose playbacks use the callback.
  * @param fn         the callback. NULL clears it; `destroy` then runs at once for this `user_data`.
  * @param user_data  passed to every call.
  * @param destroy    last call for `user_data`: after the callback was replaced, when the delegate is gone, or if this

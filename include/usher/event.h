@@ -44,8 +44,8 @@ extern "C" {
     returns, and before usher_context_close() returns unless they take longer than a second. */
 #define USHER_EVENT_PLAYBACK_CLOSED 12
 
-/** SSP V2: the licence reply brought no session. Playback continues without one, and the library sends no keep-alives
-    and no teardown. Once per playback. */
+/** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
+    keep-alives and no teardown. Reported once per playback. */
 #define USHER_EVENT_NO_SESSION 13
 
 /** One event. The struct and everything it points to live until the observer returns. */
@@ -54,9 +54,9 @@ typedef struct usher_event {
   size_t struct_size;
   /** USHER_EVENT_... */
   int32_t type;
-  /** 1: SESSION_ENDED of a session that the library left at the head-end on purpose. */
+  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose. */
   int32_t left;
-  /** Counts the events of this context from 1, in the order in which they happened. */
+  /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;
   /** When it happened: milliseconds on the context's clock, which starts at 0. */
   uint64_t time_ms;
@@ -79,7 +79,7 @@ typedef struct usher_event {
  * Threads: a callback thread; in order for one playback, in parallel for different playbacks. May call: every function
  * whose comment says "In callbacks: yes". Last call: before `destroy` of its `user_data`.
  *
- * @param event      lives until return.
+ * @param event      valid until the callback returns.
  * @param user_data  as usher_context_add_observer() received it.
  */
 typedef void (*usher_event_fn)(const usher_event *event, void *user_data);

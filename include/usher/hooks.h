@@ -25,8 +25,8 @@ extern "C" {
 #define USHER_HOOK_LICENSE_URL 4
 /** The body of the licence request. Answer with bytes. */
 #define USHER_HOOK_LICENSE_BODY 5
-/** getCkcFromLicenseResponse(): the licence in a reply. Answer with bytes. Not called for replies with an HTTP error.
-    */
+/** getCkcFromLicenseResponse(): the licence in a reply. Answer with bytes. The library does not call this hook for a
+    reply with an HTTP error. */
 #define USHER_HOOK_LICENSE 6
 
 /** One question to a hook. The struct and everything it points to live until the hook returns. */
@@ -61,10 +61,10 @@ typedef struct usher_hook_call {
 
 /**
  * A hook. Answer in the callback or later, from any thread, within the delegate's `hook_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes", also usher_hook_builtin(). Last call: before `destroy`.
  *
- * @param call       the question; lives until return.
+ * @param call       the question; valid until the callback returns.
  * @param user_data  as usher_common_delegate_new() or usher_delegate_set_hooks() received it.
  */
 typedef void (*usher_hook_fn)(const usher_hook_call *call, void *user_data);
@@ -85,7 +85,7 @@ typedef struct usher_delegate_hooks {
   usher_hook_fn license_url;
   /** USHER_HOOK_LICENSE_BODY. */
   usher_hook_fn license_body;
-  /** USHER_HOOK_LICENSE. The library still reads what the reply says about the session. */
+  /** USHER_HOOK_LICENSE. The library also reads the reply, for the session token and the period. */
   usher_hook_fn license;
 } usher_delegate_hooks;
 
@@ -160,14 +160,14 @@ USHER_API int32_t usher_complete_headers(usher_completion completion, const char
 USHER_API int32_t usher_complete_builtin(usher_completion completion);
 
 /**
- * Gives the result of the built-in behaviour for a question and leaves the question open, as a method of a subclass
- * calls the superclass's method. For a certificate it may wait for the server, at most the context's `http_timeout_ms`;
- * on a manual clock, until another thread moves the clock.
+ * Returns the result of the built-in behaviour for a question, and leaves the question open. A hook can use it as a
+ * method of a subclass uses the method of the superclass. For a certificate it may wait for the server, at most the
+ * context's `http_timeout_ms`; on a manual clock, until another thread moves the clock.
  *
  * @param completion  the id that the hook received.
  * @param out         a response to free with usher_response_free(): `data` is the bytes, the text of the URL, or the
- *                    header lines. If the built-in behaviour failed, `*out` is a response with its error; if the call
- *                    itself was refused, `*out` is NULL. `out` itself is not NULL.
+ *                    header lines. If the built-in behaviour failed, `*out` is a response with the error; if this
+ *                    function refused the call, `*out` is NULL. `out` must not be NULL.
  * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the id was answered before, is
  *         too late or unknown; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes, also in the callback that asked. Waits: for the download of a certificate.

@@ -66,8 +66,8 @@ typedef struct usher_license_request {
 #define USHER_LICENSE_REQUEST_INIT \
   { sizeof(usher_license_request), NULL, 0, 0, NULL, 0, NULL, 0 }
 
-/** An answer. In a completion, everything it points to lives until the completion returns; from usher_response_get(),
-    until the response is freed. */
+/** An answer. If a completion received it, everything that it points to lives until the completion returns. If
+    usher_response_get() filled it, everything lives until the response is freed. */
 typedef struct usher_response_info {
   /** Size of this struct in the library. */
   size_t struct_size;
@@ -96,11 +96,11 @@ typedef struct usher_response_info {
  * Completion of a request for a licence, a certificate, a content identifier or a resource; runs exactly once for each
  * request that was accepted. Also the type of `renewed` in usher_playback_options, which runs once for each renewed
  * licence.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: a completion has only one call; `renewed`: before `destroy`.
  *
  * @param playback   the playback that made the request. Not owned; you may have freed it already.
- * @param response   the answer; lives until return.
+ * @param response   the answer; valid until the callback returns.
  * @param tag        the `tag` of the playback's options.
  * @param user_data  as the function that made the request received it.
  */
@@ -146,7 +146,7 @@ USHER_API int32_t usher_playback_get_license(
  * Gets the delegate's certificate and waits for it. The library fetches it once and keeps it in memory; after a
  * failure, the next call fetches again.
  *
- * @param playback    the playback whose delegate has it.
+ * @param playback    the playback whose delegate supplies the certificate.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
  * @param out         as in usher_playback_get_license(). `data` is the certificate as the server sent it (DER). A web
  *                    page, or DER that is cut short, is USHER_E_PROTOCOL.
@@ -159,7 +159,7 @@ USHER_API int32_t usher_playback_get_certificate(usher_playback *playback, uint3
 /**
  * Requests the delegate's certificate and returns at once; `fn` receives the answer.
  *
- * @param playback   the playback whose delegate has it.
+ * @param playback   the playback whose delegate supplies the certificate.
  * @param fn         receives the answer, exactly once. Not NULL.
  * @param user_data  passed to `fn`.
  * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
@@ -171,11 +171,11 @@ USHER_API int32_t usher_playback_request_certificate(
 
 /**
  * Gets the content identifier of a `skd:` URL or asset ID from the delegate, and waits for it (Apple:
- * contentIdentifier(url:)). If the delegate has a hook for it, the hook makes the identifier. Otherwise the library
- * removes the scheme, cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). Text that is not
- * base64 of JSON is used as the identifier itself.
+ * contentIdentifier(url:)). If the delegate has a content identifier hook, the hook makes the identifier. Otherwise the
+ * library removes the scheme, cuts the text at '?' or '#' and decodes percent-coding and base64 (any variant). Text
+ * that is not base64 of JSON is used as the identifier itself.
  *
- * @param playback    the playback whose delegate it asks.
+ * @param playback    the playback whose delegate finds the identifier.
  * @param url         the URL or asset ID, 1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
@@ -190,7 +190,7 @@ USHER_API int32_t usher_playback_get_content_id(
 /**
  * Requests the content identifier of a URL and returns at once; `fn` receives the answer.
  *
- * @param playback   the playback whose delegate it asks.
+ * @param playback   the playback whose delegate finds the identifier.
  * @param url        as in usher_playback_get_content_id(); copied before return.
  * @param url_size   its length in bytes.
  * @param fn         receives the answer, exactly once. Not NULL.

@@ -81,10 +81,10 @@ typedef struct usher_spc_request {
 /**
  * SPC callback: let the CDM make an SPC from the certificate and the content identifier. Answer with
  * usher_complete_payload(), in the callback or later, within `spc_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
- * @param request    lives until return.
+ * @param request    valid until the callback returns.
  * @param user_data  from the loader's options.
  */
 typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
@@ -134,7 +134,7 @@ typedef struct usher_loader_options {
   /** 1: the entitlement server binds the device: the first request registers the device, and later tokens are valid for
       this device only. Needs `customer_cookie`. Default 0. */
   int32_t device_binding;
-  /** Sent to the entitlement server, up to 32 bytes of UTF-8. Default: none. */
+  /** The customer cookie that the library sends to the entitlement server: up to 32 bytes of UTF-8. Default: none. */
   const char *customer_cookie;
   /** Makes SPCs. Required. */
   usher_spc_fn spc;
@@ -183,7 +183,7 @@ USHER_API int32_t usher_loader_free(usher_loader *loader);
  * and gets the CKC from the key server. USHER_OK means that the library handles the request: `fn` then runs exactly
  * once, with the CKC or with an error.
  *
- * @param playback    the playback that needs it. Closing it ends the request with USHER_E_CLOSED.
+ * @param playback    the playback that needs the key. If it closes, the request completes with USHER_E_CLOSED.
  * @param url         1 byte to 64 kB. Not NULL.
  * @param url_size    its length in bytes.
  * @param timeout_ms  time limit on the context's clock, ms. 0: 20000; USHER_OFF: only the limits of the single steps.

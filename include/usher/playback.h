@@ -23,7 +23,7 @@ extern "C" {
 
 /** The playback has no session and will have none: its delegate has no SSM. */
 #define USHER_SESSION_NONE 0
-/** The session is being set up, or the playback waits until the player has closed the earlier one. */
+/** The session is being set up, or the playback waits until the player has closed the earlier playback. */
 #define USHER_SESSION_PENDING 1
 /** The session is set up and kept alive. */
 #define USHER_SESSION_ACTIVE 2
@@ -35,13 +35,13 @@ extern "C" {
 #define USHER_SESSION_ENDED 5
 
 /**
- * Closes a playback; call it when playback stops. Its pending licence requests complete with USHER_E_CLOSED. If a
- * set-up or keep-alive is under way, the library waits for its reply, at most `teardown_timeout_ms`, since the reply
- * may carry the only session token, or a newer one. Then it tears the session down or leaves it to expire, and reports
- * USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
+ * Closes a playback. Call this function when playback stops. Its pending licence requests complete with USHER_E_CLOSED.
+ * If a set-up or keep-alive is under way, the library waits for its reply, at most `teardown_timeout_ms`, since the
+ * reply may carry the only session token, or a newer one. Then it tears the session down or leaves it to expire, and
+ * reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, at most
- * `teardown_timeout_ms`, and answers USHER_OK also if that time passed: closing then continues in the background.
+ * `teardown_timeout_ms`, and returns USHER_OK even if that time has passed: closing then continues in the background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...
@@ -121,7 +121,7 @@ USHER_API int32_t usher_playback_suspend(usher_playback *playback);
 USHER_API int32_t usher_playback_resume(usher_playback *playback);
 
 /**
- * Gives the state of a playback's session.
+ * Returns the state of a playback's session in `out_state`.
  *
  * @param playback   the playback.
  * @param out_state  USHER_SESSION_... Not NULL.

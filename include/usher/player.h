@@ -17,12 +17,12 @@ extern "C" {
  * Payload callback: the library must renew a licence itself and asks for a fresh payload (FairPlay SPC, PlayReady or
  * Clear Key challenge). Answer with usher_complete_payload(), in the callback or later, within the delegate's
  * `payload_timeout_ms`.
- * Threads: a callback thread, in the order of the playback. May call: every function whose comment says
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param completion  the question, for usher_complete_payload().
  * @param playback    the playback whose licence it is. Not owned; you may have freed it already.
- * @param key_system  USHER_KEY_SYSTEM_... of the playback's licence; lives until return.
+ * @param key_system  USHER_KEY_SYSTEM_... of the playback's licence; valid until the callback returns.
  * @param tag         the `tag` of the playback's options.
  * @param user_data   the `user_data` of the playback's options.
  */
@@ -46,10 +46,10 @@ typedef struct usher_playback_options {
   size_t content_id_size;
   /** A number of your own, which every event and callback of the playback carries. */
   uint64_t tag;
-  /** Supplies fresh payloads for renewals. Default: none; the library raises USHER_EVENT_RENEWAL_DUE instead. */
+  /** Supplies fresh payloads for renewals. Default: none; the library then reports USHER_EVENT_RENEWAL_DUE. */
   usher_payload_fn payload;
-  /** Receives the licences that the library's own renewals bring, but no failed renewals. Default: none; only
-      USHER_EVENT_LICENSE reports them. */
+  /** Receives each licence that a renewal by the library brings; failed renewals are not passed to it. Default: none;
+      the host sees such a licence only as USHER_EVENT_LICENSE. */
   usher_license_fn renewed;
   /** Passed to `payload` and `renewed`. */
   void *user_data;
@@ -84,7 +84,7 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * USHER_E_REPLACED.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits for set-up as
- * usher_playback_wait_session() does, and answers USHER_OK whether set-up succeeded or not.
+ * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or not.
  *
  * @param player   the screen that plays the item.
  * @param options  copied before return. Not NULL.

@@ -1,8 +1,8 @@
 /** @file
  * testing.h - virtual time: for contexts made with USHER_CLOCK_MANUAL.
  *
- * Time stands still until you move it, so a test of an hour takes milliseconds and never sleeps. Requests are real:
- * move the clock of your server by the same steps. A loop that steps exactly:
+ * Time stands still until you move it, so a test of an hour takes milliseconds and never sleeps. The requests are real:
+ * move the clock of your server by the same steps. This loop moves both clocks from timer to timer:
  *
  *   for (;;) {
  *     usher_context_settle(context, 0, 0, 5000);                       // every request and callback has ended
@@ -41,7 +41,7 @@ typedef struct usher_pending {
   uint64_t now_ms;
 } usher_pending;
 
-/** To pass to usher_context_pending(). */
+/** The initial value to pass to usher_context_pending(). */
 #define USHER_PENDING_INIT \
   { sizeof(usher_pending), 0, 0, 0, 0, 0, 0 }
 
@@ -71,8 +71,8 @@ USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uin
 USHER_API int32_t usher_context_jump(usher_context *context, uint64_t ms);
 
 /**
- * Waits until at most `transfers` requests and `callbacks` callbacks are under way: the number that your server or your
- * test holds back on purpose. Works on both clocks.
+ * Waits until at most `transfers` requests and at most `callbacks` callbacks are under way. Pass the numbers that your
+ * server or your test holds back on purpose, usually 0. Works on both clocks.
  *
  * @param context     a context on either clock.
  * @param transfers   how many requests may stay under way.
@@ -85,7 +85,7 @@ USHER_API int32_t usher_context_settle(
     usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
 
 /**
- * Gives the number of requests and callbacks under way, and the time of the next timer.
+ * Returns in `out` the number of requests and callbacks under way, and the time of the next timer.
  *
  * @param context  a context on either clock.
  * @param out      filled; set its struct_size first. Not NULL.

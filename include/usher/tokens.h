@@ -48,8 +48,8 @@ USHER_API int32_t usher_multi_instance_delegate_new(
     usher_context *context, const usher_ssp_options *options, const usher_token_map_options *map, usher_delegate **out);
 
 /**
- * Sets or replaces the content token of a content identifier (setStreamToken). Playbacks that wait for it continue;
- * those that already play use the new token for further licence requests.
+ * Sets or replaces the content token of a content identifier (setStreamToken). Playbacks that wait for this token
+ * continue; playbacks of this content that already play use the new token for further licence requests.
  *
  * @param delegate         a multi-instance delegate.
  * @param content_id       bytes, compared as they are; 1 byte to 64 kB. Not NULL.

@@ -15,20 +15,20 @@
  * OWNERSHIP
  * context, delegate, loader, player, playback and response are move-only owners; their destructors free the C handle.
  * Any order of destruction is safe. ~context waits as usher_context_free() does. playback_ref and player_ref own
- * nothing; if their playback or player is freed, their functions fail with INVALID_HANDLE. The library copies strings
- * and bytes before a call returns, and the wrapper wipes its own copies of tokens.
+ * nothing; if their playback or player is freed, their functions fail with USHER_E_INVALID_HANDLE. The library copies
+ * strings and bytes before a call returns, and the wrapper wipes its own copies of tokens.
  *
  * CALLBACKS
- * They are std::function objects. The library destroys each one, with everything that it captured, exactly once: after
- * its last call, or when the call that took it fails. Threads and order are those of the C callbacks. What a callback
- * receives by reference or as a view lives until it returns. An exception that leaves a callback never crosses C: the
- * context stores the first one. context::pump() throws it again, and context::take_exception() returns it; a question
- * that the callback had not answered is refused.
+ * They are std::function objects. The library destroys each function object, with everything that it captured, exactly
+ * once: after its last call, or when the call that took it fails. Threads and order are those of the C callbacks.
+ * References and views that a callback receives are valid until the callback returns. An exception that leaves a
+ * callback never crosses C: the context stores the first one. context::pump() throws it again, and
+ * context::take_exception() returns it; a question that the callback had not answered is refused.
  *
  * ANSWER LATER
  * token_request, payload_request, hook_request, headers_request, customer_request, customer_call and spc_request are
- * move-only; each answers one question, from any thread. One that is destroyed without an answer refuses the question.
- * Their data lives as long as they do.
+ * move-only; each answers one question, from any thread. If such an object is destroyed without an answer, the question
+ * is refused. The data of the question lives as long as the object.
  *
  * HOOKS
  * They are functions (delegate_hooks), or the virtual functions of a class derived from common_delegate.

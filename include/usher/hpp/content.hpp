@@ -18,7 +18,7 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** A copy of a usher_protection; you may keep it. An empty member: the content does not name it. */
+/** A copy of a usher_protection; you may keep it. If a member is empty, the content does not have this value. */
 struct protection {
   /** key_system::... */
   std::string key_system;
@@ -95,7 +95,7 @@ inline outcome<std::vector<uint8_t>> content_id(bytes_view url, content_id_rule 
     return usher_content_id(url.data(), url.size(), static_cast<int32_t>(rule), buffer, size);
   });
 }
-/** usher_rewrite_hls_keys(): the playlist with other URIs for the keys of `scheme`; no value: "skd". */
+/** usher_rewrite_hls_keys(). `scheme`: no value means "skd". @return the rewritten playlist. */
 inline outcome<std::string> rewrite_hls_keys(
     bytes_view playlist, std::string_view uri_prefix, const std::optional<std::string> &scheme = std::nullopt) {
   detail::c_text prefix(uri_prefix), of(scheme);

@@ -43,7 +43,7 @@ struct event {
 
 /** Receives every event; see usher_event_fn. */
 using observer = std::function<void(const event &)>;
-/** Receives log lines; the view lives until return. See usher_log_fn. */
+/** Receives log lines; the view is valid until the callback returns. See usher_log_fn. */
 using log_sink = std::function<void(log_level level, std::string_view line)>;
 
 /** usher_context_options, field by field. No value or zero: the default. */
@@ -123,7 +123,7 @@ public:
   /** Takes ownership of a C handle. */
   static context adopt(usher_context *handle) { return {handle, std::make_shared<detail::faults>()}; }
 
-  /** usher_context_close(). @return how many playbacks are not closed in time; 0: all are closed. In callbacks: no. */
+  /** usher_context_close(). @return how many playbacks did not close in time; 0: all are closed. In callbacks: no. */
   outcome<uint32_t> close(milliseconds timeout = milliseconds(0)) const {
     uint32_t open = 0;
     int32_t s = usher_context_close(handle_, detail::ms32(timeout), &open);
@@ -146,7 +146,7 @@ public:
     int32_t s = usher_context_pump_fd(handle_, &fd);
     return detail::done(s, fd);
   }
-  /** The first exception that left a callback and that no earlier call has returned; null if there is none. Threads:
+  /** Returns the first exception that left a callback and was not returned before; null if there is none. Threads:
       any. */
   std::exception_ptr take_exception() const noexcept { return kept_ ? kept_->take() : nullptr; }
 
@@ -190,7 +190,7 @@ public:
     int32_t s = usher_common_delegate_new(handle_, raw.get(), raw_hooks.get(), it, it->destroy, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** The same with an object of your class. The library releases it after the last call. */
+  /** The same with an object of your class. The library releases the object after the last call of its hooks. */
   outcome<delegate> new_common_delegate(
       const default_options &options, const std::shared_ptr<common_delegate> &host) const {
     return host ? new_common_delegate(options, detail::hooks_of(host))
@@ -259,7 +259,8 @@ public:
 
   /* -- testing.h: virtual time. In callbacks: no. -- */
 
-  /** usher_context_advance(). Fails with timeout if at a stop a request or callback was still under way. */
+  /** usher_context_advance(). Fails with USHER_E_TIMEOUT if a request or callback was still running at one of the
+      stops. */
   outcome<void> advance(milliseconds by, milliseconds settle = milliseconds(0)) const {
     return detail::done(usher_context_advance(handle_, detail::ms64(by), detail::ms32(settle)));
   }

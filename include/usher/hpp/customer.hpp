@@ -39,7 +39,7 @@ inline void no_call(usher_completion id) { usher_complete_call(id, USHER_E_CALLB
 } // namespace detail
 
 /** A question for a licence from your servers: usher_customer_license_fn. Its bytes are a copy, wiped on destruction.
-    If you refuse it, the request fails with callback. */
+    If you refuse it, the request fails with USHER_E_CALLBACK. */
 class customer_request : public detail::refusable_question<detail::no_license> {
 public:
   customer_request(const usher_customer_request &request, detail::shared_faults kept)
@@ -83,8 +83,8 @@ public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
       : refusable_question(id, playback, tag, std::move(kept)) {}
 
-  /** usher_complete_call(): ok, or the status of the failure. The statuses session, refused and limit end the session.
-      @return as customer_request::answer(). */
+  /** usher_complete_call(). Answer with ok, or with the status of the failure: USHER_E_SESSION, USHER_E_REFUSED and
+      USHER_E_LIMIT end the session. @return as customer_request::answer(). */
   outcome<bool> answer(status s = status::ok) { return accepted(usher_complete_call(id_, static_cast<int32_t>(s))); }
 };
 

@@ -22,8 +22,8 @@ inline void on_token(usher_completion completion, usher_playback *playback, uint
 }
 } // namespace detail
 
-/** The content tokens of a multi-instance delegate, by content identifier. It owns nothing: use it only while the
-    delegate object lives. Threads: any. In callbacks: yes. */
+/** The content tokens of a multi-instance delegate, by content identifier. This object refers to the delegate object
+    and does not own it: use it only while the delegate object lives. Threads: any. In callbacks: yes. */
 class token_map {
 public:
   token_map(usher_delegate *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
@@ -35,17 +35,17 @@ public:
         text.is_valid() ? usher_delegate_set_stream_token(handle_, content_id.data(), content_id.size(), text.c_str())
                         : USHER_E_INVALID_ARGUMENT);
   }
-  /** usher_delegate_get_stream_token(). Fails with no_token if there is none. */
+  /** usher_delegate_get_stream_token(). Fails with USHER_E_NO_TOKEN if the map has no token for this content. */
   outcome<response> get(bytes_view content_id) const {
     usher_response *out = nullptr;
     int32_t s = usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), &out);
     return detail::answered(s, out, kept_);
   }
-  /** Whether there is a token. */
+  /** Whether the map has a token for this content. */
   outcome<bool> contains(bytes_view content_id) const {
     return found(usher_delegate_get_stream_token(handle_, content_id.data(), content_id.size(), nullptr));
   }
-  /** usher_delegate_remove_stream_token(). @return whether there was a token. */
+  /** usher_delegate_remove_stream_token(). @return whether the map had a token for this content. */
   outcome<bool> remove(bytes_view content_id) const {
     return found(usher_delegate_remove_stream_token(handle_, content_id.data(), content_id.size()));
   }
@@ -96,7 +96,7 @@ public:
     auto *it = detail::boxed(std::move(hooks), kept_);
     return detail::done(usher_delegate_set_hooks(handle_, raw.get(), it, it->destroy));
   }
-  /** Sets the hooks of a common_delegate object. The library releases the object after the last call. */
+  /** Sets the hooks of a common_delegate object. The library releases the object after the last call of its hooks. */
   outcome<void> set_hooks(const std::shared_ptr<common_delegate> &host) const {
     return host ? set_hooks(detail::hooks_of(host)) : detail::done(USHER_E_INVALID_ARGUMENT);
   }
@@ -104,7 +104,7 @@ public:
   outcome<void> clear_hooks() const {
     return detail::done(usher_delegate_set_hooks(handle_, nullptr, nullptr, nullptr));
   }
-  /** The token map of a multi-instance delegate. With another delegate its functions fail with state. */
+  /** The token map of a multi-instance delegate. For any other delegate its functions fail with USHER_E_STATE. */
   token_map tokens() const noexcept { return {handle_, kept_}; }
 };
 

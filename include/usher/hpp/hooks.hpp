@@ -40,8 +40,8 @@ public:
   /** HTTP status of the reply for the licence hook, else 0. */
   int32_t http_status() const noexcept { return http_status_; }
 
-  /** usher_hook_builtin(): the result of the built-in behaviour; the question stays open. For a certificate it may
-      wait. In callbacks: yes. */
+  /** usher_hook_builtin(): returns the result of the built-in behaviour; the question stays open. For a certificate the
+      function may wait. In callbacks: yes. */
   outcome<response> builtin() const {
     usher_response *out = nullptr;
     int32_t s = usher_hook_builtin(this->id_, &out);
@@ -61,23 +61,23 @@ inline void no_bytes(usher_completion id) { usher_complete_hook(id, nullptr, 0);
 inline void no_headers(usher_completion id) { usher_complete_headers(id, nullptr); }
 } // namespace detail
 
-/** A question whose answer is bytes or the licence URL. If you refuse it, the request fails with callback. */
+/** A question whose answer is bytes or the licence URL. If you refuse it, the request fails with USHER_E_CALLBACK. */
 class hook_request : public detail::hook_question<detail::no_bytes> {
 public:
   using hook_question::hook_question;
-  /** Answers with 1 byte to 1 MiB; a URL as text. @return as token_request::answer(). INVALID_ARGUMENT also for a text
-      that is not a URL. */
+  /** Answers with 1 byte to 1 MiB; a URL as text. @return as token_request::answer(). Fails with
+      USHER_E_INVALID_ARGUMENT also for a licence URL that is not a URL. */
   outcome<bool> answer(bytes_view bytes) {
     return accepted(usher_complete_hook(id_, detail::not_null(bytes), bytes.size()));
   }
 };
 
-/** A question for the headers of a licence request. If you refuse it, the request is not sent and fails with declined.
-    */
+/** A question for the headers of a licence request. If you refuse it, the library does not send the request, which
+    fails with USHER_E_DECLINED. */
 class headers_request : public detail::hook_question<detail::no_headers> {
 public:
   using hook_question::hook_question;
-  /** "Name: value" lines separated by '\n'; empty: none. @return as token_request::answer(). */
+  /** Answers with "Name: value" lines separated by '\n', or with no lines. @return as token_request::answer(). */
   outcome<bool> answer(std::string_view lines) {
     detail::c_text text(lines);
     return accepted(text.is_valid() ? usher_complete_headers(id_, text.c_str()) : USHER_E_INVALID_ARGUMENT);
@@ -100,7 +100,7 @@ struct delegate_hooks {
 
 /** The hooks as a class to derive from: override those that you need. Each runs on a callback thread and answers at
     once or later. The functions of this base class answer with the built-in behaviour, so an override may pass its
-    question to them. The library releases the object after the last call. */
+    question to them. The library releases the object after the last call of its hooks. */
 class common_delegate {
 public:
   common_delegate() = default;

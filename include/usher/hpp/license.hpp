@@ -60,8 +60,8 @@ public:
   }
 };
 
-/** Receives the answer of a request exactly once; `info.error` says whether there is data. The playback may be freed
-    already. */
+/** Receives the answer of a request, exactly once. `info.error` says whether the answer has data. You may have freed
+    the playback already. */
 using license_callback = std::function<void(playback_ref playback, const response_info &info, uint64_t tag)>;
 
 namespace detail {

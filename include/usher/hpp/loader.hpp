@@ -17,7 +17,7 @@ namespace usher {
 inline namespace USHER_HPP_FORM {
 
 /** A question for an SPC: usher_spc_fn. Its bytes are a copy, wiped on destruction. If you refuse it, the loading
-    request fails with callback. */
+    request fails with USHER_E_CALLBACK. */
 class spc_request : public detail::refusable_question<detail::no_payload> {
 public:
   spc_request(const usher_spc_request &request, detail::shared_faults kept)

@@ -47,7 +47,7 @@ struct ssp_v2_options {
   ssp_options ssp;
   bool teardown_on_close = false, leave_on_zap = false;
   std::optional<std::string> token_field, period_field, enforced_field, token_reply_header;
-  /** usher::off: no keep-alives if the reply names no period. */
+  /** usher::off: the session has no keep-alives if the reply has no period. */
   milliseconds period_default{0};
 };
 

@@ -33,7 +33,7 @@ public:
   outcome<void> close(close_mode mode = close_mode::standard) const {
     return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode)));
   }
-  /** usher_playback_wait_session(). Fails with the reason why there is no session. In callbacks: no. */
+  /** usher_playback_wait_session(). If the playback gets no session, it fails with the reason. In callbacks: no. */
   outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const {
     return detail::done(usher_playback_wait_session(handle_, detail::ms32(timeout)));
   }
@@ -100,8 +100,8 @@ public:
     int32_t s = usher_playback_get_content_id(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_load_resource(). Fails with declined if no loader has the URL's scheme. @return the id for
-      cancel_load(). In callbacks: yes. */
+  /** usher_playback_load_resource(). Fails with USHER_E_DECLINED if no loader is registered for the URL's scheme.
+      @return the id for cancel_load(). In callbacks: yes. */
   outcome<uint64_t> load_resource(bytes_view url, license_callback fn, milliseconds timeout = milliseconds(0)) const {
     auto *it = detail::boxed(std::move(fn), kept_);
     uint64_t id = 0;

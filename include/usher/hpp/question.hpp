@@ -16,8 +16,8 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** One question of the library. Answer it once, from any thread, before its deadline. If it is destroyed without an
-    answer, it is refused. */
+/** One question of the library. Answer it once, from any thread, before its deadline. If the object is destroyed
+    without an answer, the question is refused. */
 class question {
 public:
   question(question &&other) noexcept
@@ -40,8 +40,8 @@ protected:
     id_ = std::exchange(other.id_, 0), playback_ = other.playback_, tag_ = other.tag_, kept_ = std::move(other.kept_);
     return *this;
   }
-  /** The result of answer() for the status of a usher_complete_...(). true: accepted. false: too late, or answered
-      before. After INVALID_ARGUMENT the question stays open. */
+  /** Converts the status of a usher_complete_...() function to the result of answer(). true: accepted. false: too late,
+      or answered before. After USHER_E_INVALID_ARGUMENT the question stays open. */
   outcome<bool> accepted(int32_t s) {
     if (s != USHER_E_INVALID_ARGUMENT) id_ = 0;
     return s == USHER_E_INVALID_COMPLETION ? detail::done(USHER_OK, false) : detail::done(s, true);
@@ -88,7 +88,8 @@ inline const uint8_t *not_null(bytes_view bytes) noexcept {
 }
 } // namespace detail
 
-/** A question for a content token: usher_token_fn. If you refuse it, the request that needs it fails with no_token. */
+/** A question for a content token: usher_token_fn. If you refuse it, the request that needs the token fails with
+    USHER_E_NO_TOKEN. */
 class token_request : public detail::refusable_question<detail::no_token> {
 public:
   token_request(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
@@ -102,7 +103,8 @@ public:
   }
 };
 
-/** A question for a fresh licence payload: usher_payload_fn. If you refuse it, the renewal fails with callback. */
+/** A question for a fresh licence payload: usher_payload_fn. If you refuse it, the renewal fails with
+    USHER_E_CALLBACK. */
 class payload_request : public detail::refusable_question<detail::no_payload> {
 public:
   payload_request(
