@@ -203,7 +203,7 @@ def tables(ours: Cost, bare: Cost, our_calls: dict[str, float], bare_calls: dict
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--programs", type=Path, required=True, help="where the C programs are")
+    parser.add_argument("--programs", type=Path, required=True, help="folder of the C programs")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")
     told = parser.parse_args()
     with Server() as server, tempfile.TemporaryDirectory() as folder:

@@ -164,7 +164,7 @@ def pictures(file: Path) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, metavar="OUTDIR", help="made anew")
+    parser.add_argument("out", type=Path, metavar="OUTDIR", help="folder; replaced if it exists")
     parser.add_argument("--packager", required=True, metavar="PROGRAM", help="Shaka Packager")
     options = parser.parse_args()
     out = options.out.resolve()

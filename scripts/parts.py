@@ -222,7 +222,7 @@ def run_parts(description: str, parts: list[Part], argv: list[str] | None = None
     """Runs the command line: names of parts, or --list. Prints the sum as the last line."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all of them")
-    parser.add_argument("--list", action="store_true", help="name the parts")
+    parser.add_argument("--list", action="store_true", help="print the names of the parts")
     arguments = parser.parse_args(argv)
     if arguments.list:
         for part in parts:

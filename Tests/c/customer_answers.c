@@ -213,7 +213,7 @@ static void unanswered(void) {
   usher_playback_close(s.playback, USHER_CLOSE_DEFAULT);
   answers(USHER_OK, usher_playback_wait_closed(s.playback, 20000), "closed while a heartbeat has no answer");
   tell(now_s() - began < 2 * patience(), "the close took %.3f s", now_s() - began);
-  usher_complete_call(old, USHER_OK); /* the library may refuse it as too late, or accept it */
+  usher_complete_call(old, USHER_OK); /* the library may accept the answer, or refuse it as too late */
   answers(USHER_E_INVALID_COMPLETION, usher_complete_call(take(2, "the teardown"), USHER_OK),
       "the teardown's answer is too late");
   tell(get(&questions[2]) == teardowns + 1, "the library asks for one teardown only (%d times)",
@@ -250,7 +250,7 @@ static void after_free(void) {
     if (what > 0) ends(USHER_E_CLOSED, what == 1 ? "playback freed" : what == 2 ? "context closed" : "context freed");
     if (what == 0 || what == 3)
       answers(what ? USHER_E_INVALID_COMPLETION : USHER_OK, usher_complete_license(id, &license), "the answer");
-    else usher_complete_license(id, &license); /* may still open a session, which the library tears down */
+    else usher_complete_license(id, &license); /* this licence may still open a session, which the library tears down */
     if (what == 0) ends(USHER_OK, "playbacks keep using a freed delegate");
     usher_context_free(s.context);
     answers(USHER_E_INVALID_COMPLETION, usher_complete_license(id, &license), "after context_free");

@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
       alarm((unsigned)limit);
-      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe, which names valgrind under valgrind */
+      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe: under valgrind that file is valgrind */
       _exit(127);
     }
     waitpid(child, &status, 0);

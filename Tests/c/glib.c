@@ -55,7 +55,7 @@ int main(void) {
 
   contexts[0] = new_context(USHER_CALLBACKS_PUMPED);
   sources[0] = watched(contexts[0]);
-  g_source_remove(sources[0]); /* so usher_context_free() must run the callbacks */
+  g_source_remove(sources[0]); /* now no loop pumps, so usher_context_free() must run the callbacks */
   usher_playback_wait_closed(NULL, 1);
   answers(USHER_OK, usher_context_free(contexts[0]), "the source destroyed first, then the context with callbacks due");
   tell(destroyed == 4 && closed == 4, "usher_context_free ran its callbacks");

@@ -34,7 +34,7 @@ static void run_threads(void) {
     __atomic_store_n(
         &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, then 2.5 s of calm */
     usher_context_advance(
-        (usher_context *)look(&contexts[MANUAL]), 20, 0); /* otherwise all threads could wait for this clock */
+        (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
   until = now_s() + 13 * patience(); /* longer than a synchronous play, or a free that waits for its time-out */

@@ -63,7 +63,7 @@ static void make_context(struct dice *d, uint32_t slot) {
 }
 static void replace_context(struct dice *d) {
   uint32_t slot = roll(d, CONTEXTS);
-  if (d->thread == THREADS) { /* may free the callback's own context; leaves the stale handle in its slot */
+  if (d->thread == THREADS) { /* the step may free the context of this callback; the slot then keeps a stale handle */
     CALL(usher_context_free, ((usher_context *)look(&contexts[slot])));
   } else {
     CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));
@@ -87,8 +87,8 @@ static void observe(struct dice *d) {
   CALL(usher_context_add_observer, (CONTEXT, on_event, user(&observer), on_destroy, &id));
   id = __atomic_exchange_n(&observers[roll(d, SLOTS)], id, __ATOMIC_RELAXED);
   for (slot = 0; slot < CONTEXTS; slot++)
-    CALL(usher_context_remove_observer,
-        ((usher_context *)look(&contexts[slot]), id)); /* so that observers do not accumulate */
+    CALL(usher_context_remove_observer, ((usher_context *)look(&contexts[slot]),
+                                            id)); /* removes an earlier observer, so that observers do not accumulate */
 }
 static void sleep_and_wake(struct dice *d) {
   if (roll(d, 2)) CALL(usher_context_suspend, (CONTEXT));
@@ -111,7 +111,7 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* rare: the licence needs the built-in headers */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* seldom set, because a licence needs the built-in headers */
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;

@@ -198,4 +198,4 @@ AT_ONCE: Mapping[str, str] = {
     "heartbeat lasting, silence": f"{AS_ALONE}; 76 beats beside them, at most 0 ms late",
     "teardown lasting, silence": f"{AS_ALONE}; 42 beats beside them, at most 100 ms late",
 }
-"""The outcomes of a thousand playbacks at once, by operation; after a comma the fault, if all have the same one."""
+"""The outcomes of a thousand playbacks at once. The key is the operation; a fault follows if all playbacks have it."""

@@ -157,7 +157,7 @@ static void *pick(struct program *p, enum kind kind) {
 struct watch {
   int function, calls, destroyed, late;
   int is_accepted; /* the library accepted the request, so its completion must run once */
-  int may_be_lost; /* the library refused the struct before it read the destroy */
+  int may_be_lost; /* the library refused the struct before it read `destroy`, so it may not run `destroy` */
   int is_once;
 };
 #define WATCHES 1024

@@ -95,7 +95,7 @@ static void get_response(struct program *p) {
   usher_response_info info = USHER_RESPONSE_INFO_INIT;
   int is_good;
   CALL(usher_response_get, (RESPONSE, (usher_response_info *)(uintptr_t)sized(p, &info, sizeof info,
-                                          &is_good))); /* another thread may free what it points to */
+                                          &is_good))); /* `info` is not read: another thread may free the data */
 }
 static void free_response(struct program *p) { CALL(usher_response_free, (RESPONSE)); }
 

@@ -197,7 +197,7 @@ def test_licence_failedOtherwise_asksNobody(stage: Stage, fault: Fault) -> None:
 
 
 def test_licence_closedWhileTheCallbackIsAsked_isClosed(stage: Stage) -> None:
-    """A close ends the question and tears down the session; a later answer of the callback has no effect
+    """When the playback closes, the library ends the question and tears the session down; a later answer has no effect
     (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     playback = played(stage, tokens)
@@ -290,7 +290,7 @@ def test_setup_deniedAndNoFreshToken_isTheServersError(stage: Stage) -> None:
 
 
 def test_setup_closedWhileTheCallbackIsAsked_ends(stage: Stage) -> None:
-    """Without a session a close during the question ends at once, and a later answer of the callback has no effect
+    """If there is no session yet, the playback closes at once while the question is open; a later answer has no effect
     (protocol.md: Races)."""
     tokens = Tokens(stage, hold=True)
     stage.headend.faults.add("setup", Fault.status(401))

@@ -21,7 +21,7 @@ struct track_report {
 
 struct media_report {
   struct track_report video, audio;
-  double seconds; /* of the clip, the sum of all loops */
+  double seconds; /* seconds of the clip that were played, in all loops */
   char failure[160]; /* why it ended early, or "" */
 };
 

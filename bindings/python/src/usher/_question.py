@@ -139,7 +139,7 @@ class Question(Generic[Answer]):
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:
-        """Answers with the return value of a callback. Ignores that it is too late: the library has reported that."""
+        """Answers with a callback's return value. Does nothing after the deadline: the library has reported that."""
         with contextlib.suppress(InvalidCompletionError):
             if value is None:
                 self.fail()
@@ -147,7 +147,7 @@ class Question(Generic[Answer]):
                 self.answer(value)
 
     def _give_up(self, cause: BaseException) -> None:
-        """Fails because the callback raised. Ignores that it is too late: the library has reported that."""
+        """Fails because the callback raised. Does nothing after the deadline: the library has reported that."""
         with contextlib.suppress(InvalidCompletionError):
             self.fail(cause)
 

@@ -1,4 +1,4 @@
-"""Licence delegates, one module for each kind: they say how the library asks for licences.
+"""Licence delegates, one module for each kind: they decide how the library asks for licences.
 
 Public names: import them from usher.
 """

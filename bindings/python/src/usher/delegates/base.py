@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Delegate(Part):
-    """Says how the library asks for licences. Make an object of one of the subclasses.
+    """Decides how the library asks for licences. Make an object of one of the subclasses.
 
     close() frees it; so does the end of a ``with`` block, and Python with the last reference. The library keeps its
     internal object while playbacks or the context use the delegate, and keeps the Python object while it may call

@@ -36,7 +36,7 @@ _SEND_BUFFER_BYTES = 256 * 1024
 
 
 def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
-    """Whether a request is for the control endpoints or the page. A request with tokens is not: a player sent it."""
+    """Whether a request is for the control endpoints or the page. A request with tokens never is: it is a player's."""
     if request.raw_path.startswith(PREFIX):
         return True
     reads = request.method in ("GET", "HEAD") and request.path in (*_PAGE_PATHS, _ICON_PATH)

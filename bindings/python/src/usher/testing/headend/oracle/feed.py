@@ -276,7 +276,7 @@ class Feed:
             self._broadcast(self._event("ping", {"now_ms": self._clock.now_ms()}))
 
     async def _expire(self) -> None:
-        """Ends each session as soon as it expires. It waits for the next expiry; a new session expires later."""
+        """Ends each session when it expires. Waits for the earliest expiry; a new session cannot expire earlier."""
         while True:
             due = self._sessions.next_expiry_ms
             await self._clock.wait_until(self._clock.now_ms() + self._config.lifetime_ms if due is None else due)
