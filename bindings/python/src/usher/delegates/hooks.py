@@ -187,8 +187,8 @@ class HTTPDelegate(Delegate):
     def license_from_reply(self, call: HookCall[bytes]) -> Made[bytes]:
         """The licence in the reply ``call.data``. Apple: getCkcFromLicenseResponse().
 
-        The library does not call it for replies with an HTTP error. The session's fields in the reply are no part of the
-        value: the library reads them itself.
+        The library does not call it for replies with an HTTP error. The session's fields in the reply are not part
+        of the value: the library reads them itself.
         """
         return call.builtin()
 
