@@ -69,7 +69,7 @@ GROUPS = [
     ),
     Group("USHER_CLOCK_", "Clock", "clock_kind", "how time passes in a context.", False),
     Group("USHER_CALLBACKS_", "Callbacks", "callback_mode", "which threads run the callbacks of a context.", False),
-    Group("USHER_LOG_", "LogLevel", "log_level", "how much the log says.", False, cpp_also={"standard": "0"}),
+    Group("USHER_LOG_", "LogLevel", "log_level", "how detailed the log is.", False, cpp_also={"standard": "0"}),
     Group("USHER_LICENSE_", "LicenseType", "license_type", "a first licence or a renewal."),
     Group("USHER_RENEW_", "RenewType", "renew_type", "how a session is kept alive."),
     Group(
@@ -94,7 +94,7 @@ GROUPS = [
         "USHER_WIRE_",
         "WireFormat",
         "wire_format",
-        "how a Widevine licence request is written.",
+        "the form of a Widevine licence request.",
         False,
         cpp_names=AUTOMATIC,
     ),
@@ -104,7 +104,7 @@ GROUPS = [
         "key_system",
         "DASH ContentProtection identifiers. Functions that take one also take a plain str.",
     ),
-    Group("USHER_SUSPEND_", "Suspend", "suspend_rule", "the keep-alives while the host is suspended."),
+    Group("USHER_SUSPEND_", "Suspend", "suspend_rule", "whether keep-alives continue while the host is suspended."),
     Group(
         "USHER_HOOK_",
         "Hook",

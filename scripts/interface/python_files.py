@@ -125,7 +125,7 @@ def abi(headers: Headers) -> str:
     parts = [
         f'VERSION = {headers.version!r}\n"""USHER_VERSION_MAJOR, _MINOR, _PATCH of the headers."""\n\n'
         'OFF = 0xFFFFFFFF\n"""USHER_OFF: "none" for a time or a count whose 0 already means "the default"."""\n',
-        section("handles: tickets, never addresses"),
+        section("handles: numbers that identify objects, never addresses"),
         *map(handle, headers.handles),
         section("structures and callback types"),
         declared,

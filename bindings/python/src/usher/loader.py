@@ -151,7 +151,7 @@ class ResourceLoader(Part):
 def _structure(options: LoaderOptions) -> abi.LoaderOptions:
     given: dict[str, Any] = dict(options)
     if {"spc", "user_data", "destroy", "certificate_size"} & given.keys():
-        raise TypeError("the library's own option was given")
+        raise TypeError("spc, user_data, destroy and certificate_size are not options: these bindings set them")
     hosts, certificate = given.pop("allowed_hosts", None), given.pop("certificate", None)
     if hosts is not None:
         given["allowed_hosts"] = hosts if isinstance(hosts, str) else _hosts(hosts)

@@ -27,7 +27,7 @@ OFF = 0xFFFFFFFF
 """USHER_OFF: "none" for a time or a count whose 0 already means "the default"."""
 
 
-# ---- handles: tickets, never addresses -------------------------------------------------------------------------------
+# ---- handles: numbers that identify objects, never addresses ---------------------------------------------------------
 
 
 class ContextHandle(c_void_p):

@@ -126,7 +126,7 @@ class Callbacks(IntEnum):
 
 
 class LogLevel(IntEnum):
-    """USHER_LOG_...: how much the log says."""
+    """USHER_LOG_...: how detailed the log is."""
 
     ERROR = 1
     WARNING = 2
@@ -189,7 +189,7 @@ class Resetup(IntEnum):
 
 
 class WireFormat(IntEnum):
-    """USHER_WIRE_...: how a Widevine licence request is written."""
+    """USHER_WIRE_...: the form of a Widevine licence request."""
 
     AUTO = 0
     RAW = 1
@@ -205,7 +205,7 @@ class KeySystem(str, Enum):
 
 
 class Suspend(OpenIntEnum):
-    """USHER_SUSPEND_...: the keep-alives while the host is suspended."""
+    """USHER_SUSPEND_...: whether keep-alives continue while the host is suspended."""
 
     KEEP = 0
     PAUSE = 1

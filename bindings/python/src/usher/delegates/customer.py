@@ -288,7 +288,7 @@ class Callbacks:
         if function is None:
             target = self._target()
             if target is None:
-                raise RuntimeError("the delegate is gone")
+                raise RuntimeError("the delegate object no longer exists")
             function = getattr(target, name)
         return function(question) if self._run is None else self._run(name, question, function)
 

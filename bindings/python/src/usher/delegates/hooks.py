@@ -115,7 +115,7 @@ def _header_lines(headers: Headers) -> bytes:
     for name, value in headers.items():
         if ":" in name or "\n" in name + value:
             raise InvalidArgumentError(
-                "a header has a line break or a colon where none may be", status=Status.INVALID_ARGUMENT
+                "a header contains a line break, or its name contains a colon", status=Status.INVALID_ARGUMENT
             )
     return ffi.c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
 
@@ -265,7 +265,7 @@ class Hooked:
     def answer(self, call: HookCall[Any]) -> Any:
         target = self._target()
         if target is None:
-            raise RuntimeError("the delegate is gone")
+            raise RuntimeError("the delegate object no longer exists")
         method = getattr(target, METHODS[call.hook])
         return method(call) if self.run is None else self.run(METHODS[call.hook], call, method)
 

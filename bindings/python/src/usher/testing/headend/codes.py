@@ -149,7 +149,7 @@ _MESSAGES: dict[Problem, str] = {
     Problem.TOKEN_REPLAYED: "token already played",
     Problem.TOKEN_REVOKED: "token is no longer accepted",
     Problem.TOKEN_KIND: "token of the wrong kind",
-    Problem.KEY_TOKEN: "content key token does not open",
+    Problem.KEY_TOKEN: "content key token cannot be decrypted",
     Problem.KEY_TOKEN_MISSING: "referenced content key token missing",
     Problem.DEVICE_UNKNOWN: "unknown device",
     Problem.DEVICE_ACCOUNT: "device belongs to another account",

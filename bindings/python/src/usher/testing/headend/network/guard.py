@@ -32,7 +32,7 @@ def why_refused(request: web.Request, listens_on: str) -> str | None:
     """
     host = request.headers.get("Host", "")
     if _loopback(listens_on) and not _local(_hostname(host), listens_on):
-        return f"the head-end listens on {listens_on} and is not called {_hostname(host)!r}"
+        return f"the head-end listens on {listens_on}; {_hostname(host)!r} is not a name of it"
     origin = request.headers.get("Origin")
     if origin is not None and origin.partition("://")[2].lower() != host.lower():
         return "the request comes from a page of another origin"

@@ -110,7 +110,7 @@ class Checks:
             self.mint.verify(parts[-1], self.clock.now_ms())
             raise Refusal(Problem.TOKEN_KIND, f"a {parts[-1].kind} token in place of the session token")
         if len(parts) > 1 and self.config.strict_header:
-            raise Refusal(Problem.HEADER_FORMAT, "the session token must be alone here")
+            raise Refusal(Problem.HEADER_FORMAT, "this request must carry only the session token")
         return self.live_session(token)
 
     def operator(self, entry: Entry) -> None:

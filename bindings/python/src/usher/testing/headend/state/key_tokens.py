@@ -51,7 +51,7 @@ def unseal(token: str, secret: bytes) -> dict[bytes, bytes]:
         plain = unpadder.update(decryptor.update(sealed) + decryptor.finalize()) + unpadder.finalize()
         return {uuid.UUID(kc["id"]).bytes: unb64url(kc["k"]) for kc in json.loads(plain)["kcs"]}
     except (ValueError, KeyError, TypeError) as error:
-        raise Refusal(Problem.KEY_TOKEN, f"content key token does not open: {error}") from error
+        raise Refusal(Problem.KEY_TOKEN, f"content key token cannot be decrypted: {error}") from error
 
 
 def name_of(token: str) -> str:
