@@ -1,8 +1,8 @@
-/// The content identifier in an `skd:` URL, or in the asset id alone (the URL without its scheme). The library does not
-/// read it with a URL parser, which would change the letter case of the host and split base64 at its slashes.
+/// Finds the content identifier in an `skd:` URL, or in an asset id (the URL without its scheme). The library does not
+/// use a URL parser here, because a parser would change the letter case of the host and split base64 at its slashes.
 package struct AssetID: Equatable, Sendable {
   package enum Refusal: Error, Equatable, Sendable {
-    /// There is no text between the scheme and the query.
+    /// The URL has no text between the scheme and the query.
     case empty
     case tooLong
   }
@@ -12,8 +12,8 @@ package struct AssetID: Equatable, Sendable {
 
   /// The text between the scheme and the query, without one trailing slash, percent-decoded.
   package let text: [UInt8]
-  /// `text` decoded from base64; nil if it is not base64. Some packagers write JSON there; the JSON is then the content
-  /// identifier of a FairPlay payload.
+  /// The bytes that `text` encodes in base64; nil if `text` is not base64. Some packagers encode JSON; this JSON is
+  /// then the content identifier of a FairPlay payload.
   package let decoded: [UInt8]?
 
   package init(_ url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = fairPlayScheme) throws(Refusal) {

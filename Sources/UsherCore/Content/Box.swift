@@ -22,14 +22,15 @@ struct FourCC: Equatable, Sendable {
   static var encu: FourCC { FourCC(value: 0x656E_6375) }
 }
 
-/// A box of ISO BMFF: a view of a part of the bytes that were read.
+/// One box of an ISO BMFF file. It points into the bytes of the file and copies nothing.
 struct Box {
   let type: FourCC
   /// The complete box, including its header.
   let whole: UnsafeBufferPointer<UInt8>
   let payload: UnsafeBufferPointer<UInt8>
 
-  /// Visits the boxes in `bytes` until one reaches beyond their end, or until `visit` returns false.
+  /// Calls `visit` for each box in `bytes`, in order. Stops at a box that is longer than the rest of the bytes, or when
+  /// `visit` returns false.
   static func each(in bytes: UnsafeBufferPointer<UInt8>, _ visit: (Box) -> Bool) {
     var rest = bytes
     while let box = Box.first(of: rest), visit(box) { rest = UnsafeBufferPointer(rebasing: rest[box.whole.count...]) }

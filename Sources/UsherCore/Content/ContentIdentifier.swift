@@ -1,18 +1,19 @@
-/// The rules for the content identifier of a FairPlay payload, as a part of an `skd:` URL: packagers differ.
+/// A rule that says which part of an `skd:` URL is the content identifier of a FairPlay payload. Packagers differ, so
+/// the host chooses the rule.
 package enum ContentIdentifier: UInt8, Sendable, CaseIterable {
-  /// The decoded base64 after the scheme, if it is a JSON object; otherwise the text itself.
+  /// The text after the scheme: decoded if it is base64 of a JSON object, otherwise unchanged.
   case decodedJSON
-  /// The decoded base64 after the scheme; if it is not base64, the text itself.
+  /// The text after the scheme: decoded if it is base64, otherwise unchanged.
   case decodedBase64
   /// The text up to the first slash, without user and port, percent-decoded.
   case hostOnly
   /// Everything after the scheme, with the query, unchanged.
   case everythingAfterScheme
-  /// Everything after the last semicolon, unchanged; the whole URL if it has none.
+  /// Everything after the last semicolon, unchanged; the whole URL if it has no semicolon.
   case afterLastSemicolon
   case wholeURL
 
-  /// - Parameter isJSONObject: whether decoded bytes are a JSON object.
+  /// - Parameter isJSONObject: returns whether the bytes decoded from base64 are a JSON object.
   package func bytes(
     of url: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, isJSONObject: ([UInt8]) -> Bool
   ) throws(AssetID.Refusal) -> [UInt8] {

@@ -12,7 +12,7 @@ package struct ContentProtection: Equatable, Sendable {
   package private(set) var schemeID: [UInt8] = []
   /// If `isCommon`, the encryption scheme: `cenc`, `cbcs` …
   package private(set) var value: [UInt8] = []
-  /// Whether the element describes common encryption and not a key system. Only such elements have default key ids.
+  /// Whether the element describes common encryption instead of a key system. Only such an element has default key ids.
   package private(set) var isCommon = false
   package private(set) var systemID: UUIDBytes?
   package private(set) var defaultKeyIDs: [UUIDBytes] = []
@@ -20,10 +20,11 @@ package struct ContentProtection: Equatable, Sendable {
   package private(set) var playReady: PlayReadyHeader?
   /// The URL of the licence server; empty if there is none.
   package private(set) var licenseURL: [UInt8] = []
-  /// The number of the parent element: elements with the same number are in the same AdaptationSet or Representation.
+  /// The number of the parent element. Two elements with the same number belong to the same AdaptationSet or
+  /// Representation.
   package let group: Int
 
-  /// nil for `isCommon` and for unknown systems.
+  /// The key system; nil if `isCommon` is true, and for systems that the library does not know.
   package var keySystem: KeySystem? { systemID.flatMap { KeySystem($0) } }
 
   /// The default key ids, then the key ids of the boxes and the PlayReady header, without duplicates.
@@ -34,8 +35,8 @@ package struct ContentProtection: Equatable, Sendable {
     return all
   }
 
-  /// The elements of a manifest, or of a part of one, in order; at most `mostElements`. The text may end inside the
-  /// last element.
+  /// Reads the elements of a manifest, or of a part of a manifest, in order; at most `mostElements`. The text may end
+  /// inside the last element.
   package static func all(in xml: UnsafeBufferPointer<UInt8>) throws(Failure) -> [ContentProtection] {
     guard xml.count <= mostBytes else { throw .tooLong }
     var reader = Reader()

@@ -1,6 +1,7 @@
 /// The `CustomData` element of a PlayReady reply.
 package enum CustomData {
-  /// The text of the first `CustomData` element with any prefix, its entities resolved.
+  /// Returns the text of the first `CustomData` element, with any namespace prefix. Entities such as `&quot;` are
+  /// resolved.
   package static func text(in xml: UnsafeBufferPointer<UInt8>) -> Secret? {
     var at = 0
     while let open = firstIndex(of: [0x3C], in: xml, from: at) {
@@ -32,7 +33,7 @@ package enum CustomData {
     }
   }
 
-  /// Resolves entities such as `&quot;`; CDATA stays unchanged.
+  /// Resolves entities such as `&quot;` outside CDATA sections; the text of a CDATA section stays unchanged.
   private static func resolve(_ text: UnsafeBufferPointer<UInt8>) -> Secret {
     let opening: [UInt8] = Array("<![CDATA[".utf8)
     if let start = firstIndex(of: opening, in: text),

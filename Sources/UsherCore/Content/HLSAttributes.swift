@@ -11,13 +11,14 @@ struct HLSAttributes {
   private let end: Int
   private var at: Int
 
-  /// - Parameter range: the range of the list in `text`.
+  /// - Parameter range: the part of `text` that is the attribute list.
   init(_ text: UnsafeBufferPointer<UInt8>, in range: Range<Int>) {
     self.text = text
     (at, end) = (range.lowerBound, range.upperBound)
   }
 
-  /// The next attribute; nil at the end. An unclosed quote reaches to the end; a name without a value is skipped.
+  /// Returns the next attribute; nil at the end of the list. If a quoted value has no closing quote, it ends with the
+  /// list. A name without a value is skipped.
   mutating func next() -> Attribute? {
     while at < end {
       while at < end && (text[at] == 0x2C || HLSAttributes.isBlank(text[at])) { at += 1 }

@@ -21,13 +21,14 @@ package struct HLSKey: Equatable, Sendable {
   /// 16 bytes.
   package let iv: [UInt8]?
   package let keyID: UUIDBytes?
-  /// Whether the key is for the whole presentation: the line is in the multivariant playlist.
+  /// Whether the key applies to the whole presentation: the line is an `EXT-X-SESSION-KEY` of the multivariant
+  /// playlist.
   package let isSession: Bool
 
-  /// nil for `identity` and for unknown formats.
+  /// The key system; nil for the key format `identity` and for formats that the library does not know.
   package var keySystem: KeySystem? { keyFormat.withUnsafeBufferPointer { HLSKey.keySystem($0) } }
 
-  /// The URI, if it has this scheme.
+  /// Returns the URI if it has this scheme, otherwise nil.
   package func assetURL(scheme: [UInt8] = AssetID.fairPlayScheme) -> [UInt8]? {
     uri.withUnsafeBufferPointer { AssetID.start(in: $0, scheme: scheme) } > 0 ? uri : nil
   }
@@ -51,7 +52,7 @@ package struct HLSKey: Equatable, Sendable {
     return all
   }
 
-  /// The keys of a playlist, or of one line, in order.
+  /// Reads the key lines of a playlist, or a single key line, in order.
   package static func all(in playlist: UnsafeBufferPointer<UInt8>) throws(Failure) -> [HLSKey] {
     guard playlist.count <= mostBytes else { throw .tooLong }
     var lines = HLSKeyLines(playlist)
@@ -92,7 +93,7 @@ package struct HLSKey: Equatable, Sendable {
     return isNamed("SAMPLE-AES-CTR") || isNamed("SAMPLE-AES-CENC") || isNamed("ISO-23001-7") ? .sampleAESCTR : .other
   }
 
-  /// Reads `0x` and at most 32 hex digits as a number of 128 bits.
+  /// Reads a 128-bit number, written as `0x` and at most 32 hex digits.
   private static func sixteen(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8]? {
     guard text.count > 2, text.count <= 34, text.first == 0x30, let mark = text.dropFirst().first,
       lowercased(mark) == 0x78

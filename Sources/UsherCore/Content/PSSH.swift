@@ -2,7 +2,7 @@
 package struct PSSH: Equatable, Sendable {
   package let systemID: UUIDBytes
   package let version: UInt8
-  /// The key ids of the box itself; only version 1 has them.
+  /// The key ids of the box itself; only a box of version 1 can have such key ids.
   package let listedKeyIDs: [UUIDBytes]
   package let data: [UInt8]
   /// The whole box, for the CDM.
@@ -34,7 +34,7 @@ package struct PSSH: Equatable, Sendable {
     }
   }
 
-  /// nil unless the box is a complete `pssh` of version 0 or 1 with at most `mostKeyIDs`.
+  /// Fails unless the box is a complete `pssh` box of version 0 or 1 with at most `mostKeyIDs` key ids.
   init?(_ box: Box) {
     guard box.type == .pssh else { return nil }
     var reader = ByteReader(box.payload)
@@ -63,15 +63,15 @@ package struct PSSH: Equatable, Sendable {
 
   package static var mostBoxes: Int { 1024 }
 
-  /// The `pssh` boxes of a file, a segment or a sequence of boxes, also inside `moov` and `moof`; at most `mostBoxes`.
-  /// Skips broken boxes.
+  /// Finds the `pssh` boxes in a file, a segment or a sequence of boxes, also inside `moov` and `moof` boxes; at most
+  /// `mostBoxes`. Skips broken boxes.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     var found: [PSSH] = []
     collect(bytes, depth: 0, &found)
     return found
   }
 
-  /// The boxes in base64 text, the form that manifests use; empty if the text is not base64.
+  /// Reads `pssh` boxes from base64 text, as manifests have them; returns an empty array if the text is not base64.
   package static func all(inBase64 text: UnsafeBufferPointer<UInt8>) -> [PSSH] {
     Base64.decode(text).map { $0.withBytes { all(in: $0) } } ?? []
   }

@@ -15,7 +15,7 @@ package struct PlayReadyHeader: Equatable, Sendable {
     licenseURL = url
   }
 
-  /// The first rights management header of the object.
+  /// Returns the first rights management header in a PlayReady object.
   private static func record(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
     var reader = ByteReader(bytes)
     guard reader.littleEndian(4) != nil, let count = reader.littleEndian(2) else { return nil }
@@ -27,7 +27,8 @@ package struct PlayReadyHeader: Equatable, Sendable {
     return nil
   }
 
-  /// Converts UTF-16LE to UTF-8. A lone surrogate becomes U+FFFD; nil for an odd number of bytes.
+  /// Converts UTF-16LE to UTF-8. A surrogate without its partner becomes U+FFFD. Returns nil for an odd number of
+  /// bytes.
   private static func utf8(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     guard bytes.count >= 2, bytes.count % 2 == 0, bytes.count <= 1 << 20 else { return nil }
     var units: [UInt16] = []

@@ -1,12 +1,12 @@
 /// How a track is encrypted: the values of its `tenc` box, and the scheme of the `schm` box next to it.
 package struct TrackEncryption: Equatable, Sendable {
   package let isProtected: Bool
-  /// 0: the track has a `constantIV`.
+  /// The size of each sample's initialisation vector in bytes; 0 if all samples use `constantIV`.
   package let ivSize: UInt8
   package let defaultKeyID: UUIDBytes
   package let constantIV: [UInt8]
-  /// The number of encrypted blocks in a pattern, then of clear ones; a block has 16 bytes. Both are 0 if there is no
-  /// pattern.
+  /// In a pattern, this many encrypted blocks come first, then the clear blocks; a block has 16 bytes. Both numbers are
+  /// 0 if the track has no pattern.
   package let cryptBlocks: UInt8
   package let skipBlocks: UInt8
   /// `cenc`, `cbcs` … as a number; nil if there is no `schm` box.
@@ -35,7 +35,8 @@ package struct TrackEncryption: Equatable, Sendable {
 
   package static var mostTracks: Int { 256 }
 
-  /// The tracks of an initialisation segment, of a part of one, or of a single `tenc` box; at most `mostTracks`.
+  /// Reads the tracks of an initialisation segment or of a part of one, or the single track of a `tenc` box; at most
+  /// `mostTracks`.
   package static func all(in bytes: UnsafeBufferPointer<UInt8>) -> [TrackEncryption] {
     var found: [TrackEncryption] = []
     collect(bytes, scheme: nil, depth: 0, &found)
@@ -60,7 +61,7 @@ package struct TrackEncryption: Equatable, Sendable {
     }
   }
 
-  /// The boxes inside a container; nil for a box that cannot contain a `tenc`.
+  /// Returns the bytes of the boxes inside a container; nil for a box that cannot contain a `tenc`.
   private static func inside(_ box: Box) -> UnsafeBufferPointer<UInt8>? {
     switch box.type {
     case .moov, .trak, .mdia, .minf, .stbl, .sinf, .schi: return box.payload
@@ -72,7 +73,8 @@ package struct TrackEncryption: Equatable, Sendable {
     }
   }
 
-  /// The boxes of a sample entry. They begin at one of `offsets`: the first at which a `sinf` box is among them.
+  /// Returns the boxes in a sample entry. Formats have these boxes at different offsets, so the function tries each of
+  /// `offsets` and takes the first one at which it finds a `sinf` box.
   private static func entry(_ box: Box, _ offsets: [Int]) -> UnsafeBufferPointer<UInt8>? {
     for offset in offsets {
       if let inner = dropping(offset, box.payload), Box.child(.sinf, of: inner) != nil { return inner }

@@ -1,4 +1,5 @@
-/// The data of a Widevine `pssh` box, a protobuf. If the data is broken, the fields before that point are kept.
+/// The data of a Widevine `pssh` box, which is a protobuf message. If the message is broken at some point, the fields
+/// before that point are used.
 package struct WidevineData: Equatable, Sendable {
   package private(set) var keyIDs: [UUIDBytes] = []
   package private(set) var provider: [UInt8] = []
@@ -12,7 +13,7 @@ package struct WidevineData: Equatable, Sendable {
     while let key = reader.varint(), read(field: key >> 3, kind: key & 7, &reader) {}
   }
 
-  /// Reads one field. Returns false if the data is broken at this point.
+  /// Reads one field of the protobuf message. Returns false if the message is broken at this point.
   private mutating func read(field: UInt64, kind: UInt64, _ reader: inout ByteReader) -> Bool {
     switch kind {
     case 0:

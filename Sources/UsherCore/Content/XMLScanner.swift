@@ -11,7 +11,7 @@ struct XMLScanner {
   struct Name {
     let bytes: UnsafeBufferPointer<UInt8>
 
-    /// Compares the name without its prefix, in any letter case.
+    /// Compares the name without its prefix and without regard to letter case.
     func isNamed(_ name: StaticString) -> Bool {
       let local = bytes[(bytes.lastIndex(of: 0x3A).map { $0 + 1 } ?? 0)...]
       return name.withUTF8Buffer { equalIgnoringCase(local, $0) }
@@ -40,7 +40,8 @@ struct XMLScanner {
 
     func isNamed(_ wanted: StaticString) -> Bool { name.isNamed(wanted) }
 
-    /// The value of the first attribute of that name, with any prefix and in any letter case.
+    /// Returns the value of the first attribute with this name. A prefix of the attribute and letter case do not
+    /// matter.
     func attribute(_ wanted: StaticString) -> [UInt8]? {
       var at = 0
       while at < rest.count {
@@ -68,7 +69,7 @@ struct XMLScanner {
 
   init(_ xml: UnsafeBufferPointer<UInt8>) { self.xml = xml }
 
-  /// The next token; nil at the end, or if the rest is not markup.
+  /// Returns the next tag or text; nil at the end, or if the rest is not markup.
   mutating func next() -> Token? {
     while at < xml.count {
       if xml[at] != 0x3C {
@@ -128,7 +129,8 @@ struct XMLScanner {
     return nil
   }
 
-  /// The index of the `>` that ends a DOCTYPE. Its part in brackets may contain other `>`.
+  /// Returns the index of the `>` that ends a DOCTYPE. The part of the DOCTYPE in square brackets may contain other `>`
+  /// characters.
   private func declarationEnd() -> Int? {
     var depth = 0
     var index = at
@@ -152,7 +154,8 @@ struct XMLScanner {
     }
   }
 
-  /// Moves to the end of the next `word`. If there is none, moves to the end of the text and returns false.
+  /// Moves behind the next `word`. If the rest of the text does not contain it, moves to the end of the text and
+  /// returns false.
   private mutating func skip(past word: StaticString, from start: Int) -> Bool {
     let found = word.withUTF8Buffer { word in firstIndex(of: Array(word), in: xml, from: start) }
     at = found.map { $0 + word.utf8CodeUnitCount } ?? xml.count
@@ -166,7 +169,7 @@ struct XMLScanner {
 
 func isXMLBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
-/// Decodes entities such as `&amp;` and `&#x41;`. Text that is not an entity stays as it is.
+/// Decodes entities such as `&amp;` and `&#x41;`. All other text stays unchanged.
 enum XMLEntities {
   static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
     var decoded: [UInt8] = []

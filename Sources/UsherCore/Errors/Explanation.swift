@@ -1,10 +1,10 @@
-/// An error in words: a text for the viewer, and advice for the viewer or a support desk.
+/// Explains an error in words: one sentence for the viewer, and advice for the viewer or a support desk.
 package struct Explanation: Sendable {
   package let summary: StaticString
   package let advice: StaticString
-  /// true: a table has the code; false: the words describe only the kind of error.
+  /// Whether a table has the code of the error. If not, the words describe only the kind of error.
   package let isKnown: Bool
-  /// The name of the table that has the code or the status.
+  /// The name of the table in which the words were found, by the code or by the status.
   package let source: StaticString
 }
 

@@ -1,12 +1,12 @@
 /// The numbers that other players use for an error, for hosts that migrate from them.
 package struct LegacyCodes: Equatable, Sendable {
-  /// React Native's unified codes; 0: no number fits.
+  /// The unified code of the React Native player; 0 if it has no number for this error.
   package let reactNative: Int32
-  /// Android's `what`; 0: no number fits.
+  /// The Android player's `what`; 0 if it has no number for this error.
   package let androidWhat: Int32
-  /// Android's `extra`: the SSM's errorCode.
+  /// The Android player's `extra`: the SSM's errorCode.
   package let androidExtra: Int64
-  /// The Apple SDK's internal number; 0: no number fits.
+  /// The internal number of the Apple SDK; 0 if it has no number for this error.
   package let appleInternal: Int32
   /// Apple's notification key `code`.
   package let appleCode: Int32

@@ -15,7 +15,7 @@ package func sanitised(_ bytes: UnsafeBufferPointer<UInt8>, hiding secrets: [Sec
       "[redacted]".utf8.forEach { out.append($0) }
       index = end
     } else if end > index {
-      // Copy one byte only, because the run may contain a short secret.
+      // Copy one byte only: a shorter secret may begin at one of the next bytes of this run.
       out.append(bytes[index])
       index += 1
     } else {

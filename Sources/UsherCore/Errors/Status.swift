@@ -29,7 +29,7 @@ package enum Status: Int32, Sendable, CaseIterable {
   case notAllowed = -33
 }
 
-/// The server that answered. The same code has different meanings at different origins.
+/// The server from which an error came. The same code has different meanings at different servers.
 package enum Origin: Int32, Sendable {
   case local = 0
   case ssm, license, certificate, entitlement

@@ -1,12 +1,12 @@
-/// The full description of an error. Its message never has a token: the code that makes the error sanitises the
-/// message.
+/// The full description of an error. Its message never contains a token: the code that makes the error removes tokens
+/// first.
 package struct UsherError: Error, Equatable, Sendable {
   package var status: Status
   package var origin: Origin
   package var operation: Operation
-  /// -1: there was no HTTP reply.
+  /// The status of the HTTP reply; -1 if the request got no HTTP reply.
   package var httpStatus: Int32
-  /// The server's `errorCode`; 0: there was none.
+  /// The server's `errorCode`; 0 if the reply had no code.
   package var serviceCode: Int64
   package var message: String
   package var mustStop: Bool

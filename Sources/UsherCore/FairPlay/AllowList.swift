@@ -1,4 +1,4 @@
-/// The hosts to which URLs from content (`skd:` URL, playlist, manifest) may send requests.
+/// The hosts to which the library may send requests if the URL comes from content (`skd:` URL, playlist, manifest).
 ///
 /// A pattern is `host`, `host:port` or `host:*`. The host is a name, `*.` and a name (matches every name below that
 /// name, but not the name itself), or an address literal exactly as URLs write it. A pattern without a port means the
@@ -25,7 +25,7 @@ package struct AllowList: Sendable {
   private struct Pattern: Sendable {
     let host: [UInt8]
     let isWildcard: Bool
-    /// nil: the default port of the scheme.
+    /// The port that the pattern allows; nil if it allows only the default port of the scheme.
     let port: UInt16?
     let isAnyPort: Bool
   }
@@ -36,7 +36,7 @@ package struct AllowList: Sendable {
 
   package var isEmpty: Bool { patterns.isEmpty }
 
-  /// Adds a pattern. Returns false if the text is not a pattern: `*` and `*.com` are not.
+  /// Adds a pattern. Returns false if the text is not a valid pattern; `*` and `*.com` are not valid.
   package mutating func add(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard text.count <= 300 else { return false }
     let isWildcard = text.count > 2 && text[0] == 0x2A && text[1] == 0x2E

@@ -1,8 +1,10 @@
-/// An error of an ExpressPlay server. Its codes are negative and have other meanings than the codes of the SSM.
+/// An error from an ExpressPlay server. ExpressPlay's codes are negative, and have other meanings than the codes of the
+/// SSM.
 package struct ExpressPlayError: Equatable, Sendable {
-  /// 0: the reply has no readable number.
+  /// The server's number for the error; 0 if the reply has no readable number.
   package let code: Int64
-  /// The server's message, made safe to show; otherwise the published meaning of the code; empty if there is neither.
+  /// The server's message, made safe to show. If the reply has no message, this is the published meaning of the code;
+  /// if that does not exist either, the text is empty.
   package let message: String
 
   package init(code: Int64, message: String) {

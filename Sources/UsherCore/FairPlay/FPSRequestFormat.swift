@@ -11,7 +11,7 @@ package struct FPSRequestFormat: Sendable {
     case json
   }
 
-  /// The parts of a form that are percent-encoded: servers differ.
+  /// Which parts of a form are percent-encoded. Key servers differ in this.
   package enum URLEncoding: UInt8, Sendable, CaseIterable {
     case value, none
     /// The whole form body, including `=` and `&`.
@@ -20,7 +20,7 @@ package struct FPSRequestFormat: Sendable {
 
   package enum Failure: Error, Equatable, Sendable {
     case emptyPayload
-    /// A field has no name, or is not UTF-8 (JSON only).
+    /// A field has no name. In JSON also: a field is not UTF-8.
     case badField
   }
 
@@ -40,8 +40,8 @@ package struct FPSRequestFormat: Sendable {
   package var name: [UInt8] = [0x73, 0x70, 0x63]
   /// Fields that follow the payload, in this order.
   package var fields: [Field] = []
-  /// The text of a JSON object whose members are added to the body. The code that sets it checks that it is a JSON
-  /// object.
+  /// The text of a JSON object; its members are added to the body. The code that sets this property must check that the
+  /// text is a JSON object.
   package var members: [UInt8] = []
 
   package init() {}

@@ -1,12 +1,12 @@
 /// One loading request of a FairPlay resource loader, as a value with no I/O: the steps from a URL to the CKC.
 ///
-/// First the key server: its URL is known, or an entitlement server returns it. Then the certificate, the SPC and the
-/// key request. `Server` describes the server of a request.
+/// The first step finds the key server: its URL is known, or an entitlement server returns it. The next steps get the
+/// certificate, ask for the SPC, and send the key request. `Server` is the type that describes a server.
 package struct LoadingMachine<Server> {
   /// The result of looking for a server. Its URL comes from the loader's options, the content or an entitlement server.
   package enum Candidate {
     case allowed(Server)
-    /// The host of the URL is not on the allow-list, or the library sends no requests to such a URL.
+    /// The host of the URL is not on the allow-list, or the library does not send requests to this kind of URL.
     case refused
     /// The content's URL names no server.
     case missing
@@ -14,7 +14,7 @@ package struct LoadingMachine<Server> {
 
   package enum Failure {
     case noServer
-    /// - Parameter operation: the operation whose reply, or the content, named the server.
+    /// - Parameter operation: the operation whose reply had the URL; if the URL came from the content, the key request.
     case notAllowed(Operation)
   }
 
@@ -33,10 +33,10 @@ package struct LoadingMachine<Server> {
 
   package enum Ending {
     case done, failed, timedOut
-    /// The host cancelled it, or the playback closed.
+    /// The host cancelled the loading request, or the playback closed.
     case cancelled
 
-    /// Whether an event reports the end. The completion is called in any case.
+    /// Whether the engine also reports the end with an event. It calls the completion in any case.
     package var isReported: Bool { self != .cancelled }
   }
 
@@ -109,7 +109,7 @@ package struct LoadingMachine<Server> {
   }
 
   /// Ends the loading request; later calls do nothing.
-  /// - Returns: false if it had ended before, and its completion was called then.
+  /// - Returns: false if the loading request had ended before; its completion was called at that time.
   package mutating func end(_ ending: Ending) -> Bool {
     switch (phase, ending) {
     case (.ended, _): return false

@@ -18,7 +18,7 @@ package struct SEESRequest: Sendable {
   package static var mostCookieBytes: Int { 32 }
   package static var mostContentIDBytes: Int { 65_536 }
 
-  /// An id that is new for each request. A reply with another id does not belong to this request.
+  /// A new id for each request. If a reply has another id, it does not belong to this request.
   package let messageID: UUIDBytes
   package let kind: Kind
   package let contentID: [UInt8]
@@ -58,8 +58,8 @@ package struct SEESRequest: Sendable {
   }
 }
 
-/// How far the binding of ExpressPlay tokens to a device has come. Binding takes two steps that use the same cookie:
-/// the first token that is played registers the device, and later tokens are valid for this device only.
+/// The state of the binding of ExpressPlay tokens to a device. Binding has two steps, which use the same cookie: the
+/// first token that is used for a licence registers the device, and later tokens are valid for this device only.
 package struct SEESBinding: Equatable, Sendable {
   package let cookie: [UInt8]
   package private(set) var isRegistered: Bool
@@ -72,9 +72,9 @@ package struct SEESBinding: Equatable, Sendable {
   /// The kind of the next request.
   package var kind: SEESRequest.Kind { isRegistered ? .deviceBound : .deviceRegistration }
 
-  /// A licence arrived for a token of this binding: from now on the server knows the device.
+  /// Call this when a licence has arrived for a token of this binding: from now on the server knows the device.
   package mutating func licenseArrived() { isRegistered = true }
 
-  /// The server no longer knows the device: the next request registers it again.
+  /// Call this when the server no longer knows the device: the next request registers the device again.
   package mutating func deviceUnknown() { isRegistered = false }
 }

@@ -3,7 +3,7 @@
 /// The exchange asks the URL hook first, then the body hook, then the headers hook, which gets the newest session
 /// token. Then the request is sent. When the reply has arrived, it asks the licence hook.
 package struct LicenseExchange {
-  /// The part of a request that a hook makes. The hooks are asked in this order.
+  /// The part of a request that a hook makes. The exchange asks the hooks in this order.
   package enum Part: UInt8, Sendable, CaseIterable { case url = 1, body, headers }
 
   /// The request hooks that the host has.
@@ -23,11 +23,13 @@ package struct LicenseExchange {
     }
   }
 
-  /// How a hook's question ended. The value that the hook made stays with the caller, who puts it into the request.
+  /// How a hook's question ended. The exchange does not get the value that the hook made: the caller puts the value
+  /// into the request.
   package enum Answer {
     case value
     case builtin
-    /// The host declined (`callback`), was late (`timeout`), or the playback closed meanwhile.
+    /// The hook returned no value: the host declined (`callback`), the deadline passed (`timeout`), or the playback
+    /// closed.
     case missing(Status)
   }
 
@@ -60,10 +62,11 @@ package struct LicenseExchange {
     case new
     /// → asking (the next part), unwanted, sent, ended
     case asking(Part)
-    /// The host got another answer to its licence request while a hook was asked. → ended
+    /// The host's licence request completed for another reason while a hook was asked.
+    /// → ended
     case unwanted(Status)
-    /// `isWanted` is false if the host's request has completed: then the reply is read only for its session token,
-    /// without the hook.
+    /// The request is in flight. `isWanted` is false if the host's request has completed already: then the library
+    /// reads only the session token of the reply, without the hook.
     /// → sent (unwanted), reading, ended
     case sent(isWanted: Bool)
     /// The licence hook is asked. → ended
@@ -81,7 +84,8 @@ package struct LicenseExchange {
     self.hasURL = hasURL
   }
 
-  /// Whether the headers hook is being asked and can still use the built-in headers.
+  /// Whether the exchange asks the headers hook at this moment, so that the hook may still request the built-in
+  /// headers.
   package var isAskingForHeaders: Bool {
     if case .asking(.headers) = phase { return true }
     return false
@@ -115,7 +119,8 @@ package struct LicenseExchange {
     }
   }
 
-  /// The host's licence request has completed with this status: it timed out, or the playback closes.
+  /// Call this when the host's licence request has completed with this status because it timed out or the playback
+  /// closes.
   package mutating func abandon(_ status: Status) {
     switch phase {
     case .asking: phase = .unwanted(status)
@@ -124,8 +129,8 @@ package struct LicenseExchange {
     }
   }
 
-  /// The request was answered, or failed in transport.
-  /// - Parameter hasHook: whether the host has a licence hook, and the reply is one that the hook may read.
+  /// The reply arrived, or the request failed in transport.
+  /// - Parameter hasHook: whether the host has a licence hook that may read this reply.
   package mutating func replied(hasHook: Bool) -> ReplyAction? {
     switch phase {
     case .sent(isWanted: true) where hasHook:
@@ -157,7 +162,7 @@ package struct LicenseExchange {
       phase = .asking(part)
       return part == .headers ? .authoriseAndAskForHeaders : .ask(part)
     }
-    // While a hook was asked, another reply may have replaced the session token.
+    // Another reply may have replaced the session token while the exchange waited for a hook.
     return send(last == nil ? .send : .authoriseAndSend)
   }
 
