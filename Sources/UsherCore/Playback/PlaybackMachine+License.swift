@@ -1,11 +1,10 @@
 extension PlaybackMachine {
-  /// The host requests a licence, or the library does, for a renewal whose payload has arrived.
-  /// - Parameters:
-  ///   - isRaw: the reply will be binary, so it cannot say how the session is kept alive.
-  ///   - isAuxiliary: the request is not for a licence but for data that the CDM needs first (the Widevine service
-  ///     certificate). Its reply does not decide how the session is kept alive.
-  ///   - token: the content token that the token map has for the request's content; nil: it has none.
-  ///   - isForPlayingItem: whether the request is for the content that plays, and not for additional content.
+  /// Handles a licence request of the host, or the library's own request for a renewal whose payload has arrived.
+  /// - Parameters: - isRaw: the reply will be binary, so it cannot say how the session is kept alive. - isAuxiliary:
+  ///   the request is not for a licence but for data that the CDM needs first (the Widevine service certificate). Its
+  ///   reply does not decide how the session is kept alive. - token: the content token from the token map for the
+  ///   request's content; nil if the map has no token for it. - isForPlayingItem: whether the request is for the
+  ///   content that plays, and not for additional content.
   package mutating func requestLicense(
     _ id: LicenseID, keySystem: KeySystem, isRenewal: Bool, isRaw: Bool = false, isAuxiliary: Bool = false,
     token: Secret? = nil, isForPlayingItem: Bool = true,
@@ -83,7 +82,7 @@ extension PlaybackMachine {
     case fail(UsherError)
   }
 
-  /// Whether a waiting request can be sent, given that the session is ready for it.
+  /// Decides what a waiting request needs next. The session is ready for the request.
   private func readiness(_ license: LicenseRequest) -> Readiness {
     if license.isRenewal, usesSession {
       return session.canOpen
@@ -109,8 +108,8 @@ extension PlaybackMachine {
   private mutating func failWaiting(_ failure: UsherError) -> [Action] {
     removeLicenses { $0.isWaiting }.map { license in
       var error = failure
-      // If set-up failed, its error is passed on unchanged. If the session failed later, the requests report only that
-      // it is over.
+      // If set-up failed, the requests fail with the error of set-up. If the session failed later, they fail with the
+      // status `session`.
       if error.operation != .setup { error.status = .session }
       error.operation = license.isRenewal ? .renewal : .license
       error.orphanPossible = false
@@ -139,8 +138,8 @@ extension PlaybackMachine {
     return .sendLicense(request, license.id, content: content, session: token, renewal: isRenewal)
   }
 
-  /// The host's hooks have prepared a request, which may have taken a long time. Returns the session token to send it
-  /// with; nil if the request already has the newest token, or carries none.
+  /// Called when the host's hooks have prepared a request, which may have taken a long time. Returns the newest session
+  /// token if another reply has replaced the token of the request meanwhile; otherwise nil.
   package mutating func licenseAuthorised(_ request: RequestID) -> Secret? {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }), let token = session.token,
       case .inFlight(_, .carriesToken(let generation)) = licenses[index].phase, generation != session.tokenGeneration
@@ -149,7 +148,7 @@ extension PlaybackMachine {
     return token
   }
 
-  /// The host no longer waits for the request. Returns false if the request has completed already.
+  /// Called when the host no longer waits for a licence request. Returns false if the request has completed already.
   package mutating func abandonLicense(_ id: LicenseID, now: Milliseconds) -> Bool {
     guard let index = licenses.firstIndex(where: { $0.id == id && !$0.isAbandoned }) else { return false }
     if licenses[index].isWaiting { licenses.remove(at: index) } else { licenses[index].isAbandoned = true }
@@ -158,7 +157,7 @@ extension PlaybackMachine {
 
   package func hasInFlight(_ id: LicenseID) -> Bool { licenses.contains { $0.id == id && !$0.isWaiting } }
 
-  /// The payload callback failed or was late.
+  /// Called when the payload callback failed or missed its deadline.
   package mutating func payloadFailed(_ status: Status, now: Milliseconds) -> [Action] {
     perform(session.renewalEnded(WireFailure(status), origin: .local, now: now), now: now)
   }

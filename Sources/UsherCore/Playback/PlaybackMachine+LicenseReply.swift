@@ -1,12 +1,13 @@
-/// The effects of a licence reply: on the request, on the session that it may open, and on the session token.
+/// Handles licence replies: their effect on the request, on the session that a reply may open, and on the session
+/// token.
 extension PlaybackMachine {
   package enum LicenseOutcome: Sendable {
     case success(SessionFields, license: Secret? = nil)
     case failure(WireFailure, Origin)
   }
 
-  /// A licence request was answered or failed. Does nothing if the request id is not awaited.
-  /// - Parameter ownTeardowns: the same as for set-up, if this request opens the session.
+  /// Handles the reply to a licence request, or its failure. Does nothing if no request with this id is in flight.
+  /// - Parameter ownTeardowns: as in `ssmReplied`; needed only if this request opens the session.
   package mutating func licenseReplied(
     _ request: RequestID, _ outcome: LicenseOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none, now: Milliseconds
   ) -> [Action] {
@@ -36,7 +37,8 @@ extension PlaybackMachine {
   /// Whether the request can be sent again: the host still waits for its answer.
   private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
 
-  /// The server denied, or did not answer, a licence request that carried the session token of `generation`.
+  /// Handles the failure of a licence request that carried the session token of `generation`: the server denied the
+  /// request or did not answer.
   private mutating func deniedInSession(
     _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
@@ -47,8 +49,8 @@ extension PlaybackMachine {
     let denial = Denial(failure: failure, origin: origin, generation: generation)
     var actions: [Action]
     if mayAsk, isStale, licenses[index].resends < 3 {
-      // Another reply replaced the session token while this request was in flight, or is about to: send the request
-      // once more, with the newest token.
+      // Another reply has replaced the session token while this request was in flight, or may soon replace it: send the
+      // request once more, with the newest token.
       licenses[index].phase = .waiting
       licenses[index].resends += 1
       licenses[index].denial = denial
@@ -65,15 +67,15 @@ extension PlaybackMachine {
     return withFollowUps(actions, now: now)
   }
 
-  /// Whether the server denied the request because of its content token for the first time, and a callback can give
-  /// another token.
+  /// Whether the library may ask for another content token: the server denied the request because of its token, for the
+  /// first time, and the delegate has a token callback.
   func mayReauthorise(_ license: LicenseRequest, _ failure: WireFailure) -> Bool {
     hasTokenCallback && license.reauthorised == nil && license.isForPlayingItem && !(license.isRenewal && usesSession)
       && failure.isAuthorisation
   }
 
-  /// Lets a denied request wait until the callback gives another content token. One call of the callback serves all
-  /// requests that the server denies meanwhile.
+  /// Makes a denied request wait until the token callback has returned another content token. One call of the callback
+  /// serves all requests that the server denies meanwhile.
   mutating func reauthorise(_ index: Int, _ denial: Denial) -> [Action] {
     licenses[index].phase = .waiting
     licenses[index].hasFreshToken = true
@@ -85,7 +87,8 @@ extension PlaybackMachine {
     return [.askToken]
   }
 
-  /// The reply that opens the session, or says that there is none.
+  /// Handles a successful reply to the request that should open the session. If the reply has no session token, the
+  /// playback continues without a session.
   private mutating func opened(
     _ license: LicenseRequest, _ request: RequestID, _ fields: SessionFields, _ data: Secret?,
     ownTeardowns: SSMSession.OwnTeardowns, now: Milliseconds
@@ -96,7 +99,7 @@ extension PlaybackMachine {
       if !isClosing {
         let wasReplacing = isReplacing
         lifecycle.openedNoSession()
-        // The session that was to be replaced has finished. Closing the playback needs a session that has not.
+        // The old session has finished. To close the playback later, the machine needs a session that has not finished.
         if wasReplacing { session = session.successor() }
         actions.append(.report(.sessionless))
       }
@@ -128,7 +131,8 @@ extension PlaybackMachine {
     }
     let license = licenses.remove(at: index)
     if failure.token != nil {
-      // The reply has a session but no licence: the session is kept alive, and is torn down when the playback closes.
+      // The reply has a session token but no licence. The machine keeps this session alive, and tears it down when the
+      // playback closes.
       var fields = SessionFields()
       fields.token = failure.token
       let opened = perform(
@@ -146,13 +150,13 @@ extension PlaybackMachine {
     return withFollowUps(actions + perform(session.openingFailed(request, orphanPossible: isLost), now: now), now: now)
   }
 
-  /// Whether the session token of `generation` was replaced, or a reply in flight may replace it.
+  /// Whether another token has replaced the session token of `generation`, or a reply in flight may replace it.
   private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
     generation != session.tokenGeneration || (session.isActive && !session.isReady)
       || licenses.indices.contains { $0 != index && !licenses[$0].isWaiting }
   }
 
-  /// The request failed for good.
+  /// The licence request failed and will not be retried.
   mutating func denied(
     _ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
   ) -> [Action] {
@@ -186,7 +190,7 @@ extension PlaybackMachine {
     return withFollowUps(actions, now: now)
   }
 
-  /// How the session is kept alive, according to the first licence reply.
+  /// Decides from the first licence reply what keeps the session alive.
   private func mode(_ license: LicenseRequest, _ fields: SessionFields) -> SSMSession.KeepAliveMode {
     if policy.opening == .customer { return fields.enforced == false ? .heartbeat : .enforced }
     switch policy.keepAlive {
@@ -199,8 +203,8 @@ extension PlaybackMachine {
       }
       switch license.keySystem {
       case .fairPlay, .playReady, .clearKey: return fields.token == nil ? .heartbeat : .enforced
-      // A binary reply cannot say how. A needless heartbeat does no harm, but without a needed one the session loses
-      // its slot.
+      // A binary reply cannot say what keeps the session alive, so the library sends heartbeats: a needless heartbeat
+      // does no harm, but without a necessary one the session would expire.
       case .widevine: return license.isRaw || fields.enforced == false ? .heartbeat : .cdm
       }
     }

@@ -2,7 +2,7 @@ extension PlaybackMachine {
   /// The phases of a playback; its session has separate phases. The line with the arrow lists every phase that may
   /// follow; `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
-    /// Another item plays on the player.
+    /// Another item still plays on the player, so this playback has not started.
     /// → playing, closing
     case waiting
     /// → replacing, sessionless, closing
@@ -10,14 +10,15 @@ extension PlaybackMachine {
     /// The session is closing; a new session starts when it is finished.
     /// → playing, sessionless, closing
     case replacing
-    /// The licence reply that should have opened a session had no session token: playback continues without a session.
+    /// The licence reply that should have opened a session had no session token, so playback continues without a
+    /// session.
     /// → closing
     case sessionless
     /// The host closed the playback, which waits until its session has ended.
     /// → closed
     case closing(Status)
-    /// The playback has reported that it is closed. Late replies may still bring tokens, with which slots are given
-    /// back.
+    /// The playback has reported that it is closed. Late replies may still bring session tokens; the library tears
+    /// those sessions down.
     /// → nothing
     case closed(Status)
   }

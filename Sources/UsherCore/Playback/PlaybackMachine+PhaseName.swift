@@ -1,5 +1,6 @@
 extension PlaybackMachine {
-  /// The session's phase in words, and the playback's if it is unusual: this is the state's name in docs/model.md.
+  /// The name of the state in docs/model.md: the session's phase in words, followed by the playback's phase if that is
+  /// unusual.
   package var phaseName: String {
     var name = policy.hasSSM ? session.phaseName : (isClosing ? "closed" : "playing")
     if isReplacing { name += ", replaced" }

@@ -21,7 +21,7 @@ extension PlaybackMachine {
         result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
         result += sendWaiting(now: now)
       case .teardownFailed(var error):
-        // Playback continues with the session that replaces this one.
+        // A new session replaces this one, so playback may continue.
         if isReplacing { error.mustStop = false }
         result.append(.report(.teardownError(error)))
       case .nextMayStart: if !isReplacing { result.append(.nextMayStart) }
@@ -38,7 +38,7 @@ extension PlaybackMachine {
     return actions + reportClosed(orphanPossible: orphanPossible)
   }
 
-  /// Reports that a closing playback has ended.
+  /// If the playback is closing, reports that it is closed.
   private mutating func reportClosed(orphanPossible: Bool) -> [Action] {
     guard case .closing(let status) = lifecycle.phase else { return [] }
     lifecycle.closed(status)
@@ -47,14 +47,14 @@ extension PlaybackMachine {
 
   private var hasRenewalInFlight: Bool { licenses.contains { $0.isRenewal && !$0.isWaiting } }
 
-  /// The session's timer fired.
+  /// Called when the session's timer has fired.
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     if hasRenewalInFlight, let later = session.renewalStillUnderWay(now: now) { return [.setTimer(later)] }
     return withFollowUps(perform(session.timerFired(now: now), now: now), now: now)
   }
 
-  /// Returns `actions` and those that have become possible: starting the next session, sending waiting licence
-  /// requests.
+  /// Returns `actions`, followed by the actions that they have made possible: start the next session, send waiting
+  /// licence requests.
   mutating func withFollowUps(_ actions: consuming [Action], now: Milliseconds) -> [Action] {
     actions += startReplacement(now: now)
     actions += sendWaiting(now: now)
@@ -103,12 +103,12 @@ extension PlaybackMachine {
     perform(session.networkChanged(now: now), now: now)
   }
 
-  /// What closing does to the session if the host did not say.
+  /// What a close does with the session if the host did not choose: tear it down, or leave it to expire.
   package func ending(isZap: Bool) -> SSMSession.Ending {
     isZap ? (policy.zapTearsDown ? .teardown : .leave) : (policy.leavesByDefault ? .leave : .teardown)
   }
 
-  /// The host or the player closes the playback. A second call does nothing.
+  /// Closes the playback, for the host or for its player. A second call does nothing.
   /// - Parameter status: the status with which the playback and its open licence requests end: closed or replaced.
   package mutating func close(_ ending: SSMSession.Ending, status: Status, now: Milliseconds) -> [Action] {
     guard !isClosing else { return [] }
@@ -126,9 +126,10 @@ extension PlaybackMachine {
     guard policy.hasSSM else {
       return actions + [.nextMayStart] + reportClosed(orphanPossible: false) + endWithoutSession(now: now)
     }
-    // The session that is being replaced is closing already; the player waits until it has ended.
+    // The old session, which a new one should have replaced, is closing already; the player waits until it has ended.
     if wasReplacing {
-      // The session returned `nextMayStart` before, but the playback did not pass it on during the replacement.
+      // The old session may have returned `nextMayStart` already. The playback did not pass this action on, because it
+      // was replacing the session itself.
       let next: [Action] = session.hasFreedSlot ? [.nextMayStart] : []
       return actions + next + (session.isEnded ? reportClosed(orphanPossible: false) : [])
     }

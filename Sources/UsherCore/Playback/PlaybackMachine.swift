@@ -1,8 +1,8 @@
 /// Names one licence request of one playback.
 package typealias LicenseID = UInt64
 
-/// One playback, as a value with no I/O: its session, its licence requests and its content token. The engine calls a
-/// method for each thing that happened and performs the actions it returns, in order.
+/// One playback, as a value with no I/O: its session, its licence requests and its content token. When something
+/// happens, the engine calls the method for it, and performs the actions that the method returns, in order.
 package struct PlaybackMachine {
   package enum Action {
     /// `token` is the content token for set-up, the session token otherwise.
@@ -13,17 +13,18 @@ package struct PlaybackMachine {
     case cancelTimer
     /// Ask the token callback; call `tokenAnswered` with its answer.
     case askToken
-    /// Wait for the host to give a token; call `tokenWaitEnded` when the time is over.
+    /// Wait until the host gives a content token; call `tokenWaitEnded` when the time is over.
     case awaitToken(atMost: Milliseconds)
-    /// Ask the payload callback or send the host an event; then call `requestLicense` or `payloadFailed`.
+    /// Ask the payload callback, or report to the host that a renewal is due; then call `requestLicense` or
+    /// `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
     /// Complete the licence request with the licence of its reply. The secret is nil only in tests that pass none.
     case deliverLicense(LicenseID, Secret?)
     case failLicense(LicenseID, UsherError)
-    /// The player may start its next item. Returned once.
+    /// The player may start its next item. The machine returns this action only once.
     case nextMayStart
-    /// The playback has ended: no event follows. Returned once.
+    /// The playback has ended, and no event follows. The machine returns this action only once.
     case closed(Status, orphanPossible: Bool)
   }
 
@@ -58,8 +59,8 @@ package struct PlaybackMachine {
       case carriesToken(generation: UInt32)
     }
     enum Phase {
-      /// It waits until the playback has started and has its tokens and its session, and until no keep-alive is in
-      /// flight.
+      /// The request waits for all of these: the playback has started, it has its tokens and its session, and no
+      /// keep-alive is in flight.
       case waiting
       case inFlight(RequestID, Role)
     }
@@ -68,35 +69,35 @@ package struct PlaybackMachine {
     let isRenewal: Bool
     let isRaw: Bool
     let isAuxiliary: Bool
-    /// The content token that the token map has for the request's content.
+    /// The content token from the token map for the request's content.
     var ownToken: Secret?
-    /// Whether it is for the content that plays, and not for additional content.
+    /// Whether the request is for the content that plays, and not for additional content.
     let isForPlayingItem: Bool
     var phase = Phase.waiting
-    /// Whether it carries a content token that the host gave after the request was made.
+    /// Whether the host gave the content token of this request after it made the request.
     var hasFreshToken = false
-    /// The server's refusal, kept while other replies are awaited that may have replaced the session token: they
-    /// decide.
+    /// The server's refusal. The machine keeps it while it waits for other replies, because the refusal does not count
+    /// if one of them has replaced the session token.
     var denial: Denial?
     var resends: UInt8 = 0
-    /// The generation of the content token that it was sent with.
+    /// The generation of the content token that the request carried.
     var contentGeneration: UInt32 = 0
-    /// The refusal for which the callback was asked for another content token: the request's error if the callback has
-    /// none.
+    /// The refusal after which the library asked the token callback for another content token. If the callback has no
+    /// other token, the request fails with the error of this refusal.
     var reauthorised: Denial?
-    /// The request has completed (closed, timed out); its reply is still read for the session token.
+    /// The host's request has completed (closed or timed out), but its reply may still bring a session token.
     var isAbandoned = false
   }
 
   enum ContentToken {
     case none
-    /// The token callback was asked. `afterDenial`: because the server denied a token; otherwise because there is no
-    /// token yet or a new licence request needs a fresh one.
+    /// The library has asked the token callback. `afterDenial` is true if the reason was that the server denied the
+    /// previous token. Otherwise the playback had no token yet, or a new licence request needs a fresh token.
     case asking(afterDenial: Bool)
-    /// There is no token yet, but the host may still give one.
+    /// The playback has no token yet, but the host may still give one.
     case awaited
     case known(Secret)
-    /// The host was asked and has no token.
+    /// The library asked for a token, and the host has none.
     case missing
   }
 
@@ -105,14 +106,15 @@ package struct PlaybackMachine {
   var licenses: [LicenseRequest] = []
   var contentToken: ContentToken
   package var hasTokenCallback: Bool
-  /// Whether the server may hold a session of this playback, present or replaced, whose token the library never
-  /// received.
+  /// Whether the server may hold a session of this playback whose token the library never received. It may be the
+  /// present session or an earlier one.
   var mayHaveOrphan = false
-  /// The host has received a licence: a later request that is not a renewal is for a new route or new keys.
+  /// Whether the host has received a licence. If so, a later request that is not a renewal is for another output or for
+  /// new keys.
   var hasLicense = false
-  /// The server's reply when it denied set-up because of the content token.
+  /// The reply with which the server denied set-up because of the content token.
   var setupDenial: Shared<WireFailure>?
-  /// The number of content tokens so far.
+  /// How many content tokens the playback has had so far.
   var contentGeneration: UInt32 = 0
   /// The key system of the last licence request. A renewal asks the host for a payload of this key system.
   var lastKeySystem: KeySystem?
@@ -131,7 +133,7 @@ package struct PlaybackMachine {
     return nil
   }
 
-  /// Whether the engine may remove the playback: it is closed, and awaits no reply that could bring a token.
+  /// Whether the engine may remove the playback: it is closed, and no reply in flight can bring a session token.
   package var isFinished: Bool { isClosed && session.isFinished }
 
   /// The properties that the engine compares before and after each step.
@@ -142,11 +144,11 @@ package struct PlaybackMachine {
     package let isFinished: Bool
     package let isGivingBack: Bool
     package let waitsForOwnTeardowns: Bool
-    /// Whether a reply in flight may bring a token of a slot that must be given back.
+    /// Whether a reply in flight may bring the token of a session that the library must then tear down.
     package let awaitsToken: Bool
   }
 
-  /// `mutating`, although it changes nothing, so that the caller does not copy the machine first.
+  /// This method is `mutating` although it changes nothing: otherwise the caller would copy the whole machine.
   package mutating func standing() -> Standing {
     Standing(
       sessionState: sessionState, isWaiting: isWaiting, isClosed: isClosed, isFinished: isFinished,
@@ -154,13 +156,13 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
-  /// The numbers are those of the constants in the header.
+  /// The states of a session as the header numbers them (`USHER_SESSION_…`).
   package enum SessionState: Int32, Sendable {
     case none = 0
     case pending, active, doubtful, failed, ended
   }
 
-  /// The player starts the item.
+  /// Called when the player starts the item.
   package mutating func start(now: Milliseconds) -> [Action] {
     guard isWaiting else { return [] }
     lifecycle.started()
@@ -191,30 +193,31 @@ package struct PlaybackMachine {
     UsherError(.noToken, operation: operation, message: "content token unavailable")
   }
 
-  /// The token callback answered, or its deadline passed (nil).
+  /// Called with the answer of the token callback; nil if it has no token or its deadline passed.
   package mutating func tokenAnswered(_ token: Secret?, now: Milliseconds) -> [Action] {
     guard case .asking = contentToken, !isClosing else { return [] }
     guard let token else { return tokenMissing(now: now) }
     return tokenCame(token, now: now)
   }
 
-  /// Whether a content token that the host gives now would be used.
+  /// Whether the playback would use a content token that the host gives now.
   package var wantsToken: Bool { !isClosing && !contentToken.isKnown && session.failure == nil }
 
-  /// The host gave the missing token. Returns nil if a token is known already or the playback cannot use one.
+  /// Called when the host gives the missing content token. Returns nil if the playback has a token already or cannot
+  /// use one.
   package mutating func tokenGiven(_ token: Secret, now: Milliseconds) -> [Action]? {
     guard wantsToken else { return nil }
     return tokenCame(token, now: now)
   }
 
-  /// The host gave another content token for the item; later licence requests carry it.
+  /// Called when the host gives another content token for the item; later licence requests carry the new token.
   package mutating func tokenReplaced(_ token: Secret) {
     guard contentToken.isKnown else { return }
     contentToken = .known(token)
     contentGeneration &+= 1
   }
 
-  /// The time in which the host could give a content token has passed.
+  /// Called when the time in which the host could give a content token has passed.
   package mutating func tokenWaitEnded(now: Milliseconds) -> [Action] {
     guard case .awaited = contentToken, !isClosing else { return [] }
     return tokenMissing(now: now)
@@ -231,7 +234,7 @@ package struct PlaybackMachine {
     }
     guard usesSession else { return sendWaiting(now: now) }
     if session.isIdle { return isWaiting ? [] : startSession(now: now) }
-    // If the session failed, the host knows that it is over: a late token starts no new session.
+    // If the session has failed, the host knows this: a token that arrives later starts no new session.
     return policy.resetup == .never || replacesDenied || session.failure != nil
       ? sendWaiting(now: now) : replaceSession(now: now)
   }
@@ -242,7 +245,7 @@ package struct PlaybackMachine {
       guard let denial = setupDenial?.value else { return startSession(now: now) }
       return perform(session.startFailed(denial.error(.ssm, .setup)), now: now)
     }
-    // The session continues; the requests that needed the token fail.
+    // The session continues, but the requests that needed the token fail.
     var actions: [Action] = []
     let hasSSM = policy.hasSSM
     let failed = removeLicenses { license in
@@ -259,14 +262,14 @@ package struct PlaybackMachine {
     return actions + sendWaiting(now: now)
   }
 
-  /// Closes the session; a new session with the new content token follows.
+  /// Closes the session in order to start a new one with the new content token.
   mutating func replaceSession(now: Milliseconds) -> [Action] {
     lifecycle.beganReplacing()
     let actions = perform(session.close(.teardown, now: now), now: now)
     return actions + startReplacement(now: now)
   }
 
-  /// Starts the new session when the one that it replaces has finished.
+  /// Starts the new session if the old one, which it replaces, has finished.
   mutating func startReplacement(now: Milliseconds) -> [Action] {
     guard isReplacing, session.isFinished else { return [] }
     lifecycle.replaced()

@@ -1,9 +1,10 @@
-/// One screen, as a value: one item plays, and at most one item, the newest, waits until the playing one has ended.
+/// One player, as a value with no I/O. One item plays. At most one other item, the newest, waits until the playing item
+/// has ended.
 package struct PlayerMachine<Item: Equatable> {
   package enum Action {
     case start(Item)
     case close(Item)
-    /// A newer item replaces this one before it has started.
+    /// A newer item has arrived before this one started: end this one as replaced.
     case replace(Item)
   }
 
@@ -12,7 +13,7 @@ package struct PlayerMachine<Item: Equatable> {
 
   package init() {}
 
-  /// The host plays an item: a zap if another one plays.
+  /// Called when the host plays an item; if another item plays, this is a zap.
   package mutating func play(_ item: Item) -> [Action] {
     guard let playing = current else {
       current = item
@@ -23,7 +24,7 @@ package struct PlayerMachine<Item: Equatable> {
     return (replaced.map { [.replace($0)] } ?? []) + [.close(playing)]
   }
 
-  /// The item has ended, or its teardown takes too long: the waiting item may start.
+  /// Called when the item has ended or its teardown takes too long: the waiting item may start.
   package mutating func nextMayStart(after item: Item) -> [Action] {
     if waiting == item { waiting = nil }
     guard current == item else { return [] }

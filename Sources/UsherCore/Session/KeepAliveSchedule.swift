@@ -1,6 +1,6 @@
-/// When keep-alives are due: one per period from the start. Each playback sends all of its keep-alives early by the
-/// same share of the period; its seed decides the share. So the playbacks of a context do not all send at the same
-/// time, and the pause between two keep-alives of one playback is never longer than the period.
+/// Calculates when keep-alives are due: one per period, counted from the start. A playback sends all its keep-alives
+/// early by the same share of the period; its seed decides the share. So the playbacks of a context do not all send at
+/// the same time, and the time between two keep-alives of one playback is never longer than the period.
 package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
   /// The instant by which the server expects the next keep-alive.
@@ -21,11 +21,11 @@ package struct KeepAliveSchedule: Sendable {
     early = UInt32(truncatingIfNeeded: random % (UInt64(jitter) &+ 1))
   }
 
-  /// When to send the next keep-alive: never later than `due`.
+  /// When to send the next keep-alive. This is never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
 
-  /// A keep-alive was sent at `now`: the next one is due at the first instant of the schedule after `now`. Does nothing
-  /// if `now` is before `sendAt`: that keep-alive was an extra one.
+  /// Called when the keep-alive sent at `now` was answered: the next one is due at the first instant of the schedule
+  /// after `now`. Does nothing if `now` is before `sendAt`, because that keep-alive was an additional one.
   package mutating func advance(past now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)
@@ -35,15 +35,15 @@ package struct KeepAliveSchedule: Sendable {
     }
   }
 
-  /// The due keep-alive failed: the next one is due one period later. If several instants of the schedule have passed,
-  /// it is due at the last of them. Does nothing before `sendAt`.
+  /// Called when the due keep-alive has failed: the next one is due one period later. If several instants of the
+  /// schedule have passed, it is due at the last of them. Does nothing if `sendAt` has not passed.
   package mutating func advance(upTo now: Milliseconds) {
     guard now >= sendAt else { return }
     due = due.adding(period)
     if due <= now { due = due.adding((now.since(due) / period) &* period) }
   }
 
-  /// Starts a new schedule at `now`.
+  /// Starts a new schedule with another period at `now`.
   package mutating func change(period: Milliseconds, now: Milliseconds) {
     self.period = max(period, 1)
     due = now.adding(self.period)

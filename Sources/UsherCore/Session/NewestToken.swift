@@ -1,5 +1,5 @@
-/// The newest session token, and what the library knows about its state at the server. Each token has a number, the
-/// generation, by which a request sees whether another token has replaced its own.
+/// The newest session token, and what the library knows about its state at the server. Tokens are numbered; the number
+/// is the token's generation. A request that was sent with an older generation carries a token that has been replaced.
 struct NewestToken {
   private(set) var secret: Secret?
   private(set) var generation: UInt32 = 0

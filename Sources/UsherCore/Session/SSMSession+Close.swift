@@ -1,12 +1,12 @@
-/// If the server asks with Retry-After for a longer pause than this, the session does not retry the teardown: the host
-/// waits for the session to end.
+/// If the server asks for a longer pause than this (Retry-After), the session does not retry the teardown, because the
+/// host waits until the session has ended.
 private let longestTeardownPause: Milliseconds = 10_000
 
 extension SSMSession {
   package enum Ending: Sendable { case teardown, leave }
 
-  /// Ends the session. It first waits for replies in flight, at most the time-out of a teardown, because they may carry
-  /// the only token or a newer one.
+  /// Ends the session. The session first waits for the replies in flight, at most for the time-out of a teardown,
+  /// because they may carry the only token or a newer one.
   package mutating func close(_ ending: Ending, now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .idle, .contested: return end(left: false, orphanPossible: false)
@@ -26,7 +26,8 @@ extension SSMSession {
   }
 
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
-    // The server has called the newest token unknown; only a licence reply in flight can still bring a newer token.
+    // The server has answered that it does not know the newest token; only a licence reply in flight can still bring a
+    // newer one.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
     if !isBeatInFlight { beat = .off }
     let until = now.adding(policy.teardownTimeout)
@@ -44,7 +45,7 @@ extension SSMSession {
     }
   }
 
-  /// An awaited reply arrived while the session was closing or after it had ended.
+  /// Continues after a reply has arrived while the session was closing, or after it had ended.
   mutating func continueClosing(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .closing:
@@ -52,17 +53,18 @@ extension SSMSession {
       if newest.isUnknownToServer { return end(left: false, orphanPossible: newest.mayHaveSuccessor) }
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .retryingTeardown(let teardown, _):
-      // A newer token has arrived: tear down with it now instead of retrying with the old one.
+      // A newer token has arrived: send the teardown with it now, instead of a retry with the old token.
       return newest.isNewer(than: teardown.generation) ? sendTeardown(now: now) : []
     case .ended(let end):
-      // The teardown failed with an older token, and a newer token has arrived since.
+      // The teardown with an older token failed, and a newer token has arrived since then.
       guard !end.left, let failed = end.failedTeardown, newest.isNewer(than: failed) else { return [] }
       return sendTeardown(now: now)
     case .idle, .settingUp, .contested, .active, .failed, .tearingDown: return []
     }
   }
 
-  /// After the server called our token unknown: whether it may hold the session under another token.
+  /// Whether the server may hold the session under another token, after it answered that it does not know our newest
+  /// token.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
   mutating func sendTeardown(now: Milliseconds) -> [Action] {
@@ -82,7 +84,7 @@ extension SSMSession {
     return hasFreedSlot ? [.cancelTimer, send] : [.cancelTimer, send, .setTimer(teardown.until)]
   }
 
-  /// The timer of a closing session fired.
+  /// Called when the timer of a closing session has fired.
   mutating func closingTimerFired(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .closing(_, let until):
@@ -90,7 +92,7 @@ extension SSMSession {
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .tearingDown(_, let teardown):
       guard now >= teardown.until else { return [.setTimer(teardown.until)] }
-      // The request stays in flight; its reply ends the session.
+      // The teardown request stays in flight, and its reply ends the session.
       return freeSlot()
     case .retryingTeardown(let teardown, let at):
       let actions = now >= teardown.until ? freeSlot() : []
@@ -111,7 +113,8 @@ extension SSMSession {
     case .success: return end(left: false, orphanPossible: false)
     case .failure(let failure):
       if newest.isNewer(than: teardown.generation) { return sendTeardown(now: now) }
-      // An earlier request may have reached the server although its reply was lost.
+      // An earlier teardown request may have reached the server although its reply was lost. Then the session has
+      // ended.
       if teardown.attempts > 1, failure.isUnknownSession {
         return end(left: false, orphanPossible: mayBeHeldByAnotherToken)
       }
@@ -143,6 +146,6 @@ extension SSMSession {
     return actions
   }
 
-  /// Reports once that the session that needs this slot may start.
+  /// Reports that the session which waits for this slot may start; does nothing if this was reported before.
   private mutating func freeSlot() -> [Action] { lifecycle.report(.nextMayStart) ? [.nextMayStart] : [] }
 }

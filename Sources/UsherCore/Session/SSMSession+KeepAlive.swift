@@ -14,7 +14,7 @@ extension SSMSession {
     return [.setTimer(sendAt)]
   }
 
-  /// The session's timer fired.
+  /// Called when the session's timer has fired.
   package mutating func timerFired(now: Milliseconds) -> [Action] {
     switch lifecycle.phase {
     case .active: return isPaused ? [] : beatDue(now: now)
@@ -63,10 +63,11 @@ extension SSMSession {
   ) -> [Action] {
     guard case .inFlight(request, let attempt, let sentAt, let generation) = beat else { return [] }
     if case .failure(let failure) = outcome, failure.isUnknownSession, isActive {
-      // A licence reply replaced the token while this beat was in flight: send the beat once more, with the newest
+      // A licence reply has replaced the token while this beat was in flight: send the beat once more, with the newest
       // token.
       if generation != tokenGeneration { return sendBeat(attempt: attempt, now: now) }
-      // A licence request in flight may have replaced the token: its reply decides.
+      // A licence request in flight may have replaced the token: wait for its reply, which decides whether the session
+      // failed.
       if licensesInFlight > 0 {
         beat = .refused(failure, attempt: attempt, generation: generation)
         return []
@@ -78,8 +79,8 @@ extension SSMSession {
       isNewest: isNewest, now: now)
   }
 
-  /// A renewal by the library or the host was answered, or could not be made. The caller has already stored a new token
-  /// from its reply.
+  /// Called when a renewal, made by the library or the host, was answered or could not be made. If its reply had a new
+  /// token, the caller has already stored it.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
       if isActive, mode == .cdm, !failure.isTransient {
@@ -94,7 +95,7 @@ extension SSMSession {
     switch (mode, beat) {
     case (_, .asked): return answeredWell(sentAt: now, now: now, advance: true)
     case (.enforced, .waiting), (.enforced, .retrying):
-      // The host renewed before the renewal was due: the next one is due a whole period from now.
+      // The host has renewed the licence before the renewal was due: the next renewal is due one period from now.
       let same = period
       schedule?.change(period: same, now: now)
       return answeredWell(sentAt: now, now: now, advance: false)
@@ -153,7 +154,8 @@ extension SSMSession {
     return actions
   }
 
-  /// Sets the timer for the next beat. If its time passed while the last beat was in flight, one beat is due at once.
+  /// Sets the timer for the next beat. If the time of that beat passed while the previous one was in flight, the beat
+  /// is due at once.
   private mutating func catchUp(now: Milliseconds) -> [Action] {
     guard let due = schedule?.due, due <= now else { return arm() }
     guard mode == .heartbeat || mode == .enforced else { return arm() }
@@ -171,8 +173,8 @@ extension SSMSession {
     return [.cancelTimer, .failed(error)]
   }
 
-  /// The keep-alive failed, perhaps only for now: the session tries it again within the period. If the retries fail
-  /// too, the session reports an outage once and continues its schedule.
+  /// The keep-alive failed, but a retry may succeed: the session retries it within the period. If the retries fail too,
+  /// the session reports one outage and continues its schedule.
   private mutating func beatFailed(
     _ failure: WireFailure, origin: Origin, operation: Operation, attempt: UInt32, now: Milliseconds
   ) -> [Action] {
@@ -187,7 +189,7 @@ extension SSMSession {
     return outage(failure.error(origin, operation).stopping(), now: now)
   }
 
-  /// The session asked the host for a renewal, and none came for a whole period: the session reports this and asks
+  /// The session asked the host for a renewal, and a whole period passed without one: the session reports this and asks
   /// again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
     outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
@@ -208,12 +210,13 @@ extension SSMSession {
       lifecycle.failed(error)
       return [.cancelTimer] + report
     }
-    // If several beats fell due meanwhile, only one is sent at once.
+    // If several beats became due meanwhile, send only one of them at once.
     schedule?.advance(upTo: now)
     return report + catchUp(now: now)
   }
 
-  /// The first licence reply says how the session is kept alive. Later licence replies (key rotation) change nothing.
+  /// Sets what keeps the session alive, as the first licence reply says. Later licence replies (key rotation) change
+  /// nothing.
   package mutating func modeDecided(_ newMode: KeepAliveMode, now: Milliseconds) -> [Action] {
     guard isActive, case .awaited(let period) = firstLicense else { return [] }
     firstLicense = .seen
@@ -231,14 +234,14 @@ extension SSMSession {
     }
   }
 
-  /// The host is going to sleep. If the policy says so, keep-alives pause until it wakes up.
+  /// Called when the host is suspended. If the policy says so, keep-alives pause until it resumes.
   package mutating func suspended() -> [Action] {
     guard policy.suspend == .pause, isActive else { return [] }
     isPaused = true
     return [.cancelTimer]
   }
 
-  /// The host woke up: an overdue beat is sent at once, any other beat at its time.
+  /// Called when the host resumes: the session sends an overdue beat at once, and any other beat at its time.
   package mutating func resumed(now: Milliseconds) -> [Action] {
     let wasPaused = isPaused
     isPaused = false
@@ -252,7 +255,8 @@ extension SSMSession {
     }
   }
 
-  /// The network is back, or changed: a failed beat is retried at once instead of at its time.
+  /// Called when the network is back or has changed: the session retries a failed beat at once, and does not wait for
+  /// its retry time.
   package mutating func networkChanged(now: Milliseconds) -> [Action] {
     guard isActive, !isPaused else { return [] }
     switch (beat, health) {
@@ -262,7 +266,7 @@ extension SSMSession {
     }
   }
 
-  /// The reply to a renewal has another period.
+  /// Called with the period in the reply to a renewal. Only a customer SSM may change the period.
   package mutating func periodChanged(_ field: PeriodField, now: Milliseconds) -> [Action] {
     guard policy.opening == .customer, isActive else { return [] }
     if field.isZero, schedule != nil {
@@ -279,7 +283,7 @@ extension SSMSession {
 }
 
 extension PeriodField {
-  /// The reply says that the session needs no keep-alives.
+  /// Whether the reply says that the session needs no keep-alives.
   var isZero: Bool {
     switch self {
     case .number(let number), .text(let number): return number == 0

@@ -1,15 +1,16 @@
-/// Licence requests that carry the session token: their replies may replace it.
+/// Counts licence requests that carry the session token, because their replies may replace the token.
 extension SSMSession {
-  /// A licence request with the session token was sent.
+  /// Called when a licence request with the session token was sent.
   package mutating func licenseSent() { licensesInFlight &+= 1 }
 
-  /// The reply to a licence request with the session token was lost, but the server may have processed the request.
+  /// Called when the reply to a licence request with the session token was lost. The server may have processed the
+  /// request and replaced the token.
   package mutating func licenseReplyLost() { newest.loseReply() }
 
-  /// A licence reply brought a newer session token. A call of `licenseReplied` follows.
+  /// Called when a licence reply brought a newer session token. The caller then calls `licenseReplied`.
   package mutating func licenseBroughtToken(_ newToken: Secret) { newest.replace(by: newToken) }
 
-  /// A licence request with the session token was answered or failed.
+  /// Called when a licence request with the session token was answered or failed.
   package mutating func licenseReplied(now: Milliseconds) -> [Action] {
     licensesInFlight = licensesInFlight > 0 ? licensesInFlight - 1 : 0
     if isActive, case .refused(let failure, let attempt, let generation) = beat {

@@ -2,7 +2,7 @@ extension SSMSession {
   /// The phases of a session. The line with the arrow lists every phase that may follow; `make model` tries all orders
   /// of events and fails if such a line is wrong.
   enum Phase {
-    /// There is no session, and no request for one is in flight. `again`: the server refused the licence request that
+    /// No session exists, and no request for one is in flight. `again`: the server refused the licence request that
     /// should have opened the session, because the account has too many sessions; the next request is the last try.
     /// → settingUp, failed, ended
     case idle(again: Bool)
@@ -29,13 +29,13 @@ extension SSMSession {
     /// A teardown request failed in transport; the session sends the next one at `at`.
     /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
-    /// The session has reported its end. A late reply may still bring a token; the session then sends a teardown with
-    /// it.
+    /// The session has reported that it ended. A late reply may still bring a token; the session then sends a teardown
+    /// with this token.
     /// → tearingDown
     case ended(Ended)
   }
 
-  /// The phases in groups, for the queries by the owner.
+  /// The phases in groups, for questions of the owner.
   enum Stage { case pending, active, failed, givingBack, ended }
 
   /// A teardown and its retries.
@@ -45,27 +45,27 @@ extension SSMSession {
     let generation: UInt32
     /// How many requests were sent.
     var attempts: UInt32 = 0
-    /// Until this instant the owner delays the session that needs this slot.
+    /// Until this instant the owner does not start the session that waits for this slot.
     let until: Milliseconds
   }
 
   struct Ended {
     /// Whether the host chose to leave the session at the head-end.
     let left: Bool
-    /// The set-up request whose reply is still awaited.
+    /// The set-up request that is still in flight.
     var setup: RequestID?
     /// The generation of the token in the last teardown, if at least one of its requests failed.
     let failedTeardown: UInt32?
   }
 
-  /// How much of the session's end was reported to the owner.
+  /// Which of the last two actions of a session the owner has received.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
   struct Lifecycle {
     private(set) var phase = Phase.idle(again: false)
-    /// The group of `phase`, stored separately: the engine reads it before and after each step, and reading `phase`
-    /// would copy the values in it.
+    /// The group of `phase`. It is stored separately because the engine reads it before and after each step, and to
+    /// read `phase` would copy the values in it.
     private(set) var stage = Stage.pending
     private(set) var reported = Reported.nothing
     #if !hasFeature(Embedded)
@@ -96,7 +96,7 @@ extension SSMSession {
       move(to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown)))
     }
 
-    /// The set-up request was answered: a session that is closing or has ended stops waiting for it.
+    /// Called when the set-up request was answered: a session that is closing or has ended no longer waits for it.
     mutating func setupReplied() {
       switch phase {
       case .closing(_, let until): phase = .closing(setup: nil, until: until)
@@ -107,14 +107,14 @@ extension SSMSession {
       }
     }
 
-    /// Returns true the first time; the session then returns the action that reports `what`.
+    /// Returns true the first time for each `what`; the session then returns the action that reports it.
     mutating func report(_ what: Reported) -> Bool {
       guard what.rawValue > reported.rawValue else { return false }
       reported = what
       return true
     }
 
-    /// The set-up request whose reply is awaited.
+    /// The set-up request that is in flight.
     var setupInFlight: RequestID? {
       switch phase {
       case .settingUp(let request, _): return request
@@ -142,7 +142,7 @@ extension SSMSession.Phase {
     case .idle, .settingUp, .contested: return .pending
     case .active: return .active
     case .failed: return .failed
-    // The session is giving its slot back, or is about to.
+    // The session is giving its slot back, or will do so when a reply has arrived.
     case .closing, .tearingDown, .retryingTeardown: return .givingBack
     case .ended: return .ended
     }

@@ -4,7 +4,7 @@ extension SSMSession {
   /// Whether the next licence request would open the session.
   package var canOpen: Bool { policy.opensByLicense && isIdle }
 
-  /// A licence request was sent whose reply opens the session.
+  /// Called when the licence request that opens the session was sent.
   package mutating func openingSent(_ request: RequestID) {
     guard case .idle(let again) = lifecycle.phase else { return }
     lifecycle.sentSetup(request, again: again)
@@ -12,7 +12,8 @@ extension SSMSession {
 
   package func isOpening(_ request: RequestID) -> Bool { policy.opensByLicense && lifecycle.setupInFlight == request }
 
-  /// The reply to the opening licence request brought no session: it is an error, or the content needs no session.
+  /// Called when the reply to the licence request that opens the session brought no session: the reply was an error, or
+  /// the content needs no session.
   /// - Parameter orphanPossible: the server may have set up a session nevertheless.
   package mutating func openingFailed(_ request: RequestID, orphanPossible: Bool) -> [Action] {
     guard request == lifecycle.setupInFlight else { return [] }

@@ -1,5 +1,5 @@
 extension SSMSession {
-  /// The phase in words, and for an active session the state of its beat: this is the state's name in docs/model.md.
+  /// The name of the state in docs/model.md: the phase in words and, for an active session, the state of its beat.
   package var phaseName: String {
     switch lifecycle.phase {
     case .idle(let again): return again ? "idle, opens again" : "idle"

@@ -5,7 +5,7 @@ extension SSMSession {
     return sendSetup(again: false)
   }
 
-  /// The session cannot start: there is no content token, or the server denied the token.
+  /// Called when the session cannot start: the playback has no content token, or the server denied its token.
   package mutating func startFailed(_ error: UsherError) -> [Action] {
     isIdle ? fail(error.stopping()) : []
   }
@@ -23,12 +23,13 @@ extension SSMSession {
   /// Whether this context is tearing down, or has just torn down, other sessions at the same server.
   package enum OwnTeardowns: Sendable {
     case none
-    /// A teardown ended while set-up was in flight: the server may have refused set-up shortly before.
+    /// A teardown ended while set-up was in flight: the server may have refused set-up shortly before it processed the
+    /// teardown.
     case ended
     case underWay
   }
 
-  /// - Parameter ownTeardowns: the state at the time of the reply.
+  /// - Parameter ownTeardowns: the state of this context's other teardowns when the reply arrived.
   package mutating func setupReplied(
     _ request: RequestID, _ outcome: SSMOutcome, ownTeardowns: OwnTeardowns, now: Milliseconds
   ) -> [Action] {
@@ -42,7 +43,7 @@ extension SSMSession {
       }
     case .closing: return closingSetupReplied(outcome, now: now)
     case .ended(let end):
-      // The session has stopped waiting for this reply, but holds a slot now. It gives the slot back.
+      // The session no longer waited for this reply, but now it holds a slot: it gives the slot back.
       if !end.left, case .success(let fields) = outcome, fields.token != nil {
         take(fields.token)
         return sendTeardown(now: now)
@@ -103,15 +104,15 @@ extension SSMSession {
     return fail(error)
   }
 
-  /// The context's other teardowns, which were in flight when the server refused set-up, have ended or take too long:
-  /// the session tries set-up once more.
+  /// Called when the context's other teardowns, which were in flight when the server refused set-up, have ended or take
+  /// too long: the session tries set-up once more.
   package mutating func ownTeardownsEnded() -> [Action] {
     guard waitsForOwnTeardowns else { return [] }
     return [.cancelTimer] + sendSetup(again: true)
   }
 
-  /// The server denied set-up because of its content token. The owner asks for another token and starts the session
-  /// again.
+  /// Called when the server denied set-up because of its content token. The owner then asks for another token and
+  /// starts the session again.
   mutating func setupWithdrawn(_ request: RequestID) -> Bool {
     guard case .settingUp(request, _) = lifecycle.phase else { return false }
     lifecycle.setupBroughtNothing(again: false)

@@ -18,9 +18,10 @@ package struct SSMSession {
     case doubtful
     case failed(UsherError)
     case teardownFailed(UsherError)
-    /// The session that needs this slot may start: the slot is free, or its teardown takes too long. Returned once.
+    /// The session that waits for this slot may start: the slot is free, or the teardown takes too long. Returned only
+    /// once.
     case nextMayStart
-    /// The session has ended for the host. Returned once.
+    /// The session has ended for the host. Returned only once.
     case ended(left: Bool, orphanPossible: Bool)
   }
 
@@ -30,12 +31,12 @@ package struct SSMSession {
 
   /// The state of the next beat. A beat is one keep-alive: a heartbeat, or a licence renewal that serves as one.
   enum Beat {
-    /// No beat will be due: the session has no period, or the CDM renews the licence without being asked.
+    /// The session sends no beats: it has no period, or the CDM renews the licence itself.
     case off
     case waiting(sendAt: Milliseconds)
     case inFlight(RequestID, attempt: UInt32, sentAt: Milliseconds, generation: UInt32)
-    /// The server called the session unknown while a licence request was in flight that may have replaced the token.
-    /// The licence reply decides whether the session failed.
+    /// The server answered that it does not know the session, but a licence request in flight may have replaced the
+    /// token. The licence reply decides whether the session has failed.
     case refused(WireFailure, attempt: UInt32, generation: UInt32)
     /// The last attempt failed; the next attempt is due at `at`.
     case retrying(at: Milliseconds, attempt: UInt32)
@@ -52,7 +53,7 @@ package struct SSMSession {
     case outage(failedPeriods: UInt32)
   }
 
-  /// Whether the first licence reply has arrived, which decides how the session is kept alive.
+  /// Whether the first licence reply has arrived. That reply decides what keeps the session alive.
   enum FirstLicense {
     /// `period`: the period of the beats, if they start with that reply.
     case awaited(period: Milliseconds?)
@@ -71,8 +72,8 @@ package struct SSMSession {
   var health = Health.good
   /// When the oldest keep-alive that the server has not answered was due.
   var owedSince: Milliseconds?
-  /// Whether keep-alives pause because the host is suspended. Separate from `beat`, so that a resume continues the
-  /// beat.
+  /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, so that the beat continues
+  /// where it was when the host resumes.
   var isPaused = false
   /// How many licence requests with the session token are in flight. Their replies may replace the token.
   var licensesInFlight: UInt32 = 0
@@ -110,13 +111,14 @@ package struct SSMSession {
 
   /// The newest session token.
   package var token: Secret? { newest.secret }
-  /// The number of tokens received. A request compares it to see whether its token has been replaced meanwhile.
+  /// The number of tokens received. If it has grown since a request was sent, a newer token has replaced the token of
+  /// that request.
   package var tokenGeneration: UInt32 { newest.generation }
 
   // MARK: Queries by the owner
 
   /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
-  /// because its reply replaces the token.
+  /// because its reply may replace the token.
   package var isReady: Bool { isActive && !isBeatInFlight }
 
   var stage: Stage { lifecycle.stage }
@@ -155,7 +157,7 @@ package struct SSMSession {
   /// Whether the session has returned `nextMayStart`.
   var hasFreedSlot: Bool { lifecycle.reported.rawValue >= Reported.nextMayStart.rawValue }
 
-  /// Whether a reply in flight may bring a token, with which the session would give its slot back.
+  /// Whether a reply in flight may bring a token with which the session can give its slot back.
   var awaitsToken: Bool {
     if stage == .ended, case .ended(let end) = lifecycle.phase, end.left { return false }
     return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
@@ -176,8 +178,8 @@ package struct SSMSession {
     return false
   }
 
-  /// The library asked for a renewal whose request is still in flight after a whole period. The session does not ask
-  /// the host again; it returns when to check again, or nil if it is not waiting for a renewal.
+  /// Called when the request of a renewal is still in flight after a whole period. The session does not ask the host
+  /// again, but returns the time of the next check; nil if it does not wait for a renewal.
   func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
     guard isActive, case .asked = beat else { return nil }
     return now.adding(max(period, 1))
@@ -187,7 +189,7 @@ package struct SSMSession {
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif
 
-  /// Stores the session token of the newest reply; nil: the reply has none.
+  /// Stores the session token of the newest reply; nil if the reply has no token.
   mutating func take(_ newToken: Secret?) {
     if let newToken { newest.replace(by: newToken) }
   }

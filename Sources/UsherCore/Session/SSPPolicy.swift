@@ -11,8 +11,8 @@ package struct SSPPolicy: Sendable {
   package enum KeepAlive: Sendable { case auto, heartbeat, renewal }
   package enum Resetup: Sendable { case callbackOnly, always, never }
   package enum Suspend: Sendable { case keep, pause }
-  /// What opens a session: a set-up request (SSM v1), the first licence reply (SSP V2), or the host's licence callback
-  /// (customer SSM).
+  /// The way in which a session opens: by a set-up request (SSM v1), by the first licence reply (SSP V2), or by the
+  /// host's licence callback (customer SSM).
   package enum Opening: Sendable { case setup, license, customer }
 
   package var setupTimeout: Milliseconds = 5000
@@ -29,7 +29,8 @@ package struct SSPPolicy: Sendable {
   package var jitter: UInt32 = 50
   /// How late a failed keep-alive may be retried at most, in thousandths of the period; 0: it is not retried.
   package var retry: UInt32 = 500
-  /// After this many consecutive failed periods the session fails; nil: it never fails for this reason.
+  /// After this many consecutive periods without a successful keep-alive the session fails; nil: it never fails for
+  /// this reason.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
   /// The time-out of a keep-alive; nil: three eighths of the period, but at least one second.
@@ -40,10 +41,10 @@ package struct SSPPolicy: Sendable {
   package var opening = Opening.setup
   /// Whether a licence request is sent only with a content token.
   package var needsToken = true
-  /// How long a playback with neither a content token nor a token callback waits until the host gives a token; 0: it
+  /// How long a playback waits for a content token from the host if it has neither a token nor a token callback; 0: it
   /// does not wait.
   package var tokenWait: Milliseconds = 5000
-  /// Whether set-up starts with the first licence request, because that names the content.
+  /// Whether set-up starts only with the first licence request, because that request names the content.
   package var startsWithLicense = false
   package var suspend = Suspend.keep
   /// The period of the session if the licence reply that opens it has none; 0: no keep-alives.

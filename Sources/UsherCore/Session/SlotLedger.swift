@@ -21,7 +21,8 @@ package struct SlotLedger {
     }
   }
 
-  /// The number of slots given back so far. If it is higher at a later time, a slot was given back in between.
+  /// How many slots were given back so far. If this number has grown between two readings, a slot was given back in
+  /// between.
   package typealias Mark = UInt64
 
   package private(set) var mark: Mark = 0
@@ -35,12 +36,13 @@ package struct SlotLedger {
 
   package mutating func teardownBegan(_ playback: PlaybackID, at headEnd: HeadEnd) { tearingDown[playback] = headEnd }
 
-  /// The slot is free, or the library has stopped trying to free it.
+  /// Called when the slot is free, or the library has stopped trying to free it.
   package mutating func teardownEnded(_ playback: PlaybackID) {
     if tearingDown.removeValue(forKey: playback) != nil { mark &+= 1 }
   }
 
-  /// The head-end refused this playback's set-up for the limit while the context was tearing down other sessions there.
+  /// Called when the head-end refused this playback's set-up for the limit, while the context was tearing down other
+  /// sessions at the same head-end.
   package mutating func setupWaits(_ playback: PlaybackID, at headEnd: HeadEnd) { waiting[playback] = headEnd }
 
   package mutating func setupWaitsNoLonger(_ playback: PlaybackID) { waiting.removeValue(forKey: playback) }
@@ -53,7 +55,8 @@ package struct SlotLedger {
     return mark == earlier ? .none : .ended
   }
 
-  /// The set-ups to send again, oldest playback first: the context has no other teardown in flight at their head-end.
+  /// Returns the playbacks whose set-up the engine may send again, oldest first: no other teardown of the context is in
+  /// flight at their head-end.
   package var readyToRetry: [PlaybackID] {
     guard !waiting.isEmpty else { return [] }
     return waiting.filter { !hasTeardown(besides: $0.key, at: $0.value) }.map { $0.key }.sorted()

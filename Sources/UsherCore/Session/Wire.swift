@@ -1,7 +1,7 @@
-/// Names one request of one playback. A reply with an id that the session no longer awaits is late.
+/// Identifies one request of one playback. A reply is late if the session no longer waits for the request with this id.
 package typealias RequestID = UInt64
 
-/// The period in a reply, in the form that the reply has it.
+/// The period field of a reply, in the form in which the reply has it.
 package enum PeriodField: Equatable, Sendable {
   case missing
   /// Seconds.
@@ -15,7 +15,7 @@ package enum PeriodField: Equatable, Sendable {
 package struct SessionFields: Sendable {
   package var httpStatus: Int32 = 200
   package var isObject = false
-  /// nil: the reply has no session token, or an empty one.
+  /// The session token; nil if the reply has no token or an empty one.
   package var token: Secret?
   /// The reply has a session token, but it is not a string, or has characters that an HTTP header cannot have.
   package var isTokenUnusable = false
@@ -32,11 +32,11 @@ package struct WireFailure: Sendable {
   package var httpStatus: Int32
   package var serviceCode: Int64
   package var message: String
-  /// The pause that the server asks for with `Retry-After`.
+  /// How long the server asks the library to wait before a retry (`Retry-After`).
   package var retryAfter: Milliseconds?
   /// Whether the server may have acted on the request, although no good reply arrived.
   package var mayHaveTakenEffect: Bool
-  /// The session token in a reply that is otherwise unusable: the session exists, and the library gives it back.
+  /// The session token of a reply that is otherwise unusable: the session exists, so the library must tear it down.
   package var token: Secret?
 
   @inline(never)
