@@ -122,7 +122,8 @@ def tags_in(comments: str) -> list[str]:
 
 
 def claims(path: Path) -> File:
-    """Finds the texts of tell(good, text, ...) and answers(wanted, found, text), up to the first format character."""
+    """Finds the texts of the calls tell(good, text, ...) and answers(wanted, found, text), up to the first format
+    character."""
     found = File(path, "C" if path.suffix == ".c" else "C++")
     text = path.read_text(encoding="utf-8")
     before = 0

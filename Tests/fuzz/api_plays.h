@@ -174,8 +174,8 @@ static void write_contents(struct program *p) {
   CALL(usher_rewrite_hls_keys, (bytes, size, some_text(p), some_text(p), buffer, seldom(p) ? NULL : &told));
 }
 /* A step for the functions that no other step calls, with plain arguments. Tests/fuzz/run writes plain_steps.h, the
-   lines of functions.h for these functions. If there are none, this step reads no byte of the input, so that the stored
-   inputs keep their meaning. */
+   lines of functions.h for these functions. If that file is empty, this step reads no byte of the input, so that the
+   stored inputs keep their meaning. */
 #define KIND_OF_usher_context CONTEXTS
 #define KIND_OF_usher_delegate DELEGATES
 #define KIND_OF_usher_player PLAYERS

@@ -5,7 +5,7 @@
  *      -o resource_loader
  *   ./resource_loader PLAYLIST KEY_SERVER_URL CERTIFICATE_URL      (a media playlist of fragmented MP4, in a file)
  *
- * make_spc() and open_ckc() stand in for the CDM: they make and read test data that the reference head-end understands.
+ * make_spc() and open_ckc() replace the CDM: they make and read test data that the reference head-end understands.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "clip.h" /* decodes; in your app, the player does */

@@ -4,7 +4,7 @@ Usage:
     pip install usher av
     python resource_loader.py PLAYLIST KEY_SERVER_URL CERTIFICATE_URL   (a media playlist of fragmented MP4, in a file)
 
-`usher.testing.fairplay` stands in for the CDM: it makes and reads test data that the reference head-end understands.
+`usher.testing.fairplay` replaces the CDM: it makes and reads test data that the reference head-end understands.
 """
 
 import hashlib

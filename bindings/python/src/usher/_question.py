@@ -110,7 +110,7 @@ class Question(Generic[Answer]):
         self._complete(value)
 
     def fail(self, cause: BaseException | None = None) -> None:
-        """Tells the library that there is no value.
+        """Answers the question without a value.
 
         Args:
             cause: the reason. It becomes the ``__cause__`` of the errors that follow.

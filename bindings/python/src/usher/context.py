@@ -194,7 +194,7 @@ class Context(ffi.Owner):
         ffi.lib.usher_context_resume(self._handle)
 
     def network_changed(self) -> None:
-        """Tells the library that the network is back or has changed. Raises InvalidHandleError.
+        """Call it when the network is back or has changed. Raises InvalidHandleError.
 
         The library then uses no connection that it opened before, and retries failed keep-alives at once. Without this
         call it retries them when they are due next.

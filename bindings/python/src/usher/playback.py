@@ -116,7 +116,7 @@ class Playback(Loads, Part):
         ffi.lib.usher_playback_set_content_token(self._handle, ffi.c_string(token, "token"))
 
     def suspend(self) -> None:
-        """Tells the library that the host goes to sleep or does not show this item for a while.
+        """Call it when the host goes to sleep or does not show this item for a while.
 
         Raises InvalidHandleError.
 

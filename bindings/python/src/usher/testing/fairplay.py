@@ -148,7 +148,7 @@ def asset_id(content_id: str, kid: bytes, iv: bytes) -> str:
 
 
 def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
-    """Returns the ``skd:`` URL of a content key, as it stands in a playlist."""
+    """Returns the ``skd:`` URL of a content key, in the form that playlists have."""
     return f"skd://{asset_id(content_id, kid, iv)}"
 
 

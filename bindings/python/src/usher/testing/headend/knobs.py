@@ -81,7 +81,7 @@ class Certificate:
         form: the encoding of the certificate.
         field: the member of the JSON that has the certificate as base64.
         base64: the form of the base64 if ``form`` is ``json`` or ``base64``.
-        size_bytes: zeros extend the certificate to this size, to make one that is too large.
+        size_bytes: zeros extend the certificate to this size; a test can so make a certificate that is too large.
     """
 
     form: CertificateForm = "der"
