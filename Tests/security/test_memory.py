@@ -1,4 +1,4 @@
-"""When all is freed, the host has no token, licence, payload or header in memory; the tests search the process."""
+"""After a host has freed everything, its memory contains no token, licence, payload or header; the tests search it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""TLS: authority, pinned key, client certificate, versions. A server that fails a check gets nothing."""
+"""TLS: authority, pinned key, client certificate, versions. The library sends nothing to a server that fails a
+check."""
 
 from __future__ import annotations
 

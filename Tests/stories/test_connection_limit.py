@@ -75,7 +75,7 @@ def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factor
 
 
 def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: StageFactory) -> None:
-    """A stalled request shows that its origin is slow: the library sends more requests to it at the same time."""
+    """If a request stalls, the library takes its origin for slow and sends more requests to it at the same time."""
     stage = stage_factory(headend={"limit": 200})
     playing(stage, *[f"screen {number}" for number in range(200)])
     stage.headend.faults.add("teardown", Fault.stall("after"), always=True)

@@ -1,4 +1,5 @@
-"""Kept connections that end without a reply: libcurl would resend, though the server may have acted on the request."""
+"""Kept connections that end without a reply: libcurl would send the request again, although the server may have acted
+on it."""
 
 from __future__ import annotations
 

@@ -143,7 +143,8 @@ def test_manager_setFreedOrForeignDelegate_isRefusedAndKeepsTheOld(stage: Stage,
 
 
 def test_manager_replacedFromManyThreads_givesEachPlaybackAWholeDelegate(stage_factory: Any) -> None:
-    """Threads play while another replaces the delegate: each playback keeps one delegate, alive for all its hooks."""
+    """Several threads start playbacks while another thread replaces the delegate: each playback calls the hooks of one
+    delegate, and that delegate stays alive."""
     stage = stage_factory(headend={"limit": 100})
     stage.context.set_delegate(Named(stage, "0"))
     stop, failures = threading.Event(), []

@@ -63,7 +63,7 @@ def test_delegateThatWasFreed_isRefused(stage: Stage) -> None:
 
 
 class Closing(usher.Context):
-    """A context that another thread closes just after `closed` has answered False."""
+    """A context that another thread closes just after its property `closed` returned False."""
 
     closes_next = False
 

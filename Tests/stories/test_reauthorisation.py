@@ -110,8 +110,8 @@ def test_licences_deniedTogether_underASession_andDeniedAgain_failEach(stage: St
 
 
 def test_licence_deniedAfterTheFreshTokenCame_goesOutAgainWithoutAsking(plain: Stage) -> None:
-    """A request with the old token is denied after the fresh token came: the library sends it again without another
-    question."""
+    """If the server denies a request with the old token after the fresh token came, the library sends the request again
+    with the fresh token and does not ask the callback again."""
     tokens = Tokens(plain)
     playback = played(plain, tokens, ssm_url=None)
     plain.headend.faults.add("license", Fault.stall("before") | Fault.status(401))
