@@ -30,8 +30,8 @@ static inline CURLcode curl_shim_set_close_callback(CURL *e, curl_shim_close_cal
   CURLcode result = curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, v);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, data) : result;
 }
-/* Call it after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer, or
- * -1 if the transfer used a kept connection. */
+/* Call this after a transfer that succeeded. Returns the socket of the connection that libcurl made for the transfer,
+   or -1 if the transfer used a kept connection. */
 static inline curl_socket_t curl_shim_socket_made(CURL *e) {
   long made = 0;
   curl_socket_t found = CURL_SOCKET_BAD;
@@ -92,7 +92,8 @@ static inline CURL *curl_shim_next_finished(CURLM *m, CURLcode *result) {
   }
   return NULL;
 }
-/* Makes `at` the element of a header list for `line`, which is NUL-terminated. libcurl does not copy the line. */
+/* Fills `at`, one element of a list of header lines, with `line`, which is NUL-terminated. libcurl does not copy the
+   line. */
 static inline void curl_shim_fill_header_line(struct curl_slist *at, const void *line, struct curl_slist *next) {
   at->data = (char *)line;
   at->next = next;

@@ -30,7 +30,7 @@ static inline void json_shim_wipe(json_shim_value o) {
   }
 }
 /* Parses a text that is nested at most `depth` deep. Returns NULL unless the text is exactly one JSON value. Refuses a
- * text with a NUL byte, because json-c would take the NUL for the end of the text. */
+   text with a NUL byte, because json-c would stop reading at the NUL. */
 static inline json_shim_value json_shim_parse(const char *text, int size, int depth) {
   json_shim_value object = NULL;
   struct json_tokener *tokener = memchr(text, 0, (size_t)size) == NULL ? json_tokener_new_ex(depth) : NULL;
@@ -43,8 +43,8 @@ static inline json_shim_value json_shim_parse(const char *text, int size, int de
     if (object == NULL && json_tokener_get_error(tokener) == json_tokener_continue)
       object = json_tokener_parse_ex(tokener, "", 1);
   }
-  /* Wipe what the tokener holds: the last string it read and, if the JSON text was not complete, the values read
-   * before the end. */
+  /* Wipe the bytes that the tokener holds: the last string that it read and, if the JSON text was incomplete, all
+     values that it read. */
   for (int level = 0; object == NULL && level <= tokener->depth; level++) json_shim_wipe(tokener->stack[level].current);
   explicit_bzero(tokener->pb->buf, (size_t)tokener->pb->size);
   json_tokener_free(tokener);

@@ -103,12 +103,12 @@ static inline int platform_eventfd_new(void) { return eventfd(0, EFD_NONBLOCK | 
 static inline void platform_eventfd_signal(int fd) {
   uint64_t one = 1;
   ssize_t n = write(fd, &one, sizeof one);
-  (void)n; /* It fails only when the counter is full, and then the fd is readable already. */
+  (void)n; /* The write fails only when the counter is full; the descriptor is readable then anyway. */
 }
 static inline void platform_fd_drain(int fd) {
   uint64_t value;
   ssize_t n = read(fd, &value, sizeof value);
-  (void)n; /* It fails when the counter is 0: nothing to drain. */
+  (void)n; /* The read fails if the counter is 0; then nothing needs to be drained. */
 }
 static inline int platform_timerfd_new(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
 /* Makes `fd` readable at the boot-time instant `at_ns`; 0 disarms it. */
@@ -122,8 +122,8 @@ static inline void platform_timerfd_set(int fd, int64_t at_ns) {
 static inline int platform_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
 #define PLATFORM_READABLE 1
 #define PLATFORM_WRITABLE 2
-/* Changes the events of `fd` that epoll watches from `was` to `interest`. Both are PLATFORM_READABLE |
- * PLATFORM_WRITABLE, or 0 for none. */
+/* Changes the events of `fd` that epoll watches from `was` to `interest`. Both are a combination of PLATFORM_READABLE
+   and PLATFORM_WRITABLE; 0 means that epoll does not watch `fd`. */
 static inline int platform_epoll_watch(int epoll, int fd, int was, int interest) {
   struct epoll_event event;
   memset(&event, 0, sizeof event);

@@ -47,7 +47,7 @@ public func usher_read_dash_protection(
   }
 }
 
-/// Reads up to 1 MiB and passes each protection found to the host's callback.
+/// Checks the size (at most 1 MiB), reads the bytes, and passes each protection that it finds to the host's callback.
 private func readProtections(
   _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ fn: usher_protection_fn?, _ user: UnsafeMutableRawPointer?,
   _ count: UnsafeMutablePointer<Int>?,

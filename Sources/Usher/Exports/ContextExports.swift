@@ -67,7 +67,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     guard isCallbackThread() else { return finish(object.engine) }
     if let pump = object.engine.pump {
       let engine = object.engine
-      // In a callback of another context, this thread is not pumping this context: finish here.
+      // This thread is in a callback of another context, so it does not pump this context: finish here.
       if !pump.afterThisPump({ finish(engine) }) { finish(engine) }
       return
     }

@@ -133,7 +133,8 @@ private func contentID(
 /// The time limit of a certificate and of a content identifier.
 private let standardTimeout: Milliseconds = 10_000
 
-/// The content identifier by which the token map knows an asset; empty for a delegate without a map.
+/// Returns the content identifier by which the token map finds the token of an asset; empty for a delegate without a
+/// map.
 private func contentID(_ assetID: [UInt8], _ delegate: LicenseDelegate) -> [UInt8] {
   guard delegate.tokenMap != nil, !assetID.isEmpty else { return [] }
   return sspContentID(assetID) ?? assetID

@@ -57,7 +57,7 @@ public func usher_playback_get_resource(
   waitForRequest(playback, out) { caller throws(UsherError) in try resource(url, url_size, timeout_ms, caller).1 }
 }
 
-/// A loading request and its id; the loader is the one registered for the URL's scheme.
+/// Makes a loading request, for the loader that is registered for the URL's scheme, and returns it with its id.
 private func resource(
   _ url: UnsafePointer<UInt8>?, _ size: Int, _ timeout: UInt32, _ caller: RequestCaller
 ) throws(UsherError) -> (UInt64, RequestStart) {
@@ -184,7 +184,7 @@ private func fieldName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UIn
   return name
 }
 
-/// The certificate, from the bytes or the file in the options. Refuses options that have both.
+/// Returns the certificate from the bytes or the file in the options. Refuses options that have both.
 private func certificate(_ given: usher_loader_options) throws(UsherError) -> Secret? {
   guard given.certificate_file != nil else {
     return given.certificate == nil && given.certificate_size == 0

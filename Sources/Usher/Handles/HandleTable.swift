@@ -55,7 +55,7 @@ final class HandleTable {
         return object
       }
     }
-    // The objects are released here, without the lock, because this may run code of the host.
+    // Release the objects here, without the lock, because this may run code of the host.
     withExtendedLifetime(ended) {}
   }
 
@@ -78,7 +78,7 @@ final class HandleTable {
 
 nonisolated(unsafe) let handles = HandleTable()
 
-/// true in a child of fork(), where the state of locks and threads is unknown.
+/// Whether this process is a child of fork(), where the state of locks and threads is unknown.
 private let isForked = Atomic<Bool>(false)
 
 /// Registers the fork handler, once per process, before the first context is made.

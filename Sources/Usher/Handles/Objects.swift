@@ -23,7 +23,8 @@ final class ContextObject: HandleObject {
   /// A number that this context uses only once.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-  /// Makes a handle that ends with the context. Fails if the context was freed, because nothing would end the handle.
+  /// Makes a handle that becomes stale with the context. Fails if the context was freed already, because then the
+  /// handle would stay valid for ever.
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
     // Add first, then test: `endHandles` sets `isFreed` first and then removes the handles that are in the table.
@@ -60,7 +61,7 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// A delegate for items without one, in a context that has only loaders. It sends no requests.
+  /// The delegate of items that name none, in a context that has loaders but no delegate. It sends no requests.
   func loadersOnly() -> LicenseDelegate? {
     guard monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()
@@ -137,7 +138,7 @@ final class PlaybackObject: ContextPart {
 
 /// The host's handle to the answer of a blocking request.
 final class ResponseObject: HandleObject {
-  /// The context with which the handle ends; nil: it ends only when the host frees it.
+  /// The context with which the handle becomes stale; nil if only the host can free the handle.
   let context: ContextObject?
   let answer: Answer
   /// NUL-terminated.
@@ -152,8 +153,8 @@ final class ResponseObject: HandleObject {
   override func ends(with context: ContextObject) -> Bool { self.context === context }
 }
 
-/// A question to the host, found by its completion id. The id is stale once the question is answered or its time is
-/// over.
+/// A question to the host, found by its completion id. The id becomes stale when the question has been answered or its
+/// deadline has passed.
 final class CompletionObject: HandleObject {
   let ask: HostQuestion
   init(ask: HostQuestion) { self.ask = ask }

@@ -3,7 +3,7 @@ internal import UsherCore
 internal import UsherEngine
 
 /// Keeps a host's `user_data` alive for the callbacks that receive it, and then runs its `destroy`.
-/// - Parameter lane: the playback whose callbacks must run before `destroy`; 0: none.
+/// - Parameter lane: the playback whose callbacks must run before `destroy`; 0 if `destroy` waits for no playback.
 @inline(never)
 func hostReference(
   _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?

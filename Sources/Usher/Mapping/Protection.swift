@@ -2,7 +2,7 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// One way in which content is protected, from any of the formats that the library reads.
+/// One way in which content is protected, read from any of the formats that the library knows.
 struct Protection {
   private var system: UUIDBytes?
   private var keySystem: KeySystem?
@@ -75,7 +75,7 @@ struct Protection {
 
   /// Calls `fn` with the C form, whose pointers live until `fn` returns.
   func pass(to fn: usher_protection_fn, _ user: UnsafeMutableRawPointer?) {
-    // Copy all parts into one block, so that one closure gives the pointers to all of them.
+    // Copy all parts into one block, so that one closure is enough to get pointers to all of them.
     let parts = [system?.bytes ?? [], keyIDs, contentID, initData, uri, iv, scheme]
     let all = parts.flatMap { $0 }
     all.withUnsafeBufferPointer { block in

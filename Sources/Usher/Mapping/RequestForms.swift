@@ -13,7 +13,7 @@ struct RequestCaller {
   let playback: PlaybackObject
   fileprivate let isBlocking: Bool
 
-  /// Throws if the calling function waits, and the wait would be for work of the calling thread.
+  /// Throws if the calling function waits for work that only the calling thread can do.
   func refuseToWait() throws(UsherError) {
     if isBlocking { try Usher.refuseToWait(playback.engine) }
   }

@@ -123,7 +123,7 @@ private func addSSM(
   let parts = [needsSetup ? endpoints.setup : endpoints.teardown, endpoints.heartbeat, endpoints.teardown].compactMap {
     $0
   }.count
-  // The options must have all endpoints or none, because the library must be able to end every session that it sets up.
+  // The options must have all endpoints or none: if the library can set a session up, it must also be able to end it.
   guard parts == 0 || parts == 3 else { throw UsherError(.invalidArgument) }
   return parts == 3
 }

@@ -3,7 +3,7 @@
 struct NewestToken {
   private(set) var secret: Secret?
   private(set) var generation: UInt32 = 0
-  /// The generation of the token that the server called unknown.
+  /// The generation of the token that the server does not know, as it answered.
   private var refused: UInt32?
   /// The generation of the token that a lost reply may have replaced.
   private var lostReplacement: UInt32?
@@ -16,14 +16,14 @@ struct NewestToken {
   /// Forgets the token but keeps its generation. From now on no request can carry the token.
   mutating func forget() { secret = nil }
 
-  /// Whether the server called the newest token unknown.
+  /// Whether the server answered that it does not know the newest token.
   var isUnknownToServer: Bool { refused == generation }
   mutating func refuseAsUnknown() { refused = generation }
 
-  /// Whether a lost reply may have brought a newer token, under which the server may hold the session.
+  /// Whether a lost reply may have brought a newer token. The server may then hold the session under that token.
   var mayHaveSuccessor: Bool { lostReplacement == generation }
   mutating func loseReply() { lostReplacement = generation }
-  /// The server accepted a request with the newest token.
+  /// Called when the server accepted a request with the newest token.
   mutating func confirm() { lostReplacement = nil }
 
   /// Whether the session has a newer token than that of `generation`.

@@ -47,7 +47,7 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   while at < whole {
     let eight = raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
     at += 8
-    // Most words have no byte below 16: skip the exact test.
+    // NUL, LF and CR are all below 16. Most words have no byte below 16, so they need no exact test.
     guard (eight &- 0x1010_1010_1010_1010) & ~eight & 0x8080_8080_8080_8080 != 0 else { continue }
     let isUnsafe =
       zeroBytes(eight) | zeroBytes(eight ^ 0x0A0A_0A0A_0A0A_0A0A) | zeroBytes(eight ^ 0x0D0D_0D0D_0D0D_0D0D)

@@ -1,6 +1,6 @@
 /// Reads host names and address literals.
 enum HostName {
-  /// The index at which the host ends: that of the port's colon, or of any other byte that no host has.
+  /// Returns the index at which the host ends: the colon before the port, or any other byte that a host cannot have.
   static func end(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
     if text.first == 0x5B { return text.firstIndex(of: 0x5D).map { $0 + 1 } ?? text.endIndex }
     return text.firstIndex(of: 0x3A) ?? text.endIndex

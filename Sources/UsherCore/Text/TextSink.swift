@@ -35,7 +35,7 @@ struct TextSink {
 
   mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { add($0) } }
 
-  /// Writes bytes percent-encoded, whatever `isPercentCoded` is.
+  /// Writes bytes percent-encoded, even if `isPercentCoded` is false.
   mutating func addCoded(_ bytes: UnsafeBufferPointer<UInt8>) {
     let before = isPercentCoded
     isPercentCoded = true

@@ -6,7 +6,7 @@ package struct URLText: Equatable, Sendable {
   package private(set) var base: [UInt8]
   private var query: [UInt8]
 
-  /// nil if the text is empty or has a fragment, blanks or control characters.
+  /// Fails if the text is empty or has a fragment, spaces or control characters.
   package init?(_ text: [UInt8]) {
     guard !text.isEmpty, !text.contains(where: { $0 <= 0x20 || $0 == 0x7F || $0 == 0x23 }) else { return nil }
     let end = text.firstIndex(of: 0x3F) ?? text.count

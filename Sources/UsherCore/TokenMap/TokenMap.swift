@@ -6,7 +6,7 @@
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
-    /// The token was set; to make room, the oldest entry without a pin was removed.
+    /// The token was set. The map was full, so it removed its oldest entry without a pin.
     case addedByPruning
     case replaced
     /// The token was not set: the map has as many entries as `bound` allows, and all are pinned.
@@ -30,10 +30,8 @@ package final class TokenMap {
   private var order: OldestFirst
   private var lastSerial: UInt64 = 0
 
-  /// - Parameters:
-  ///   - bound: the largest number of entries.
-  ///   - timeToLive: an entry expires this long after it was set, unless it is pinned.
-  ///   - seed: random, so that an attacker cannot choose content ids that collide.
+  /// - Parameters: - bound: the largest number of entries. - timeToLive: the map removes an entry this long after it
+  ///   was set, unless the entry is pinned. - seed: random, so that an attacker cannot choose content ids that collide.
   package init(bound: Int? = nil, timeToLive: Milliseconds? = nil, seed: UInt64) {
     hash = ByteHash(seed: seed)
     self.bound = bound

@@ -13,7 +13,7 @@ struct TokenTable {
     var token: Secret?
     let keyCount: UInt32
     let tag: UInt32
-    /// The key; if it is too long for this field, the first word has its address.
+    /// The bytes of the key. If the key is too long for this field, the first word contains its address.
     var key: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 
     var longKey: UnsafeMutablePointer<UInt8>? {

@@ -25,8 +25,8 @@ package struct Secret: @unchecked Sendable {
     withExtendedLifetime(storage) { fill(storage.bytes) }
   }
 
-  /// Names the type instead of `Self`: in Embedded Swift an object with tail elements gets a wrong size if its type is
-  /// known only at run time.
+  /// Write the name of the type here and not `Self`: in Embedded Swift an object with tail elements gets a wrong size
+  /// if its type is known only at run time.
   @inline(__always)
   private static func memory(_ count: Int) -> SecretStorage {
     unsafeDowncast(SecretStorage.create(minimumCapacity: max(count, 0)) { _ in max(count, 0) }, to: SecretStorage.self)

@@ -3,7 +3,7 @@ package struct UUIDBytes: Equatable, Sendable {
   private let high: UInt64
   private let low: UInt64
 
-  /// nil unless there are 16 bytes.
+  /// Fails unless `bytes` has exactly 16 bytes.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == 16 else { return nil }
     var halves: (UInt64, UInt64) = (0, 0)
@@ -31,7 +31,7 @@ package struct UUIDBytes: Equatable, Sendable {
     (high, low) = halves
   }
 
-  /// A UUID of version 4 from 16 random bytes; nil unless there are 16.
+  /// Makes a UUID of version 4 from 16 random bytes. Fails unless `bytes` has exactly 16 bytes.
   package init?(random bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
     var marked = bytes
@@ -73,7 +73,7 @@ package struct UUIDBytes: Equatable, Sendable {
 }
 
 extension [UUIDBytes] {
-  /// The most key ids that one playback may have; further ids of a longer list are ignored.
+  /// How many key ids one playback may have at most; the library ignores further ids of a longer list.
   package static var mostKeyIDs: Int { 1024 }
 
   mutating func appendOnce(_ id: UUIDBytes) {

@@ -1,9 +1,9 @@
 internal import UsherCore
 
 extension Engine {
-  /// Asks the host a question; all questions go through this function. The question is queued in order with the
-  /// playback's other callbacks. `answered` runs on the I/O thread, once, however the question ends; its playback is
-  /// nil if it has been removed by then.
+  /// Asks the host a question. All questions use this function. It queues the question behind the playback's other
+  /// callbacks. `answered` runs on the I/O thread exactly once, with or without an answer; it gets nil instead of the
+  /// playback if the engine has removed the playback meanwhile.
   /// - Parameters:
   ///   - question: the question to a hook, if a hook is asked.
   ///   - deadline: how much time the host has to answer.

@@ -7,7 +7,8 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Whether the lane has queued or running jobs that end even if the host makes no call. Always false in pumped mode.
+  /// Whether the lane has queued or running jobs that the executor runs without a call of the host. Always false in
+  /// pumped mode, where jobs need a pump.
   func isBusy(_ lane: UInt64) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
@@ -32,8 +33,8 @@ final class ThreadedExecutor: CallbackExecutor {
   private var isComing = false
   private var jobCount = 0
   private var isEnding = false
-  /// The thread that ended last. Each ending thread joins the one before it, so that after `shutDown` no thread and no
-  /// thread-local storage of the host is left.
+  /// The thread that ended last. Each thread that ends joins the one that ended before it. So after `shutDown` all
+  /// threads have ended, and the thread-local storage of the host is freed.
   private var lastEnded: UInt64?
 
   /// - Parameter onChange: called after each job, with the number of jobs left, on a callback thread, outside the lock.
@@ -89,8 +90,8 @@ final class ThreadedExecutor: CallbackExecutor {
     let me = Unmanaged.passRetained(self)
     if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
-      // The system gave no thread: running threads do the work. If none runs, the jobs wait until the next `enqueue`
-      // tries again.
+      // The system could not start a thread, so the running threads do the work. If no thread runs, the jobs wait until
+      // the next `enqueue` tries again.
       monitor.locked {
         threads -= 1
         isComing = false
@@ -117,7 +118,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return lane
   }
 
-  /// The next job. Returns nil if this thread must end; it then joins `before`.
+  /// Waits for the next job and returns it. Returns nil if this thread must end; the thread then joins `before`.
   private func next(_ before: inout UInt64?, isNew: Bool) -> (UInt64, () -> Void)? {
     var help = Help.none
     let found = monitor.locked { () -> (UInt64, () -> Void)? in
@@ -125,7 +126,7 @@ final class ThreadedExecutor: CallbackExecutor {
       while true {
         if let lane = ready.popFirst() {
           guard let job = lanes[lane]?.jobs.popFirst() else { continue }
-          // Do this before the job runs, because the job may block.
+          // Decide about the next thread before the job runs, because the job may block.
           help = sendForOne()
           return (lane, job)
         }
@@ -193,7 +194,7 @@ private let callbackThreadKey: platform_thread_key = {
   return key
 }()
 
-/// Runs `job`, with this mark set on the thread.
+/// Runs `job` while the thread has the mark of a callback thread.
 func withCallbackMark(_ job: () -> Void) {
   let before = platform_thread_key_get(callbackThreadKey)
   platform_thread_key_set(callbackThreadKey, 1)

@@ -3,7 +3,7 @@
 final class HostCalls {
   let executor: any CallbackExecutor
   private let idle: IdleMonitor
-  /// Jobs that were submitted after the executor had shut down.
+  /// Jobs that the executor refused, because it had shut down already.
   private var refused: [() -> Void] = []
 
   init(executor: any CallbackExecutor, idle: IdleMonitor) {
@@ -11,14 +11,14 @@ final class HostCalls {
     self.idle = idle
   }
 
-  /// Called on the I/O thread, or on any thread under the engine's `afterEnd` lock.
+  /// Call this on the I/O thread, or on any thread that holds the engine's `afterEnd` lock.
   func run(_ lane: UInt64, _ job: @escaping () -> Void) {
     idle.noteActivity()
     if !executor.enqueue(lane, job) { refused.append(job) }
   }
 
-  /// The function that completes a request of the host. If a blocked thread waits for the request, it runs on the I/O
-  /// thread, otherwise on the lane.
+  /// Returns the function that completes a request of the host. If a blocked thread waits for the answer, `complete`
+  /// then runs on the I/O thread, otherwise in the playback's lane.
   func completion(_ lane: UInt64, isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> (Answer) -> Void {
     isBlocking ? complete : { answer in self.run(lane) { complete(answer) } }
   }

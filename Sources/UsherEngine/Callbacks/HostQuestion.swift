@@ -5,7 +5,7 @@ package import UsherCore
 package enum HostAnswer {
   /// The host has no answer.
   case none
-  /// A token, a payload, or the value a hook makes.
+  /// A token, a payload, or the value that a hook made.
   case value(Secret)
   /// The hook asks for the built-in behaviour.
   case builtin
@@ -35,13 +35,13 @@ package final class HostQuestion {
     case customerCall
   }
 
-  /// The effect of closing the playback on a question.
+  /// What happens to an open question when the playback closes.
   enum AtClose {
-    /// A request of the host waits for the answer; it completes before PLAYBACK_CLOSED.
+    /// The question ends at once: a request of the host waits for its answer, and must complete before PLAYBACK_CLOSED.
     case completesBeforeClosed
-    /// No answer counts any more. The machine gets the close first, then the end of the question.
+    /// The engine ignores later answers. It closes the machine first and then ends the question.
     case endsAfterwards
-    /// The answer still counts: a customer may have set up a session, which must be torn down.
+    /// The question stays open, and its answer counts: the customer may have set up a session, which must be torn down.
     case staysOpen
   }
 
@@ -51,12 +51,13 @@ package final class HostQuestion {
   /// The completion id with which the host answers.
   package private(set) var number: UInt64 = 0
   package let engine: Engine
-  /// 0: open; 1: answered; 2: closed, no answer counts any more.
+  /// 0: open; 1: answered; 2: closed, so later answers are refused.
   private let state = Atomic<UInt8>(0)
   private let deliver: (HostQuestion, HostAnswer, Status) -> Void
   var timer: UInt64?
 
-  /// - Parameter deliver: gets the answer, or the status that says why there is none. Runs on the I/O thread, once.
+  /// - Parameter deliver: gets the answer, or a status that says why the question has no answer. Runs once, on the I/O
+  ///   thread.
   init(
     _ kind: Kind, engine: Engine, question: HookQuestion? = nil,
     deliver: @escaping (HostQuestion, HostAnswer, Status) -> Void
@@ -99,8 +100,8 @@ package final class HostQuestion {
     return true
   }
 
-  /// I/O thread: ends the question without an answer, because the deadline has passed or the answer is no longer
-  /// needed.
+  /// I/O thread: ends the question without an answer, because the deadline has passed or the library no longer needs
+  /// the answer.
   func expire(_ status: Status = .timeout) { if shut() { deliver(self, .none, status) } }
 
   /// I/O thread: refuses answers from now on.

@@ -1,6 +1,6 @@
 /// A reference to a host's `user_data`, held by every object that may call the host with it. When the last reference is
-/// released, `destroy` runs, once. If the call that passed `user_data` failed, it runs on the calling thread; otherwise
-/// on a callback thread, or, if the context has ended, on the thread that released the last reference.
+/// released, `destroy` runs, once. `destroy` runs on the calling thread if the call that passed `user_data` failed;
+/// otherwise on a callback thread; or, if the context has ended, on the thread that released the last reference.
 package final class HostReference {
   private let lane: UInt64
   private let executor: (any CallbackExecutor)?
@@ -14,7 +14,7 @@ package final class HostReference {
     self.destroy = destroy
   }
 
-  /// The call that passed `user_data` can no longer fail. Must be called before any other object holds the reference.
+  /// Called when the call that passed `user_data` can no longer fail, before any other object holds the reference.
   package func accept() { isAccepted = true }
 
   deinit {

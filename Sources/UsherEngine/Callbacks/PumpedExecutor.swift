@@ -32,7 +32,7 @@ package final class PumpedExecutor: CallbackExecutor {
 
   package var pending: Int { monitor.locked { jobs.count + running } }
 
-  /// Always false: jobs run only when the host pumps, and no wait may depend on that.
+  /// Always false: jobs run only when the host pumps, and a wait must not depend on the host.
   package func isBusy(_ lane: UInt64) -> Bool { false }
 
   package func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool {
@@ -44,7 +44,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Makes the file descriptor readable, and makes `serve` check its condition again.
+  /// Makes the file descriptor readable if jobs are due, and makes `serve` check its condition again.
   package func wake() {
     monitor.locked {
       signal()
@@ -52,7 +52,7 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Call inside the lock. Returns true if the descriptor must be made readable now.
+  /// Call inside the lock. If jobs are due and the descriptor is not readable yet, makes it readable and returns true.
   @discardableResult
   private func signal() -> Bool {
     guard !jobs.isEmpty, !isSignalled else { return false }
@@ -61,7 +61,8 @@ package final class PumpedExecutor: CallbackExecutor {
     return true
   }
 
-  /// Whether the calling thread made the last pump. If it waits, perhaps no thread pumps, and the wait never ends.
+  /// Whether the calling thread made the last pump. If this thread waits for a callback, perhaps no thread pumps, and
+  /// the wait never ends.
   package var isPumpingThread: Bool { monitor.locked { pumper == platform_thread_self() } }
 
   /// Runs the jobs that are due now; jobs that become due meanwhile wait for the next pump.
@@ -106,8 +107,8 @@ package final class PumpedExecutor: CallbackExecutor {
     }
   }
 
-  /// Runs `work` on the pumping thread before the current pump returns. Must be called in a callback of that pump;
-  /// returns false if this thread is not pumping.
+  /// Runs `work` on the pumping thread before the current pump returns. Call this in a callback of that pump; returns
+  /// false if the calling thread is not pumping.
   package func afterThisPump(_ work: @escaping () -> Void) -> Bool {
     monitor.locked {
       guard isPumping, pumper == platform_thread_self() else { return false }

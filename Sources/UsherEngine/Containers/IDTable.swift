@@ -1,6 +1,6 @@
-/// Values by numbers that the library assigns; 0 is not used. No attacker can choose numbers that collide, so the hash
-/// is one multiplication. Open addressing with linear probing. The table grows by half only, because its size adds to
-/// the memory cost of each playback.
+/// A hash table from numbers to values. The library assigns the numbers (never 0), so no attacker can choose numbers
+/// that collide, and one multiplication is enough as a hash. The table uses open addressing with linear probing. It
+/// grows by half and does not double, because its size adds to the memory cost of each playback.
 struct IDTable<Value> {
   /// 0: the entry is free.
   private var ids: [UInt64] = []
@@ -31,7 +31,8 @@ struct IDTable<Value> {
     var hole = place(id)
     guard ids[hole] == id else { return nil }
     let removed = values[hole]
-    // An entry that a collision had moved behind the hole moves back into it.
+    // An entry behind the hole may be there only because its own place was taken when it was inserted. Move such an
+    // entry into the hole.
     var next = following(hole)
     while ids[next] != 0 {
       let home = home(ids[next])
@@ -57,7 +58,8 @@ struct IDTable<Value> {
   }
   private func following(_ place: Int) -> Int { place + 1 == ids.count ? 0 : place + 1 }
 
-  /// The index of the number, or, if the table does not have it, the index at which it would be inserted.
+  /// Returns the index of the number. If the table does not have the number, returns the index at which it would be
+  /// inserted.
   private func place(_ id: UInt64) -> Int {
     var place = home(id)
     while ids[place] != 0, ids[place] != id { place = following(place) }

@@ -1,5 +1,5 @@
-/// Values by number. Each number is used only once, and later numbers are higher. The lower bits of a number are its
-/// index, so that finding a value needs no hash.
+/// A table from numbers to values. Each number is used only once, and later numbers are higher. The lower bits of a
+/// number are the index of its value, so a look-up needs no hash.
 struct Slots<Value> {
   typealias ID = UInt64
   private struct Slot {

@@ -1,8 +1,8 @@
 internal import Synchronization
 package import UsherCore
 
-/// One certificate: fetched once for all requests that wait for it, then kept. Only the I/O thread uses it, except
-/// where a comment says otherwise.
+/// One certificate. It is fetched once, for all requests that wait for it, and then kept. Only the I/O thread uses this
+/// object, except where a comment says otherwise.
 package final class CertificateSource {
   private let endpoint: Endpoint?
   private let headers: [Secret]
@@ -20,7 +20,7 @@ package final class CertificateSource {
     isGiven = certificate != nil
   }
 
-  /// Any thread: whether there is a URL, a certificate or a hook that can supply one.
+  /// Any thread: whether the delegate has a certificate, a URL for it, or a hook that can supply one.
   package var canSupply: Bool { endpoint != nil || isGiven || hadHook.load(ordering: .acquiring) }
 
   /// Any thread: the host is setting a certificate hook, which takes effect with the I/O thread's next command.
@@ -32,27 +32,28 @@ package final class CertificateSource {
     return HTTPRequest(method: .get, endpoint: endpoint, headers: headers, body: nil, isUrgent: false, tokens: [])
   }
 
-  /// Adds a waiter. Returns true for the first one, which has to start the fetch.
+  /// Adds a request that waits for the certificate. Returns true for the first one: the caller must then start the
+  /// fetch.
   func add(_ waiter: CertificateWaiter) -> Bool {
     waiters.append(waiter)
     defer { isFetching = true }
     return !isFetching
   }
 
-  /// Removes a waiter. Returns false if it has been answered already.
+  /// Removes a request that waits for the certificate. Returns false if the request has been answered already.
   func remove(_ waiter: CertificateWaiter) -> Bool {
     guard let index = waiters.firstIndex(where: { $0 === waiter }) else { return false }
     waiters.remove(at: index)
     return true
   }
 
-  /// Removes and returns one waiter of a playback; the fetch continues.
+  /// Removes and returns one waiting request of a playback; the fetch continues.
   func removeWaiter(of playback: PlaybackID) -> CertificateWaiter? {
     waiters.firstIndex { $0.playback == playback }.map { waiters.remove(at: $0) }
   }
 
-  /// The fetch has ended. Returns all waiters.
-  /// - Parameter certificate: nil if the fetch failed; the next waiter starts another fetch.
+  /// Called when the fetch has ended. Returns all requests that wait for the certificate.
+  /// - Parameter certificate: nil if the fetch failed; the next request then starts another fetch.
   func end(_ certificate: Secret?) -> [CertificateWaiter] {
     if let certificate { self.certificate = certificate }
     isFetching = false

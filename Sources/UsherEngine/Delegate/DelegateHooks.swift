@@ -16,7 +16,8 @@ package final class HookQuestion {
   /// The payload, or the licence server's reply.
   package let data: Secret?
   package let httpStatus: Int32
-  /// Makes the value that the library uses without the hook. Any thread may call it; it may wait for a server.
+  /// Makes the value that the library would use without the hook. Any thread may call this closure, which may wait for
+  /// a server.
   package let builtin: () -> BuiltIn
 
   package enum BuiltIn {
@@ -76,7 +77,8 @@ package struct CustomerQuestion {
   package let assetID: [UInt8]
 }
 
-/// The callbacks of the operator's session management: in them the host calls the operator's servers.
+/// The host's callbacks for the operator's session management. In these callbacks the host calls the operator's
+/// servers.
 package struct CustomerCallbacks {
   package var license: (HostQuestion, CustomerQuestion, HostPlayback) -> Void
   package var heartbeat: ((HostQuestion, HostPlayback) -> Void)?

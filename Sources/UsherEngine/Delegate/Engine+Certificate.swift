@@ -49,8 +49,8 @@ extension Engine {
     }
   }
 
-  /// Passes on the kept certificate, or joins the fetch.
-  /// - Parameter timeout: the time limit of this waiter; the fetch may continue after it.
+  /// Completes with the kept certificate, or waits for the fetch.
+  /// - Parameter timeout: the time limit of this request; the fetch may continue afterwards.
   func fetchCertificate(
     _ source: CertificateSource, for playback: PlaybackID, timeout: Milliseconds?,
     _ handOver: @escaping (Answer) -> Void
@@ -82,14 +82,14 @@ extension Engine {
     waiter.complete(certificateFailure(UsherError(.timeout)))
   }
 
-  /// The playback closes: its requests for a certificate complete.
+  /// Completes the certificate requests of a playback that closes.
   func endCertificates(of entry: PlaybackEntry, _ status: Status) {
     while let waiter = entry.delegate.certificates.removeWaiter(of: entry.id) {
       complete([waiter], certificateFailure(UsherError(status)))
     }
   }
 
-  /// The fetch failed: all waiters get the error.
+  /// Called when the fetch failed: all waiting requests get the error.
   func endCertificate(_ source: CertificateSource, _ error: UsherError) {
     complete(source.end(nil), certificateFailure(error))
   }

@@ -21,8 +21,8 @@ extension Engine {
     }
   }
 
-  /// Any thread: requests the content identifier of a URL, as a player's key request needs it. `complete` is the same
-  /// as in `requestLicense`.
+  /// Any thread: requests the content identifier of a URL, which a player needs for its key request. `complete` is as
+  /// in `requestLicense`.
   package func requestContentID(
     _ playback: PlaybackID, url: [UInt8], timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void
   ) {
@@ -52,7 +52,7 @@ extension Engine {
   }
 }
 
-/// The content identifier that the library finds without a hook.
+/// Returns the content identifier that the library finds in the URL without a hook.
 private func contentIdentifier(_ url: [UInt8], _ scheme: [UInt8]) -> HookQuestion.BuiltIn {
   let bytes = url.withUnsafeBufferPointer { text -> [UInt8]? in
     try? ContentIdentifier.decodedJSON.bytes(of: text, scheme: scheme)

@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// One attempt to get a licence: the request on its way through the host's hooks to the server, and its reply.
+/// One attempt to get a licence: the request, which passes through the host's hooks to the server, and its reply.
 final class LicenseAttempt {
   let id: RequestID
   let license: LicenseID

@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// The reply to a licence request: the licence hook reads it, the machine takes its session fields, and the host's
-/// request completes.
+/// Handles the reply to a licence request: the licence hook reads it, the machine gets its session fields, and the
+/// host's request completes.
 extension Engine {
   func licenseReplied(
     _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
@@ -39,7 +39,7 @@ extension Engine {
     }
   }
 
-  /// Uses the session fields of the reply, whatever the hook answered.
+  /// Passes the session fields of the reply to the machine, no matter what the hook answered.
   private func finish(
     _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseAttempt,
     _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?

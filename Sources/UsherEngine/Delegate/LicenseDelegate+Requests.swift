@@ -89,7 +89,8 @@ struct LicenseDraft {
   var tokens: [Secret]
   let replyHeader: [UInt8]?
 
-  /// - Parameter lines: the lines of the headers hook. Messages hide their values, as they hide tokens.
+  /// - Parameter lines: the header lines from the headers hook. Error messages never show their values, as they never
+  ///   show tokens.
   mutating func replaceAuthorisation(by lines: [Secret]) {
     authorisation = lines
     tokens += lines.compactMap(headerValue)

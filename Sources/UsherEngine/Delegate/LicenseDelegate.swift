@@ -4,7 +4,7 @@ package import UsherCore
 /// properties.
 package final class LicenseDelegate {
   package struct Endpoints {
-    /// nil: a hook supplies the URL, or the host sends the request.
+    /// The licence server; nil if a hook supplies the URL, or if the host sends the request.
     package var license: Endpoint?
     package var licenseRenewal: Endpoint?
     package var setup: Endpoint?
@@ -71,7 +71,7 @@ package final class LicenseDelegate {
       [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extraHeaders
   }
 
-  /// The name of the header that carries tokens, on this platform.
+  /// The default name of the header that carries tokens.
   package static var defaultTokenHeader: [UInt8] { Array("nv-authorizations".utf8) }
 
   static func line(_ text: StaticString) -> Secret {

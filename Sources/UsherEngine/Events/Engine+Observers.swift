@@ -1,7 +1,7 @@
 internal import UsherCore
 
 extension Engine {
-  /// Any thread: adds an observer, which gets the events from now on.
+  /// Any thread: adds an observer, which gets all later events.
   package func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
     submit { self.events.addObserver(id, call) }
   }

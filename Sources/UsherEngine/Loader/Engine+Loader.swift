@@ -27,8 +27,8 @@ extension Engine {
     }
   }
 
-  /// Any thread, but in pumped mode not in a callback: cancels a loading request. Returns false if the request had
-  /// ended before.
+  /// Cancels a loading request. Any thread may call it; in pumped mode not in a callback. Returns false if the request
+  /// had ended before.
   package func cancelLoad(_ playback: PlaybackID, _ id: UInt64) -> Bool {
     sync {
       guard let entry = self.playbacks[playback], let job = entry.loads.first(where: { $0.id == id }) else {
@@ -45,7 +45,7 @@ extension Engine {
     fail(entry, job, UsherError(.timeout, operation: .license, message: "no key within the time given"), .timedOut)
   }
 
-  /// The playback closes: its loading requests end.
+  /// Ends the loading requests of a playback that closes.
   func endLoads(_ entry: PlaybackEntry, _ status: Status) {
     for job in entry.loads { fail(entry, job, UsherError(status, operation: .license), .cancelled) }
   }
@@ -66,7 +66,7 @@ extension Engine {
     return inner.map { server($0, for: job) } ?? .missing
   }
 
-  /// The server of a URL that came from the content or from an entitlement server.
+  /// Checks a URL that came from the content or from an entitlement server, and returns its server.
   private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<Endpoint>.Candidate {
     url.withUnsafeBufferPointer { bytes in
       guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
@@ -176,7 +176,7 @@ extension Engine {
     _ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse
   ) {
     if let failure = ReplyDecoder.denial(response) {
-      // If the reply's body has the reason of a refusal, it is more precise than the HTTP status.
+      // If the body of the reply has the reason for a refusal, use it: it is more precise than the HTTP status.
       if case .denied(let code, let message)? = question.refusal(response.body), code != 0 || !message.isEmpty {
         return fail(entry, job, entitlementError(.denied(code: code, message: message), response.status))
       }

@@ -8,16 +8,16 @@ package final class ResourceLoader {
   package struct Options {
     package var scheme = AssetID.fairPlayScheme
     package var route = Route.keyServer
-    /// The rule for the content identifier; nil: use the identifier that an SSP delegate's token map uses.
+    /// The rule for the content identifier; nil: use the same identifier as the token map of an SSP delegate.
     package var rule: ContentIdentifier? = .decodedJSON
     package var keyServer: Endpoint?
     package var entitlementServer: Endpoint?
     package var allowed = AllowList()
-    /// The scheme for a server's URL that is inside the content's URL.
+    /// The scheme that the loader gives to a token URL which it makes from the content's URL.
     package var target = TokenURL.https
     package var headers: [Secret] = []
     package var request = FPSRequestFormat()
-    /// The name of an additional field of the key request, which has the content identifier.
+    /// The name of an additional field in the key request; its value is the content identifier.
     package var contentField: [UInt8]?
     package var response = FPSResponseFormat()
     package var binding: SEESBinding?
@@ -79,7 +79,7 @@ final class LoadingJob {
   let identifier: [UInt8]
   let content: [UInt8]
   var machine: LoadingMachine<Endpoint>
-  /// The tokens in the URLs of the request's servers; messages must not show them.
+  /// The tokens in the URLs of the servers of this request; error messages must not show them.
   var tokens: [Secret] = []
   var timer: UInt64?
   var ask: HostQuestion?
@@ -100,7 +100,7 @@ final class LoadingJob {
       isByEntitlement: loader.options.route == .entitlement, hasCertificate: loader.certificates.canSupply)
   }
 
-  /// Passes the answer to the completion, and releases the completion and everything that it holds.
+  /// Calls the completion with the answer, then releases the completion and everything that it holds.
   func end(_ answer: Answer) {
     complete?(answer)
     complete = nil

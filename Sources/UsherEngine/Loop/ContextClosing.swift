@@ -1,13 +1,13 @@
 internal import Synchronization
 internal import UsherCore
 
-/// The close of a whole context: whether it has begun, how many playbacks it still waits for, and which threads wait
-/// for it. Only the I/O thread uses it, except `noteRequest` and `elapsed`.
+/// The state of a context's close: whether it has begun, how many playbacks it still waits for, and which threads wait
+/// for it. Only the I/O thread uses this object, except `noteRequest` and `elapsed`.
 final class ContextClosing {
   private(set) var hasBegun = false
-  /// Playbacks that are not closed yet, and closed ones that are giving back a slot whose token came after the close.
+  /// How many playbacks are not closed yet, or are closed but tear down a session whose token came after the close.
   private(set) var openCount = 0
-  /// Closed playbacks that await a reply that may bring the token of a slot.
+  /// How many closed playbacks wait for a reply that may bring the token of a session.
   private(set) var awaitedCount = 0
   private var waits: [Wait<Status>] = []
   /// The real time at which the host first asked to close; 0: it has not asked.
@@ -15,7 +15,8 @@ final class ContextClosing {
 
   var isDone: Bool { openCount == 0 && awaitedCount == 0 }
 
-  /// Any thread: the host asks to close. The time allowed for closing starts with the first of these calls.
+  /// Any thread: notes that the host asks to close the context. The time allowed for closing starts with the first such
+  /// call.
   func noteRequest() {
     _ = firstRequest.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .relaxed)
   }
@@ -33,7 +34,7 @@ final class ContextClosing {
 
   func playbackAdded() { openCount += 1 }
 
-  /// A step changed the machine of a playback.
+  /// Called when a step has changed the machine of a playback.
   func playbackChanged(from before: PlaybackMachine.Standing, to after: PlaybackMachine.Standing) {
     let (wasOpen, isOpen) = (before.isOpen, after.isOpen)
     let (wasAwaited, isAwaited) = (before.isAwaited, after.isAwaited)
@@ -58,8 +59,8 @@ final class ContextClosing {
 }
 
 extension PlaybackMachine.Standing {
-  /// Whether the context's close counts this playback as open and waits for it.
+  /// Whether the close of the context counts this playback as open.
   fileprivate var isOpen: Bool { !isClosed || isGivingBack }
-  /// Whether the context's close counts this playback as closed, but waits for a reply to it.
+  /// Whether the close of the context counts this playback as closed, but waits for a reply that it may get.
   fileprivate var isAwaited: Bool { !isOpen && awaitsToken }
 }

@@ -11,8 +11,8 @@ extension Engine {
     each(playback) { entry in self.step(entry) { $0.resumed(now: self.clock.now) } }
   }
 
-  /// Any thread: the network is back, or it is another one. New requests use new connections, and failed keep-alives
-  /// are retried at once.
+  /// Any thread: called when the network is back or has changed. New requests use new connections, and the sessions
+  /// retry failed keep-alives at once.
   package func networkChanged() {
     submit {
       for id in self.playbacks.sortedIDs {

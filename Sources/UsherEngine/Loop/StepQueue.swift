@@ -1,5 +1,5 @@
-/// Keeps the actions of two steps apart: a step that begins while the actions of another step are being performed waits
-/// until all of those are done.
+/// Keeps the actions of different steps in order: if a step begins while the engine performs the actions of another
+/// step, it waits until all of those actions are done.
 struct StepQueue {
   private var waiting = Fifo<() -> Void>()
   private var isPerforming = false
@@ -13,7 +13,8 @@ struct StepQueue {
 
   mutating func append(_ step: @escaping () -> Void) { waiting.append(step) }
 
-  /// The step that has waited longest; if it returns nil, the next `begin` returns true again.
+  /// Removes and returns the step that has waited longest. Returns nil if no step waits; the next `begin` then returns
+  /// true.
   mutating func next() -> (() -> Void)? {
     if let step = waiting.popFirst() { return step }
     isPerforming = false

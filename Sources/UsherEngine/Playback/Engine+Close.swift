@@ -15,7 +15,7 @@ extension Engine {
   }
 
   private func closeNow(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
-    // Publish this first, so that the callbacks that follow see the playback as ended.
+    // Publish the state first, so that all later callbacks see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
     // From here on the engine ignores answers, except those to questions that stay open after the close.
@@ -24,14 +24,14 @@ extension Engine {
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
     timers.cancel(entry.tokenTimer)
     releaseMappedTokens(entry)
-    // Requests of the host that wait for an answer complete before PLAYBACK_CLOSED, the last event of a playback.
+    // These requests of the host must complete before PLAYBACK_CLOSED, the last event of a playback.
     for question in questions where question.atClose == .completesBeforeClosed { question.end(status) }
     endCertificates(of: entry, status)
     endLoads(entry, status)
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
     // No request of the playback may be sent after its end or its teardown.
     for id in queued { handle(requests.withdrawQueued(id)) }
-    // The machine is closing by now, so it does not treat a question without an answer as an error.
+    // The machine is closing now, so it does not report an error for a question without an answer.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }
   }
 
@@ -70,8 +70,9 @@ extension Engine {
     return wait.wait()
   }
 
-  /// Ends a wait for the close after the playback's queued events, so that its observers have run. In pumped mode
-  /// observers run only when the host pumps; the wait does not depend on that and ends at once.
+  /// Ends the wait of a thread that waits until the playback is closed. The wait ends behind the playback's queued
+  /// events, so that its observers have run. In pumped mode observers run only when the host pumps, so there the wait
+  /// ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
     if executor.isBusy(id) { calls.run(id) { wait.end(.ok) } } else { wait.end(.ok) }
   }
@@ -116,7 +117,7 @@ extension Engine {
   }
 
   /// Any thread, not in a callback: closes all playbacks and waits until they are closed. It also waits for replies
-  /// that may bring the token of a slot, and gives such a slot back.
+  /// that may bring a session token, and tears such a session down.
   /// - Returns: how many playbacks are still open.
   package func close(within timeout: Milliseconds) -> Int {
     let wait = Wait<Status>()
@@ -134,15 +135,15 @@ extension Engine {
     }
   }
 
-  /// Waits, at most a second, for the callbacks that report the last events. In pumped mode it does not wait, because
-  /// those run when the host pumps.
+  /// Waits, at most one second, until the callbacks that report the last events have run. In pumped mode it does not
+  /// wait, because callbacks run only when the host pumps.
   package func letCallbacksTell() {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  /// Waits until all playbacks are closed. Called by the thread that frees the context. In pumped mode it runs the
-  /// callbacks that the close needs (a customer's teardown), because the host no longer pumps; on the manual clock it
-  /// moves the clock.
+  /// Waits until all playbacks are closed. The thread that frees the context calls it. In pumped mode this function
+  /// runs the callbacks that the close needs (a customer's teardown), because the host no longer pumps. On the manual
+  /// clock it moves the clock.
   package func finishClosing(within timeout: Milliseconds) {
     beginClosing()
     if options.isManualClock { return moveClockUntilClosed(within: timeout) }

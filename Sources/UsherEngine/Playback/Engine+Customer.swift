@@ -1,7 +1,7 @@
 package import UsherCore
 
-/// Customer SSM: the library calls the host's callbacks instead of sending requests. The host has the session, and its
-/// token never comes to the library.
+/// Customer SSM: the library calls the host's callbacks instead of sending requests. Only the host knows the session
+/// and its token.
 extension Engine {
   func askCustomer(
     _ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob

@@ -46,14 +46,14 @@ extension Engine {
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
       let known = entry.machine.knownToken
-      // If the item named no content, its first licence request decides which content it has.
+      // If the options of the item had no content identifier, its first licence request says which content it is.
       if entry.contentID.isEmpty, known == nil { entry.contentID = contentID }
       // If the token callback replaced the item's token, that token is newer than the one in the map.
       token = contentID == entry.contentID ? known ?? found : found
     case .unneeded: token = nil
     case .missing:
-      // The request is for another content than the item's, and the map has no token for it: no other source could
-      // supply one.
+      // The request is for another content than that of the item, and the map has no token for it. No other source can
+      // supply such a token, so the request fails.
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }
     let isForPlayingItem = token == nil || contentID == entry.contentID
@@ -64,7 +64,7 @@ extension Engine {
     }
   }
 
-  /// The host returned the payload for a renewal.
+  /// Requests the renewal for which the host has returned the payload.
   func renew(_ entry: PlaybackEntry, _ keySystem: KeySystem, _ payload: Secret) {
     let id = entry.id
     let renewed = entry.callbacks.renewed

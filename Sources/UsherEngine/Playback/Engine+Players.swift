@@ -47,7 +47,7 @@ extension Engine {
     }
   }
 
-  /// The playback no longer needs its player: the waiting playback starts.
+  /// Called when the playback no longer needs its player: the playback that waits on this player starts.
   func startNext(after entry: PlaybackEntry) { perform(players[entry.player]?.nextMayStart(after: entry.id) ?? []) }
 
   private func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) {

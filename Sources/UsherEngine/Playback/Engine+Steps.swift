@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// Every event of a playback takes this way: the engine passes the event to the playback's machine, the machine returns
-/// actions, and the engine performs them in order.
+/// Handles everything that happens to a playback: the engine passes the event to the playback's machine, the machine
+/// returns actions, and the engine performs them in order.
 extension Engine {
   /// Passes an event to a playback's machine and performs the actions that it returns. If the actions of another step
   /// are being performed, the step waits until those are done, so that actions keep their order.
@@ -19,8 +19,8 @@ extension Engine {
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
-    // Note the slot before the actions are performed: if one of them sends a set-up, this teardown ended before that
-    // set-up.
+    // Update the ledger of slots before performing the actions: if an action sends a set-up, the ledger must already
+    // know that this teardown ended before it.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }
@@ -66,7 +66,8 @@ extension Engine {
     case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
     case .teardownError(let error):
       guard entry.hasReportedClosed else { return events.emit(.teardownError, entry, error: error) }
-      // The token of the slot came after PLAYBACK_CLOSED. No event may follow that one, so the log reports the failure.
+      // The session token came after PLAYBACK_CLOSED. No event may follow PLAYBACK_CLOSED, so only the log reports the
+      // failure.
       guard events.logs(.warning) else { return }
       var line = LogLine(playback: entry.id, "a session that came late could not be given back: ")
       line.add(error.message)
@@ -128,7 +129,7 @@ extension Engine {
     queueDelay: Milliseconds = 0
   ) {
     guard let entry = playbacks[playback] else { return }
-    // The same as `step`, but without allocating a closure for each heartbeat.
+    // This does the same as `step`, but allocates no closure for each heartbeat.
     guard steps.begin() else {
       return steps.append { self.ssmRepliedNow(entry, request, call, outcome, queueDelay: queueDelay) }
     }

@@ -49,7 +49,7 @@ extension Engine {
 
   enum MappedToken {
     case known(Secret)
-    /// The playback's content token is sufficient.
+    /// The playback needs no token from the map: its own content token is enough.
     case unneeded
     case missing
   }
@@ -65,7 +65,7 @@ extension Engine {
     return .known(found.token)
   }
 
-  /// The playback no longer needs its tokens in the map.
+  /// Releases the playback's tokens in the map, because the playback no longer needs them.
   func releaseMappedTokens(_ entry: PlaybackEntry) {
     for (_, pin) in entry.mappedTokens { entry.delegate.tokenMap?.release(pin) }
     entry.mappedTokens = []

@@ -3,7 +3,7 @@ package import UsherCore
 
 package typealias PlayerID = UInt64
 
-/// The part of a playback that any thread may read through its handle.
+/// The part of a playback that any thread may read through the handle of the playback.
 package final class PlaybackShared {
   private let state = Atomic<Int32>(PlaybackMachine.SessionState.pending.rawValue)
   package init() {}
@@ -34,9 +34,9 @@ final class PlaybackEntry {
   var jobs: [LicenseID: LicenseJob] = [:]
   /// Completed licence requests that still await their reply, for its session token.
   var abandoned: [LicenseID: LicenseJob] = [:]
-  /// The session's timer; 0: it is not set. The same for `tokenTimer`.
+  /// The id of the session's timer; 0 if it is not set. The same is true for `tokenTimer`.
   var sessionTimer: UInt64 = 0
-  /// The key of the item in the token map.
+  /// The content identifier of the item, by which the token map finds its token.
   var contentID: [UInt8]
   var tokenTimer: UInt64 = 0
   /// The playback's entries in the token map, pinned while it plays.
@@ -44,7 +44,7 @@ final class PlaybackEntry {
   fileprivate var pending: Pending?
   /// Whether PLAYBACK_CLOSED was emitted.
   var hasReportedClosed = false
-  /// The status with which set-up ended; nil: it has not ended.
+  /// The status with which set-up ended; nil if set-up has not ended.
   var setupStatus: Status?
   /// The ledger's mark when the request for the session was sent.
   var slotsAtSetup: SlotLedger.Mark = 0
@@ -80,8 +80,8 @@ final class PlaybackEntry {
   }
 }
 
-/// The pending questions, loads and waits of a playback. A playback has this object only while at least one is pending,
-/// which saves memory.
+/// The pending questions, loading requests and waits of a playback. To save memory, a playback has this object only
+/// while at least one of them is pending.
 private final class Pending {
   var questions: [HostQuestion] = []
   var loads: [LoadingJob] = []

@@ -3,11 +3,11 @@ package import UsherCore
 extension SEESRequest {
   package enum Refusal: Error, Equatable, Sendable {
     case notJSON
-    /// The reply has another message id, or none: it counts as a denial.
+    /// The reply has another message id than the request, or none. It counts as a denial.
     case otherMessage
-    /// The reply has a later version than ours.
+    /// The version of the reply's format is newer than the library knows.
     case otherVersion
-    /// The server refused; code 0: the reply has no number.
+    /// The server refused. The code is 0 if the reply has no number.
     case denied(code: Int64, message: String)
     /// The server allowed playback, but gave no usable URL.
     case noTokenURL

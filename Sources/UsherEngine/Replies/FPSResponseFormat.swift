@@ -11,7 +11,7 @@ package struct FPSResponseFormat: Sendable {
   package enum Failure: Error, Equatable, Sendable {
     case empty
     case webPage
-    /// The reply is text in none of the forms.
+    /// The reply is text, but in none of the known forms.
     case text
     case noElement
     case notBase64
@@ -21,7 +21,8 @@ package struct FPSResponseFormat: Sendable {
   }
 
   package var encoding = Encoding.auto
-  /// The path from the root of the JSON to the CKC: names, or indexes in arrays. Empty: try the usual names.
+  /// The path from the root of the JSON to the CKC: names of members, or indexes in arrays. If it is empty, the decoder
+  /// tries the usual names.
   package var keyPath: [[UInt8]] = []
 
   package init() {}
@@ -88,8 +89,8 @@ package struct FPSResponseFormat: Sendable {
     return ckc
   }
 
-  /// Decodes a reply that is only base64, in one or more lines. Returns nil if it is shorter than any CKC or decodes to
-  /// text: then it only looks like base64.
+  /// Decodes a reply that is only base64, in one or more lines. Returns nil if the result is shorter than any CKC, or
+  /// if it is text: then the reply is not base64, but only looks like it.
   private static func bareBase64(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
     guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
       return nil

@@ -7,8 +7,8 @@ final class JSONDocument {
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// nil unless the bytes are one JSON value, at most 32 levels deep. (Not a failable initialiser: in Embedded Swift
-  /// one that fails leaks its object.)
+  /// Parses the bytes; nil unless they are exactly one JSON value, at most 32 levels deep. (This is no failable
+  /// initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
   static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
     return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
@@ -31,7 +31,7 @@ struct JSONValue {
   var isNumber: Bool { kind == JSON_SHIM_NUMBER }
   var isString: Bool { kind == JSON_SHIM_STRING }
 
-  /// The member of that name; otherwise the first member whose name differs only in letter case.
+  /// Returns the member with this name; otherwise the first member whose name differs only in letter case.
   func member(_ name: StaticString) -> JSONValue? {
     guard isObject else { return nil }
     return name.withUTF8Buffer { bytes in
@@ -42,7 +42,7 @@ struct JSONValue {
     }
   }
 
-  /// The same for a name that ends in NUL.
+  /// Does the same for a name that ends in NUL.
   func member(_ name: [UInt8]) -> JSONValue? {
     guard isObject, name.last == 0 else { return nil }
     return name.withUnsafeBytes { bytes in

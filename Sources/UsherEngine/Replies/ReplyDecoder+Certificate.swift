@@ -27,8 +27,9 @@ extension ReplyDecoder {
     return der
   }
 
-  /// Why the reply cannot be a certificate; nil if it may be one. Only server and CDM know the form of a certificate.
-  /// But the delegate keeps it for all playbacks, so it must not keep a sign-in page or DER whose end is missing.
+  /// Returns the reason why the reply cannot be a certificate; nil if it may be one. Only the server and the CDM know
+  /// the form of a certificate. But the delegate keeps the reply for all playbacks, so it must not keep a sign-in page,
+  /// or DER whose end is missing.
   static func notACertificate(_ response: HTTPResponse) -> WireFailure? {
     if let failure = denial(response) { return failure }
     return response.body.withBytes { body in

@@ -35,7 +35,7 @@ extension ReplyDecoder {
     }
   }
 
-  /// The session fields of a reply in which the library found no licence; a hook may find the licence.
+  /// Returns the session fields of a reply in which the library found no licence; a hook may still find the licence.
   static func sessionFields(_ response: HTTPResponse, _ names: SessionFieldNames) -> SessionFields {
     var found = response.body.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } ?? SessionFields() }
     if found.token == nil { found.token = headerToken(response) }
@@ -46,7 +46,7 @@ extension ReplyDecoder {
     response.header.flatMap { $0.withBytes(isHeaderSafe) ? $0 : nil }
   }
 
-  /// Adds the session token of the reply's header if the body has none. Does so also for a reply without a usable
+  /// If the body has no session token, takes it from the reply's header. It does so even if the reply has no usable
   /// licence.
   private static func withHeader(
     _ decoding: LicenseDecoding, _ response: HTTPResponse, _ names: SessionFieldNames

@@ -19,7 +19,7 @@ enum ReplyDecoder {
           if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
-          // Set-up reports these cases with other messages.
+          // For set-up, the session reports these cases with messages of its own.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }
@@ -30,7 +30,8 @@ enum ReplyDecoder {
     }
   }
 
-  /// The failure, with the server's code and message, that a reply with an error status means; nil for a status of 2xx.
+  /// Returns the failure that a reply with an error status describes, with the server's code and message; nil for a
+  /// status of 2xx.
   static func denial(_ response: HTTPResponse, hiding secrets: [Secret] = []) -> WireFailure? {
     if response.status >= 200 && response.status < 300 { return nil }
     if response.status >= 300 && response.status < 400 {
@@ -52,7 +53,7 @@ enum ReplyDecoder {
     return failure
   }
 
-  /// A refusal in a reply with an HTTP status of success: its code counts, not the status.
+  /// Returns the refusal in a reply whose HTTP status is a success: the code in the body counts, and not the status.
   static func spokenDenial(_ root: JSONValue, _ response: HTTPResponse, hiding secrets: [Secret]) -> WireFailure? {
     guard let code = root.member("errorCode")?.integer, code != 0 else { return nil }
     let message = root.member("message")?.withString { sanitised($0, hiding: secrets) } ?? ""
@@ -87,7 +88,7 @@ enum ReplyDecoder {
   static let unusable = "the answer has no usable session token"
 
   static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    // Most replies begin with this byte, and no web page does.
+    // Most replies begin with this byte, and a web page never does.
     guard body.first != 0x7B, let start = body.prefix(64).firstIndex(of: 0x3C) else { return false }
     let rest = body[start...]
     return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")

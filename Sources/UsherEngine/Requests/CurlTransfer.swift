@@ -70,7 +70,7 @@ final class CurlTransfer {
       told.isPost = isPost
     }
     guard isPost else { return true }
-    // libcurl does not copy the body: the request keeps it alive.
+    // libcurl does not copy the body. The request keeps the body alive.
     let body = request.body.flatMap { $0.count > 0 ? $0.address : nil }
     return curl_shim_set_body(easy, body, Int64(request.body?.count ?? 0)) == CURLE_OK
   }

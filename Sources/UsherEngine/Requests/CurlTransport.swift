@@ -35,14 +35,14 @@ final class CurlTransport: Transport {
     /// The events that epoll watches. A kept connection stays registered between two requests, although libcurl does
     /// not ask for its events then: most connections are used again, so this saves two system calls for each request.
     var told: Int32 = 0
-    /// Whether the connection has answered once. Then libcurl closes it through our callback, so that the transport
-    /// knows when the system may give its number to another socket. libcurl closes other connections without the
-    /// callback.
+    /// Whether the server has answered once on this connection. libcurl closes such a connection with our callback, so
+    /// the transport knows when the system may use the socket's number again. libcurl closes other connections without
+    /// the callback.
     var isKept = false
   }
   /// The watches, by socket number.
   private var watches: [Watch] = []
-  /// When libcurl wants to be called, on the monotonic clock; nil: it has not asked.
+  /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
@@ -114,7 +114,8 @@ final class CurlTransport: Transport {
 
   func wait(until instant: Int64?) {
     arm(instant)
-    // Run libcurl's timers first: so libcurl sends a request that was just added before this thread waits for replies.
+    // Run libcurl's timers first, so that libcurl sends requests that were just added, before this thread waits for
+    // replies.
     callWhereDue()
     if finished.isEmpty { collect() }
     var timeout: Int32 = -1
@@ -138,8 +139,8 @@ final class CurlTransport: Transport {
     _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
   }
 
-  /// Sets the timer only if it would fire too late. A wake-up that is too early costs less than a system call each
-  /// time.
+  /// Sets the timer only if it would fire too late. A wake-up that comes too early costs less than a system call for
+  /// each wait.
   private func arm(_ instant: Int64?) {
     guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
     timerSetTo = instant

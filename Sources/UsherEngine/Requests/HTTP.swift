@@ -22,14 +22,14 @@ package struct HTTPRequest {
   package enum Method { case get, post }
   package let method: Method
   package let endpoint: Endpoint
-  /// Complete lines "Name: value", NUL-terminated.
+  /// The header lines: complete lines "Name: value", each NUL-terminated.
   package let headers: [Secret]
   package let body: Secret?
   /// Whether the request leaves the queue before others: true for keep-alives and teardowns.
   package let isUrgent: Bool
   /// The tokens in the request. The library removes them from every text of the reply before it shows the text.
   package let tokens: [Secret]
-  /// A header of the reply that may carry the session token; NUL-terminated.
+  /// The name of the reply header that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
 }
 
@@ -69,6 +69,6 @@ package protocol Transport: AnyObject {
 package struct FinishedTransfer {
   package let id: TransferID
   package let outcome: HTTPOutcome
-  /// From sending the request to its reply; 0: not known.
+  /// The time from sending the request to its reply, in µs; 0 if it is not known.
   package var microseconds: Int64 = 0
 }

@@ -4,13 +4,13 @@ internal import UsherCore
 /// again. It does not know playbacks; it returns each `Reply` to the engine, which passes it to the owner of the
 /// request. Only the I/O thread uses it.
 final class RequestDispatcher {
-  /// The end of a request: its outcome, and the transfer.
+  /// A request that has ended, with its outcome.
   struct Reply {
     let transfer: Transfer
     let outcome: HTTPOutcome
   }
 
-  /// A request that takes longer than this gives its permit up, so that other requests do not wait for it.
+  /// After this time without a reply a request loses its permit, so that other requests do not wait for it.
   private static var stallTime: Milliseconds { 1000 }
   /// How long a keep-alive waits in the queue: `keepAliveWait` if its origin answers no request meanwhile, otherwise at
   /// most `keepAliveWaitMax`.
@@ -88,7 +88,7 @@ final class RequestDispatcher {
     transfer.timer = timers.set(at: min(last, now.adding(Self.keepAliveWait)), .transfer(id))
   }
 
-  /// The request leaves the queue; its time-out starts now.
+  /// Called when a request leaves the queue: its time-out starts now.
   private func leaveQueue(_ transfer: Transfer, _ now: Milliseconds) {
     transfer.isQueued = false
     transfer.queueDelay = now.since(transfer.askedAt)
@@ -97,7 +97,7 @@ final class RequestDispatcher {
 
   // MARK: Outcomes
 
-  /// The transport has finished a request.
+  /// Called when the transport has finished a request.
   func ended(_ finished: FinishedTransfer) -> Reply? {
     guard let transfer = transfers.remove(finished.id) else { return nil }
     timers.cancel(transfer.timer)
@@ -112,7 +112,7 @@ final class RequestDispatcher {
     return Reply(transfer: transfer, outcome: finished.outcome)
   }
 
-  /// The timer of a request fired. Returns nil if the request has not ended.
+  /// Called when the timer of a request has fired. Returns nil if the request continues.
   func timerFired(_ id: TransferID) -> Reply? {
     guard let transfer = transfers[id] else { return nil }
     let now = clock.now

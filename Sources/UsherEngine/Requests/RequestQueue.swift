@@ -55,7 +55,8 @@ struct RequestQueue {
   }
 
   /// A request was answered.
-  /// - Parameter microseconds: the time from sending to the reply; nil: not typical of the origin.
+  /// - Parameter microseconds: the time from sending the request to the reply; nil if the time is not typical of the
+  ///   origin.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
     guard let queue = find(origin) else { return }
     queue.answeredAt = now
@@ -71,16 +72,16 @@ struct RequestQueue {
     queue.limit = max(queue.limit, min(queue.limit + 2, most, Int(clamping: pace / Self.share)))
   }
 
-  /// A request takes so long that it gives its permit up. While urgent requests are queued, the limit grows as it does
-  /// with a reply, because an unsent teardown keeps its slot taken. For other requests the limit does not grow, since
-  /// they do not justify a hundred connections to a hanging server.
+  /// Called when a request takes so long that it loses its permit. While urgent requests are queued, the limit grows as
+  /// it does with a reply, because an unsent teardown keeps its slot taken. For other requests the limit does not grow,
+  /// since they do not justify a hundred connections to a hanging server.
   mutating func stalled(_ origin: [UInt8]) {
     guard let queue = find(origin), !queue.urgent.isEmpty else { return }
     queue.limit = min(queue.limit + 2, most)
   }
 
-  /// Whether the origin has answered any request at or after an instant. If so, a queued request only waits for a
-  /// permit.
+  /// Whether the origin has answered any request at or after an instant. If it has, the server is alive, and a queued
+  /// request only waits for a permit.
   mutating func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
