@@ -45,7 +45,7 @@ typedef struct usher_loader usher_loader;
 /** The answer to a blocking request: a licence, a certificate, a content identifier or a token. */
 typedef struct usher_response usher_response;
 
-/** Identifies one question that the library asked a callback. Answer it at most once, with the usher_complete_...()
+/** The id of a question that the library asked with a callback. Answer it at most once, with the usher_complete_...()
     function that the callback's comment names. Never 0. */
 typedef uint64_t usher_completion;
 

@@ -62,9 +62,9 @@ typedef struct usher_protection {
   /** Encryption scheme as a four-letter code: "cenc", "cbcs", ..., "aes1" for whole segments; NULL: the content names
       none. */
   const char *scheme;
-  /** tenc: encrypted blocks of the pattern; 0: no pattern. */
+  /** From tenc boxes: the number of encrypted blocks in the pattern; 0: no pattern. */
   uint32_t crypt_blocks;
-  /** tenc: clear blocks of the pattern. */
+  /** From tenc boxes: the number of clear blocks in the pattern. */
   uint32_t skip_blocks;
   /** 1: the key applies to the whole presentation (HLS EXT-X-SESSION-KEY). */
   int32_t is_session;

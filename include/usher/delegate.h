@@ -64,9 +64,9 @@ extern "C" {
 #define USHER_SUSPEND_PAUSE 1
 
 /**
- * Token callback (OTVSSPTokenCallback.token()): asks for a fresh content token, because the playback requested a
- * further licence, or because it started without a token. Answer with usher_complete_token(), in the callback or later,
- * within the delegate's `token_timeout_ms`.
+ * Token callback (OTVSSPTokenCallback.token()): asks the host for a fresh content token, because the playback requested
+ * a further licence, started without a token, or got a denial (401 or 403) with the token that it has. Answer with
+ * usher_complete_token(), in the callback or later, within the delegate's `token_timeout_ms`.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
@@ -133,9 +133,9 @@ typedef struct usher_ssp_options {
   int32_t heartbeat_start;
   /** 1: also accept a period that is a string with a number ("60"). Default 0. */
   int32_t lenient_numbers;
-  /** Shortest period, ms; the library raises a shorter one to this. Default 50. */
+  /** Shortest period, ms; the library raises a shorter period to this value. Default 50. */
   uint32_t period_min_ms;
-  /** Longest period, ms; the library lowers a longer one to this. Default 86400000 (a day). */
+  /** Longest period, ms; the library lowers a longer period to this value. Default 86400000 (a day). */
   uint32_t period_max_ms;
   /** 1: a period in a keep-alive reply replaces the one from set-up. Default 0. */
   int32_t period_updates;

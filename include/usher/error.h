@@ -63,7 +63,7 @@ extern "C" {
 #define USHER_E_REDIRECT (-28)
 /** The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not sent. */
 #define USHER_E_SESSION (-29)
-/** A licence renewal that was due was not made in time. */
+/** A licence renewal was due and was not made in time. */
 #define USHER_E_RENEWAL_MISSED (-30)
 /** A hook asked not to send the request, or no resource loader is registered for the URL's scheme. */
 #define USHER_E_DECLINED (-31)

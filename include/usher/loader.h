@@ -93,12 +93,12 @@ typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
 typedef struct usher_loader_options {
   /** USHER_LOADER_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** Scheme of the URLs that it loads. Default "skd". */
+  /** Scheme of the URLs that the loader loads. Default "skd". */
   const char *scheme;
   /** USHER_ROUTE_...: where the SPC goes. Default: the key server. */
   int32_t route;
-  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON. With an entitlement
-      server and a URL without such JSON, the value of "cid" in the query, if there is one. */
+  /** USHER_CONTENT_ID_...: which part of the URL is the content identifier. Default: decoded JSON. If the route is the
+      entitlement server and the URL has no such JSON: the value of "cid" in its query, if the query has one. */
   int32_t content_id_rule;
   /** Key server. Default: the URL inside the `skd:` URL, if its host is allowed. */
   const char *license_url;

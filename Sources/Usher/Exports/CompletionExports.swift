@@ -129,7 +129,7 @@ func question(_ completion: usher_completion) throws(UsherError) -> HostQuestion
   return object.ask
 }
 
-/// Answers a question, if it is of one of these kinds.
+/// Answers a question if its kind is one of `kinds`.
 private func answer(
   _ completion: usher_completion, _ kinds: [HostQuestion.Kind], with value: Secret?
 ) throws(UsherError) {

@@ -61,7 +61,7 @@ func mapResponse(
   return mapped
 }
 
-/// Calls `body` with the bytes; with NULL if there are none.
+/// Calls `body` with the bytes, or with NULL if they are empty.
 func withBytes(_ bytes: [UInt8], _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
   bytes.isEmpty ? body(UnsafeBufferPointer(start: nil, count: 0)) : bytes.withUnsafeBufferPointer(body)
 }

@@ -28,7 +28,7 @@ func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
   return size
 }
 
-/// The bytes of a C string without its NUL; nil for NULL.
+/// Reads a C string without its NUL; returns nil for NULL.
 @inline(never)
 func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError) -> [UInt8]? {
   guard let text else { return nil }
@@ -37,12 +37,12 @@ func bytes(_ text: UnsafePointer<CChar>?, most: Int = 1 << 16) throws(UsherError
   return (0..<count).map { UInt8(bitPattern: text[$0]) }
 }
 
-/// The bytes with their NUL, for libcurl; nil for NULL.
+/// Reads a C string with its NUL, for libcurl; returns nil for NULL.
 func cString(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
   try bytes(text).map { $0 + [0] }
 }
 
-/// A header value that may be a token; nil for NULL.
+/// Reads a header value that may be a token; returns nil for NULL.
 @inline(never)
 func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   let secret = try secretText(text)
@@ -50,7 +50,7 @@ func token(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   return secret
 }
 
-/// A text of up to 64 kB; nil for NULL.
+/// Reads a text of up to 64 kB; returns nil for NULL.
 func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   let count = platform_strnlen(text, (1 << 16) + 1)
@@ -60,34 +60,34 @@ func secretText(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   }
 }
 
-/// A header value, possibly empty; nil for NULL.
+/// Reads a header value, which may be empty; returns nil for NULL.
 func headerValue(_ text: UnsafePointer<CChar>?) throws(UsherError) -> Secret? {
   guard let text else { return nil }
   return text.pointee == 0 ? Secret([]) : try token(text)
 }
 
-/// A content or asset identifier, up to 64 kB; empty for NULL.
+/// Reads a content or asset identifier of up to 64 kB; returns an empty array for NULL.
 @inline(never)
 func identifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
   guard count >= 0, count <= 1 << 16, pointer != nil || count == 0 else { throw UsherError(.invalidArgument) }
   return Array(UnsafeBufferPointer(start: pointer, count: pointer == nil ? 0 : count))
 }
 
-/// A content or asset identifier of 1 byte to 64 kB.
+/// Reads a content or asset identifier of 1 byte to 64 kB.
 func neededIdentifier(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> [UInt8] {
   let bytes = try identifier(pointer, count)
   guard !bytes.isEmpty else { throw UsherError(.invalidArgument) }
   return bytes
 }
 
-/// A payload of 1 byte to 1 MiB.
+/// Reads a payload of 1 byte to 1 MiB.
 @inline(never)
 func payload(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> Secret {
   guard let pointer, count > 0, count <= 1 << 20 else { throw UsherError(.invalidArgument) }
   return Secret(UnsafeBufferPointer(start: pointer, count: count))
 }
 
-/// The value of an option: the default for 0, nil for USHER_OFF.
+/// Returns the value of an option: the default if the option is 0, nil if it is USHER_OFF.
 func choice(_ value: UInt32, default standard: UInt32) -> UInt32? {
   value == UInt32.max ? nil : (value == 0 ? standard : value)
 }
@@ -111,7 +111,7 @@ private func isSchemeByte(_ byte: UInt8) -> Bool {
   return isDigit(byte) || (small >= 0x61 && small <= 0x7A) || byte == 0x2B || byte == 0x2D || byte == 0x2E
 }
 
-/// What to do with the session at the close; nil: the default of the delegate.
+/// Converts the mode of a close; nil means the default of the delegate.
 func closeMode(_ mode: Int32) throws(UsherError) -> SSMSession.Ending? {
   switch mode {
   case USHER_CLOSE_DEFAULT: return nil

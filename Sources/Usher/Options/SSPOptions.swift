@@ -46,7 +46,7 @@ func sspV2Delegate(
   if let path = try fieldPath(given.enforced_field) { fields.enforced = path }
   if given.token_reply_header != nil { fields.header = try headerName(given.token_reply_header) + [0] }
   let delegate = try sspDelegate(given.ssp, insecure: insecure, v2: given, fields: fields)
-  // Without an SSM the library could neither keep a session alive nor end it.
+  // Refuse options without an SSM: the library could neither keep a session alive nor end it.
   guard delegate.policy.hasSSM else { throw UsherError(.invalidArgument) }
   return delegate
 }
@@ -85,7 +85,7 @@ private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
   return format == USHER_WIRE_RAW
 }
 
-/// The name of a header; the default token header for NULL.
+/// Reads the name of a header; returns the default token header for NULL.
 @inline(never)
 func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   let name = try bytes(text) ?? LicenseDelegate.defaultTokenHeader
@@ -93,7 +93,7 @@ func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   return name
 }
 
-/// Adds the endpoints of the SSM; false if the options name none.
+/// Adds the endpoints of the SSM. Returns false if the options name no endpoint.
 /// - Parameter needsSetup: false for SSP V2, where a licence request sets the session up.
 @inline(never)
 private func addSSM(
@@ -195,7 +195,7 @@ func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
   return endpoint
 }
 
-/// The checked endpoint of a URL; nil for NULL.
+/// Checks a URL and returns its endpoint; nil for NULL.
 @inline(never)
 func optionalEndpoint(_ text: UnsafePointer<CChar>?, _ insecure: Bool) throws(UsherError) -> Endpoint? {
   guard let url = try url(text) else { return nil }

@@ -10,7 +10,7 @@ package struct AssetID: Equatable, Sendable {
   package static var mostBytes: Int { 65_536 }
   package static var fairPlayScheme: [UInt8] { [0x73, 0x6B, 0x64] }
 
-  /// The text between the scheme and the query, without one trailing slash, percent-decoded.
+  /// Returns the text between the scheme and the query, percent-decoded and without one slash at its end.
   package let text: [UInt8]
   /// The bytes that `text` encodes in base64; nil if `text` is not base64. Some packagers encode JSON; this JSON is
   /// then the content identifier of a FairPlay payload.
@@ -26,7 +26,7 @@ package struct AssetID: Equatable, Sendable {
     decoded = AssetID.base64(text)
   }
 
-  /// The first index after `scheme:` or `scheme://`; 0 if the URL has another scheme.
+  /// Returns the first index after `scheme:` or `scheme://`; 0 if the URL has another scheme.
   static func start(in url: UnsafeBufferPointer<UInt8>, scheme: [UInt8]) -> Int {
     guard !scheme.isEmpty, url.count > scheme.count, url[scheme.count] == 0x3A,
       equalIgnoringCase(url[..<scheme.count], scheme)

@@ -24,7 +24,7 @@ struct XMLScanner {
 
     func decoded() -> [UInt8] { isLiteral ? Array(bytes) : XMLEntities.decode(bytes) }
 
-    /// The decoded text without white space around it.
+    /// Returns the text with entities decoded and without white space around it.
     func trimmed() -> [UInt8] {
       var rest = decoded()[...]
       while let last = rest.last, isXMLBlank(last) { rest = rest.dropLast() }
@@ -111,7 +111,7 @@ struct XMLScanner {
     return .open(Tag(name: name, isEmpty: isEmpty, rest: piece(nameEnd, isEmpty ? end - 1 : end)))
   }
 
-  /// The index of the first `>` outside quotes.
+  /// Returns the index of the first `>` outside quotes.
   private func tagEnd(from start: Int) -> Int? {
     var quote: UInt8 = 0
     var index = start

@@ -53,9 +53,9 @@ package struct PlaybackMachine {
     /// The relation of the request to the session.
     enum Role {
       case sessionless
-      /// Its reply opens the session.
+      /// The reply to the request opens the session.
       case opening
-      /// It carries the session token of `generation`; its reply may bring a newer one.
+      /// The request carries the session token of `generation`; the reply may bring a newer token.
       case carriesToken(generation: UInt32)
     }
     enum Phase {

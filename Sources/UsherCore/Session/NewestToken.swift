@@ -3,7 +3,7 @@
 struct NewestToken {
   private(set) var secret: Secret?
   private(set) var generation: UInt32 = 0
-  /// The generation of the token that the server does not know, as it answered.
+  /// The generation of the token that the server refused as unknown.
   private var refused: UInt32?
   /// The generation of the token that a lost reply may have replaced.
   private var lostReplacement: UInt32?
@@ -16,7 +16,7 @@ struct NewestToken {
   /// Forgets the token but keeps its generation. From now on no request can carry the token.
   mutating func forget() { secret = nil }
 
-  /// Whether the server answered that it does not know the newest token.
+  /// Whether the server refused the newest token as unknown.
   var isUnknownToServer: Bool { refused == generation }
   mutating func refuseAsUnknown() { refused = generation }
 

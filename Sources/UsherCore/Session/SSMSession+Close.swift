@@ -26,8 +26,7 @@ extension SSMSession {
   }
 
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
-    // The server has answered that it does not know the newest token; only a licence reply in flight can still bring a
-    // newer one.
+    // The server has refused the newest token as unknown; only a licence reply in flight can still bring a newer token.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
     if !isBeatInFlight { beat = .off }
     let until = now.adding(policy.teardownTimeout)
@@ -63,8 +62,7 @@ extension SSMSession {
     }
   }
 
-  /// Whether the server may hold the session under another token, after it answered that it does not know our newest
-  /// token.
+  /// Whether the server may hold the session under another token, after it refused our newest token as unknown.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
   mutating func sendTeardown(now: Milliseconds) -> [Action] {

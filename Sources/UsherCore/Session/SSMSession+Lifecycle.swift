@@ -58,7 +58,7 @@ extension SSMSession {
     let failedTeardown: UInt32?
   }
 
-  /// Which of the last two actions of a session the owner has received.
+  /// How many of a session's last two actions, `nextMayStart` and `ended`, the session has returned.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.
@@ -107,7 +107,8 @@ extension SSMSession {
       }
     }
 
-    /// Returns true the first time for each `what`; the session then returns the action that reports it.
+    /// Notes that the session reports `what`. Returns true if it was not reported before; the session then returns the
+    /// action that reports it.
     mutating func report(_ what: Reported) -> Bool {
       guard what.rawValue > reported.rawValue else { return false }
       reported = what

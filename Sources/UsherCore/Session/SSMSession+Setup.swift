@@ -132,7 +132,7 @@ extension SSMSession {
 }
 
 extension SSPPolicy {
-  /// The period in a reply, limited to the bounds of the policy; nil if the reply has no usable period.
+  /// Returns the period in a reply, limited to the bounds of the policy; nil if the reply has no usable period.
   package func period(_ field: PeriodField) -> Milliseconds? {
     let seconds: Double
     switch field {

@@ -49,7 +49,7 @@ package struct SSMSession {
     case good
     /// A beat was sent so late that the server may have ended the session.
     case doubtful
-    /// Keep-alives failed for this many consecutive periods.
+    /// The keep-alives of this many consecutive periods failed.
     case outage(failedPeriods: UInt32)
   }
 
@@ -70,7 +70,7 @@ package struct SSMSession {
   var schedule: KeepAliveSchedule?
   var beat = Beat.off
   var health = Health.good
-  /// When the oldest keep-alive that the server has not answered was due.
+  /// The time at which the oldest unanswered keep-alive was due; nil if all are answered.
   var owedSince: Milliseconds?
   /// Whether keep-alives pause because the host is suspended. This is separate from `beat`, so that the beat continues
   /// where it was when the host resumes.
@@ -163,7 +163,7 @@ package struct SSMSession {
     return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
   }
 
-  /// Whether the session ended and awaits no reply.
+  /// Whether the session has ended and no reply to its requests is in flight.
   package var isFinished: Bool { isEnded && !awaitsReply }
 
   var awaitsReply: Bool { awaitsSetupReply || isBeatInFlight || licensesInFlight > 0 }

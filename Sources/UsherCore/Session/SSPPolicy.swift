@@ -27,7 +27,8 @@ package struct SSPPolicy: Sendable {
   package var periodUpdates = false
   /// How early a keep-alive may be sent at most, in thousandths of the period.
   package var jitter: UInt32 = 50
-  /// How late a failed keep-alive may be retried at most, in thousandths of the period; 0: it is not retried.
+  /// Until when a failed keep-alive may be retried, in thousandths of the period after it was due; 0: it is not
+  /// retried.
   package var retry: UInt32 = 500
   /// After this many consecutive periods without a successful keep-alive the session fails; nil: it never fails for
   /// this reason.
@@ -49,7 +50,7 @@ package struct SSPPolicy: Sendable {
   package var suspend = Suspend.keep
   /// The period of the session if the licence reply that opens it has none; 0: no keep-alives.
   package var periodFallback: Milliseconds = 60_000
-  /// Whether a zap tears the session down even if a stop would leave it to expire.
+  /// Whether a zap tears the session down, even if a stop of the player would leave the session to expire.
   package var zapTearsDown = true
   /// Whether closing leaves the session to expire if the host does not say what to do.
   package var leavesByDefault = false

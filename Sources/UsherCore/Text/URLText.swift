@@ -16,7 +16,7 @@ package struct URLText: Equatable, Sendable {
 
   package var bytes: [UInt8] { query.isEmpty ? base : base + [0x3F] + query }
 
-  /// The URL with a path after its base; the query stays.
+  /// Returns the URL with `path` appended before its query.
   package func joining(_ path: StaticString) -> URLText {
     var joined = trimmed()
     joined.base.append(0x2F)
@@ -24,7 +24,7 @@ package struct URLText: Equatable, Sendable {
     return joined
   }
 
-  /// The URL with `name=value` added to its query.
+  /// Returns the URL with `name=value` added to its query.
   package func adding(_ pair: StaticString) -> URLText {
     var copy = self
     if !copy.query.isEmpty { copy.query.append(0x26) }
@@ -32,7 +32,7 @@ package struct URLText: Equatable, Sendable {
     return copy
   }
 
-  /// The URL with the API version as its last segment, if `rule` says so.
+  /// Returns the URL with the API version as its last segment if `rule` says so, otherwise the URL itself.
   package func versioned(_ version: [UInt8], _ rule: VersionRule) -> URLText {
     var copy = trimmed()
     if rule == .always || (rule == .auto && !copy.endsInVersion) {

@@ -15,7 +15,7 @@ package final class TokenMap {
     case badKey
   }
 
-  /// The pin of one playback on an entry. It is stale after the entry was removed.
+  /// The pin of one playback on an entry of the map. It becomes stale when the map removes the entry.
   package struct Pin: Equatable, Sendable {
     fileprivate let index: UInt32
     fileprivate let serial: UInt64
@@ -96,7 +96,7 @@ package final class TokenMap {
     order = OldestFirst()
   }
 
-  /// Pins an entry until `unpin`; nil if there is no entry.
+  /// Pins an entry until `unpin`; returns nil if the map has no entry for this content.
   package func pin(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Pin? {
     guard let index = table.find(key, hash.value(of: key)), !isExpired(index, now), table.entries[index].pins < .max
     else { return nil }

@@ -27,7 +27,7 @@ struct TokenTable {
     var order: UInt64
     var setAt: Milliseconds
     var pins: UInt32 = 0
-    /// The position in `OldestFirst`; in a free entry, the index of the next free entry.
+    /// The position of the entry in the heap of `OldestFirst`. If the entry is free: the index of the next free entry.
     var place: Int
   }
 

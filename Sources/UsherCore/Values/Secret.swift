@@ -41,7 +41,7 @@ package struct Secret: @unchecked Sendable {
   /// The address of the bytes, valid as long as this `Secret` lives, for C functions that read them later.
   package var address: UnsafeRawPointer { UnsafeRawPointer(storage.address) }
 
-  /// Only the creator may call this, before it shares the `Secret`.
+  /// Only the code that made the `Secret` may call this, before other code gets the `Secret`.
   package func withMutableBytes<R>(_ body: (UnsafeMutableBufferPointer<UInt8>) -> R) -> R {
     withExtendedLifetime(storage) { body(storage.bytes) }
   }

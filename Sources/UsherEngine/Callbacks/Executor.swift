@@ -150,7 +150,7 @@ final class ThreadedExecutor: CallbackExecutor {
     return found
   }
 
-  /// The job of this lane has ended. Returns the number of jobs that are left.
+  /// Called when the job of this lane has ended. Returns the number of jobs that are left.
   private func done(_ lane: UInt64) -> Int {
     monitor.locked {
       jobCount -= 1

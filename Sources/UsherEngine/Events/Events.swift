@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The kinds of event. The numbers are the header's.
+/// The kinds of events, with the numbers that the header gives them (`USHER_EVENT_…`).
 package enum EventKind: Int32, Sendable, CaseIterable {
   case sessionStarted = 1
   case setupError, heartbeatError, teardownError, keptAlive, recovered, sessionDoubtful, renewalDue, sessionEnded
@@ -41,7 +41,7 @@ package enum LogLevel: Int32, Sendable {
   case warning, info, debug
 }
 
-/// How a session is kept alive; the numbers are the header's.
+/// What keeps a session alive, with the numbers that the header gives (`USHER_RENEW_…`).
 package enum RenewType: Int32, Sendable {
   case none = 0
   case heartbeat, enforced, cdm

@@ -158,7 +158,7 @@ extension Engine {
     return format.contentType.withUTF8Buffer { Secret(name + Array($0) + [0]) }
   }
 
-  /// - Parameter secrets: the tokens of the request, which messages must not show.
+  /// - Parameter secrets: the tokens of the request, which error messages must not show.
   func loadReplied(
     _ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome, _ secrets: [Secret]
   ) {

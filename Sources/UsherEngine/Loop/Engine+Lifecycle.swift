@@ -1,12 +1,12 @@
 package import UsherCore
 
-/// Sleep, wake-up and changes of the network.
+/// Passes on what the host reports: it is suspended, it resumes, or the network changed.
 extension Engine {
-  /// Any thread: the computer or the host is suspended.
+  /// Any thread: called when the computer or the host is suspended.
   /// - Parameter playback: the playback to suspend; nil: all.
   package func suspend(_ playback: PlaybackID?) { each(playback) { entry in self.step(entry) { $0.suspended() } } }
 
-  /// Any thread: the computer or the host is running again.
+  /// Any thread: called when the computer or the host runs again.
   package func resume(_ playback: PlaybackID?) {
     each(playback) { entry in self.step(entry) { $0.resumed(now: self.clock.now) } }
   }

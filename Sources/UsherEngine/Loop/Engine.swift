@@ -169,8 +169,8 @@ package final class Engine {
     }
   }
 
-  /// The loop has ended: completes all pending requests and waits, and removes everything, while callback threads still
-  /// run.
+  /// Called when the loop has ended, while the callback threads still run: completes all pending requests, ends all
+  /// waits, and removes everything.
   private func finish() {
     _ = closing.begin()
     afterEnd.locked {
@@ -179,7 +179,8 @@ package final class Engine {
       endPending()
       let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       forgetEverything()
-      // Until now the answers of a customer's callbacks counted. From here on the numbers of all questions are stale.
+      // Until now the engine accepted the answers of a customer's callbacks. From here on it accepts no answer: the ids
+      // of all questions are stale.
       for question in questions { question.expire(.closed) }
     }
     idle.becameIdle(transfers: 0)

@@ -15,13 +15,13 @@ package final class IdleMonitor {
   private var lastCondition: UInt64 = 0
   private var isIdle = false
   private var transfers = 0
-  /// The number of changes after which a condition may hold.
+  /// How many changes there were so far that may have fulfilled a condition.
   private var changes: UInt64 = 0
 
-  /// A command or a callback was queued.
+  /// Called when a command or a callback was queued.
   func noteActivity() { activity.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
-  /// A callback has ended.
+  /// Called when a callback has ended.
   /// - Parameter left: how many callbacks are still queued or running.
   func callbackEnded(left: Int) {
     // A thread that begins to wait after this check finds that the callback has ended.
@@ -29,7 +29,7 @@ package final class IdleMonitor {
     update { conditions.contains { $0.callbacks >= left } }
   }
 
-  /// The I/O thread has run all queued commands, and is about to wait.
+  /// Called when the I/O thread has run all queued commands and is about to wait.
   func becameIdle(transfers: Int) {
     update {
       isIdle = true

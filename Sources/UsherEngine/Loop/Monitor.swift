@@ -33,5 +33,5 @@ package final class Monitor {
   package func broadcast() { if let raw { platform_monitor_broadcast(raw) } }
 }
 
-/// Real time, even if the context has a manual clock: for waits of testers and threads.
+/// Returns real time, even if the context has a manual clock. Waits of tests and threads use it.
 package func monotonicMilliseconds() -> Int64 { platform_monotonic_ms() }

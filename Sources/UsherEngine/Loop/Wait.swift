@@ -7,7 +7,8 @@ package final class Wait<Value> {
   private var value: Value?
   private let onEnd: (() -> Void)?
 
-  /// - Parameter onEnd: wakes a thread that also waits for other things; runs on the thread that ends the wait.
+  /// - Parameter onEnd: called when the wait ends, on the thread that ends it. It can wake a thread that also waits for
+  ///   other things.
   package init(onEnd: (() -> Void)? = nil) { self.onEnd = onEnd }
 
   /// Ends the wait with a value. Later calls do nothing.

@@ -147,7 +147,7 @@ extension Engine {
   package func finishClosing(within timeout: Milliseconds) {
     beginClosing()
     if options.isManualClock { return moveClockUntilClosed(within: timeout) }
-    // The time limit counts from the host's first call to close, so an earlier wait of the host has used a part of it.
+    // The time limit begins with the host's first call to close, so an earlier call that waited has used a part of it.
     let left = timeout.since(closing.elapsed)
     guard let pump else {
       _ = close(within: left)

@@ -41,7 +41,7 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
   switch reply {
   case .license(let license):
     var fields = SessionFields()
-    // The library never has the customer's session token: a placeholder shows that there is a session.
+    // The library never gets the customer's session token. It uses a placeholder, which shows that the session exists.
     fields.token = Secret([0x2D])
     fields.period = .number(license.period)
     fields.enforced = license.isEnforced
@@ -51,8 +51,8 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
   }
 }
 
-/// The failure of a customer's heartbeat or teardown. Three statuses mean that the customer's server ended the session;
-/// after any other status the library retries.
+/// Converts the status of a customer's heartbeat or teardown to a failure. Three statuses mean that the customer's
+/// server ended the session; after any other status the library retries.
 package func customerCallFailure(_ status: Status) -> WireFailure {
   switch status {
   case .session, .refused, .limit: return WireFailure(status)

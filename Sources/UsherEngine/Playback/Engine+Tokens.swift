@@ -26,7 +26,7 @@ extension Engine {
 
   // MARK: Tokens the host gives without being asked
 
-  /// Any thread: the host gives the missing content token.
+  /// Any thread: called when the host gives the missing content token.
   /// - Returns: false if the playback needs no token.
   package func giveToken(_ playback: PlaybackID, _ token: Secret) -> Bool {
     sync { self.playbacks[playback].map { self.give(token, $0) } ?? false }
@@ -54,7 +54,7 @@ extension Engine {
     case missing
   }
 
-  /// The token map's content token for the content of a licence request.
+  /// Looks up the content token for the content of a licence request in the token map.
   func mappedToken(_ entry: PlaybackEntry, _ contentID: [UInt8]) -> MappedToken {
     guard let map = entry.delegate.tokenMap, !contentID.isEmpty else { return .unneeded }
     if entry.mappedTokens.contains(where: { $0.id == contentID }) {
@@ -71,8 +71,8 @@ extension Engine {
     entry.mappedTokens = []
   }
 
-  /// Any thread: the host put a token into a delegate's map. Playbacks that wait for this token use it now; other
-  /// playbacks of the same content use it for their next licence.
+  /// Any thread: called when the host has put a token into a delegate's map. Playbacks that wait for this token use it
+  /// now; other playbacks of the same content use it for their next licence.
   package func tokenMapped(_ delegate: LicenseDelegate, _ contentID: [UInt8]) {
     submit {
       guard let map = delegate.tokenMap else { return }

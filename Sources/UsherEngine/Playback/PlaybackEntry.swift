@@ -145,7 +145,7 @@ final class LicenseJob {
   let payload: Secret
   let isByLibrary: Bool
   let assetID: [UInt8]
-  /// Called once, on the I/O thread; it may only pass the answer on to another thread.
+  /// Gets the answer: called once, on the I/O thread, where it may only pass the answer on to another thread.
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
   var transfer: TransferID = 0

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// The content that an asset id describes, as the packager wrote it.
+/// The content that an asset id describes.
 package struct Asset: Equatable, Sendable {
   package let id: AssetID
   /// The key of the token map: `ContentId` if the packager wrote JSON, otherwise the text of the asset id.
@@ -10,7 +10,7 @@ package struct Asset: Equatable, Sendable {
   package let iv: [UInt8]?
   /// Whether the decoded asset id is a JSON object.
   package let isJSON: Bool
-  /// The content identifier of a FairPlay payload: the decoded JSON, otherwise the text.
+  /// The content identifier of a FairPlay payload: the decoded JSON, or the text if the asset id is not JSON.
   package var contentIdentifier: [UInt8] { isJSON ? id.decoded ?? id.text : id.text }
 }
 

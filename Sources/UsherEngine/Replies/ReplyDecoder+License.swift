@@ -67,7 +67,7 @@ extension ReplyDecoder {
     .success(LicenseReply(data: response.body, fields: SessionFields()))
   }
 
-  /// JSON with `CkcMessage`, or the CKC itself.
+  /// Reads a FairPlay reply: JSON with `CkcMessage`, or the CKC itself.
   private static func fairPlay(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
   ) -> LicenseDecoding {
@@ -81,8 +81,8 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: ckc, fields: fields(document.root, names)))
   }
 
-  /// Reads JSON with `license`: an array of base64 in licence replies, one string in renewals. A reply that is not JSON
-  /// is the bare licence.
+  /// Reads a Widevine reply: JSON with `license`, which is an array of base64 texts in licence replies and one base64
+  /// text in renewals. A reply that is not JSON is the licence itself.
   private static func widevine(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
   ) -> LicenseDecoding {
@@ -98,7 +98,8 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: license, fields: fields(document.root, names)))
   }
 
-  /// XML, which the CDM gets unchanged. JSON in its first `CustomData` element may hold the session token.
+  /// Reads a PlayReady reply: XML, which the CDM gets unchanged. JSON in the first `CustomData` element may contain the
+  /// session token.
   private static func playReady(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames
   ) -> LicenseDecoding {

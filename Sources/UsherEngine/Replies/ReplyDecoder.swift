@@ -2,7 +2,7 @@ internal import UsherCore
 
 /// Reads replies: session fields, licences, and the reasons of refusals.
 enum ReplyDecoder {
-  /// A reply of the SSM to set-up, heartbeat or teardown.
+  /// Reads a reply of the SSM to a set-up, a heartbeat or a teardown.
   static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call, hiding secrets: [Secret] = []) -> SSMOutcome {
     switch outcome {
     case .failure(let failure): return .failure(failure)

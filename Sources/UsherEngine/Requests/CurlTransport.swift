@@ -46,7 +46,7 @@ final class CurlTransport: Transport {
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
-  /// - Parameter connectionsMax: how many connections are kept.
+  /// - Parameter connectionsMax: how many connections libcurl may keep open between requests.
   init?(options: TransportOptions, connectionsMax: Int) {
     self.options = options
     handlesMax = connectionsMax

@@ -25,7 +25,7 @@ final class RequestDispatcher {
   private var queue: RequestQueue
   /// The number of running calls of `withoutStartingQueued`.
   private var pauses = 0
-  /// Origins whose queued requests may start when the last of these calls ends.
+  /// Origins whose queued requests may start when the last call of `withoutStartingQueued` has ended.
   private var pausedOrigins: [[UInt8]] = []
   /// Origins whose last request failed. Their earlier connections are not used until a new connection has been
   /// answered.

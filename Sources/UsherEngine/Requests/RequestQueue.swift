@@ -54,7 +54,7 @@ struct RequestQueue {
     return false
   }
 
-  /// A request was answered.
+  /// Called when a request was answered.
   /// - Parameter microseconds: the time from sending the request to the reply; nil if the time is not typical of the
   ///   origin.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
@@ -86,7 +86,7 @@ struct RequestQueue {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
 
-  /// A request with a permit ended or stalled: frees its permit.
+  /// Called when a request with a permit has ended or stalled: frees the permit.
   mutating func free(_ origin: [UInt8]) {
     guard let queue = find(origin) else { return }
     queue.inFlight = max(0, queue.inFlight - 1)

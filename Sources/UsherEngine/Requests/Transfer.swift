@@ -15,11 +15,11 @@ final class Transfer {
   let timeout: Milliseconds
   var timer: UInt64?
   var deadline: Milliseconds
-  /// Whether it waits in the queue of its origin.
+  /// Whether the request waits in the queue of its origin.
   var isQueued = false
-  /// How long it waited in the queue.
+  /// How long the request waited in the queue.
   var queueDelay: Milliseconds = 0
-  /// Whether it holds a permit of its origin.
+  /// Whether the request holds a permit of its origin.
   var hasPermit = true
 
   init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds) {
@@ -32,7 +32,7 @@ final class Transfer {
 
   var origin: [UInt8] { request.endpoint.origin }
 
-  /// Whether it is a heartbeat, or a renewal that keeps the session alive.
+  /// Whether the request is a heartbeat, or a renewal that keeps the session alive.
   var isKeepAlive: Bool {
     switch purpose {
     case .ssm(_, _, let call): return call == .heartbeat

@@ -76,8 +76,8 @@ private:
   detail::secret payload_, asset_id_;
 };
 
-/** A question to send a heartbeat or a teardown: usher_customer_call_fn. If you refuse it, the heartbeat or teardown
-    has failed. */
+/** The library asks the host to send a heartbeat or a teardown: usher_customer_call_fn. If you refuse the question, the
+    heartbeat or teardown has failed. */
 class customer_call : public detail::refusable_question<detail::no_call> {
 public:
   customer_call(usher_completion id, usher_playback *playback, uint64_t tag, detail::shared_faults kept) noexcept
@@ -95,7 +95,7 @@ using customer_call_callback = std::function<void(customer_call call)>;
 
 /** usher_customer_options. */
 struct customer_options {
-  /** The library reads it until the delegate is made. */
+  /** The library reads these bytes only while it makes the delegate. */
   bytes_view certificate;
   /** Gets licences and renewals. Required. */
   customer_license_callback license;
@@ -125,7 +125,7 @@ inline void on_customer_teardown(usher_completion completion, usher_playback *pl
   it->kept->guard([&] { it->call.teardown(customer_call(completion, playback, tag, it->kept)); });
 }
 
-/** The options without their functions. */
+/** A usher_customer_options struct without its functions. */
 inline usher_customer_options raw_customer(const customer_options &options) noexcept {
   usher_customer_options raw = USHER_CUSTOMER_OPTIONS_INIT;
   raw.certificate = options.certificate.data();

@@ -133,7 +133,7 @@ inline void on_hook(const usher_hook_call *call, void *user_data) {
   });
 }
 
-/** usher_delegate_hooks and the text to which they point. */
+/** A usher_delegate_hooks struct, and the text to which it points. */
 class raw_hooks {
 public:
   explicit raw_hooks(const delegate_hooks &hooks) : scheme_(hooks.scheme) {

@@ -21,11 +21,11 @@ class playback_ref;
 struct license_request {
   /** key_system::... Required. */
   std::string key_system;
-  /** Required. The library reads it until the call returns. */
+  /** The CDM's message. Required. The library reads these bytes only during the call. */
   bytes_view payload;
   license_type type = license_type::request;
   milliseconds timeout{0};
-  /** The content of the licence (`asset_id` in C). The library reads it until the call returns. */
+  /** The content of the licence (`asset_id` in C). The library reads these bytes only during the call. */
   bytes_view asset_id{};
 };
 

@@ -50,7 +50,7 @@ struct loader_options {
   usher::route route = usher::route::key_server;
   usher::content_id_rule content_id_rule = usher::content_id_rule::decoded_json;
   std::optional<std::string> license_url, entitlement_url, allowed_hosts, derived_scheme;
-  /** The library reads it until the loader is added. */
+  /** The library reads these bytes only while it adds the loader. */
   bytes_view certificate;
   std::optional<std::string> certificate_file, certificate_url, extra_headers;
   fps_request_format request_format = fps_request_format::raw;
@@ -75,7 +75,7 @@ inline void on_spc(const usher_spc_request *request, void *user_data) {
   it->kept->guard([&] { it->call(spc_request(*request, it->kept)); });
 }
 
-/** usher_loader_options without its function, and the texts to which they point. */
+/** A usher_loader_options struct without its function, and the texts to which its members point. */
 class raw_loader {
 public:
   explicit raw_loader(const loader_options &options)

@@ -67,7 +67,7 @@ struct token_map_options {
 };
 
 namespace detail {
-/** usher_ssp_options and the texts to which they point. */
+/** A usher_ssp_options struct, and the texts to which its members point. */
 class raw_ssp {
 public:
   explicit raw_ssp(const ssp_options &options)
@@ -123,7 +123,7 @@ private:
   usher_ssp_options raw_ = USHER_SSP_OPTIONS_INIT;
 };
 
-/** usher_ssp_v2_options and what they point to. */
+/** A usher_ssp_v2_options struct, and everything to which its members point. */
 class raw_ssp_v2 {
 public:
   explicit raw_ssp_v2(const ssp_v2_options &options)
@@ -147,7 +147,7 @@ private:
   usher_ssp_v2_options raw_ = USHER_SSP_V2_OPTIONS_INIT;
 };
 
-/** usher_default_options and the texts to which they point. */
+/** A usher_default_options struct, and the texts to which its members point. */
 class raw_default {
 public:
   explicit raw_default(const default_options &options)

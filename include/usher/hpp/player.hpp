@@ -22,7 +22,7 @@ struct playback_options {
   /** No value: the token comes from the delegate's token callback or token map, or from
       playback_ref::set_content_token(). */
   std::optional<std::string> content_token;
-  /** The library reads it until play() returns. */
+  /** The library reads these bytes only during play(). */
   bytes_view content_id;
   uint64_t tag = 0;
   payload_callback payload;

@@ -97,7 +97,8 @@ struct running {
   usher_completion id = 0;
 };
 #endif
-/** Refuses a question; if an exception is leaving a callback, the callback's `running` object does it. */
+/** Refuses a question. If an exception is leaving a callback at this moment, the callback's `running` object refuses
+    the question later. */
 inline void refuse_now_or_later(void (*none)(usher_completion), usher_completion id) noexcept {
 #if defined(__cpp_exceptions)
   running *callback = running::now();
@@ -109,7 +110,7 @@ inline void refuse_now_or_later(void (*none)(usher_completion), usher_completion
   none(id);
 }
 
-/** The first exception that left a callback of a context. Threads: any. */
+/** Keeps the first exception that left a callback of a context. Threads: any. */
 class faults {
 public:
   void keep(std::exception_ptr e) noexcept {
@@ -138,7 +139,7 @@ private:
 };
 using shared_faults = std::shared_ptr<faults>;
 
-/** The `user_data` that C holds: the call passes it to C, and `destroy` deletes it. */
+/** The `user_data` of a C++ callback: the wrapper passes it to C, and `destroy` deletes it. */
 template <class F>
 struct box {
   F call;
