@@ -1,6 +1,6 @@
 /*
- * free_in_hook.c - as free_in_callback.c, for every hook, customer callback and SPC callback. Each callback answers its
- * question after the free, when it may be too late.
+ * free_in_hook.c - every hook, customer callback and SPC callback frees the playback, its player, its delegate or the
+ * whole context, as in free_in_callback.c. The callback answers its question after the free, when it may be too late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

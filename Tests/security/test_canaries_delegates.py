@@ -1,4 +1,5 @@
-"""As test_canaries.py, for hooks, token maps, SSP V2, customer SSM and the resource loader."""
+"""No log line, event, error or repr contains a secret: test_canaries.py for hooks, token maps, SSP V2, customer SSM,
+loaders."""
 
 from __future__ import annotations
 

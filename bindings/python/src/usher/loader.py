@@ -32,8 +32,8 @@ class LoaderOptions(TypedDict, total=False):
     allowed_hosts: hosts that URLs in the content or from an entitlement server may have: "host", "host:port", "host:*",
         "*.example.com"; without a port: the default port of the scheme. Default: the loader uses no such URL.
     derived_scheme: the scheme that replaces `scheme`: "https", or "http" for loopback.
-    certificate, certificate_file, certificate_url: the application certificate, one of the three. The loader reads a
-        file at once. It fetches a URL with the first request, and retries with the next one if that failed.
+    certificate, certificate_file, certificate_url: the application certificate; give one of the three. The loader reads
+        a file at once. It downloads from a URL at the first request; if that fails, the next request tries again.
     extra_headers: "Name: value" lines for the key server, separated by newlines.
     request_format, spc_urlencode, spc_field, content_id_field: the format of the request with the SPC.
     response_format, response_path: the format of the reply with the CKC; the path ("a.b") is for JSON.

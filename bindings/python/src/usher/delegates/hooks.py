@@ -150,7 +150,8 @@ class HTTPDelegate(Delegate):
     # ---- steps to override -------------------------------------------------------------------------------------------
 
     def scheme(self) -> str:
-        """The scheme of content URLs, which content identifiers leave out. The constructor calls it once."""
+        """The scheme of content URLs; the library removes it from content identifiers. The constructor calls this
+        method once."""
         return "skd"
 
     def content_identifier(self, call: HookCall[bytes]) -> Made[bytes]:

@@ -25,8 +25,8 @@ class MultiInstanceOptions(SSPOptions, total=False):
 
     tokens_max: limit of the map. If the map is full, a new token replaces the oldest token that no playback uses.
         Default 0: no limit.
-    time_to_live_ms: the map removes a token that no playback uses this long after it was set, milliseconds on the
-        context's clock. Default 0: never.
+    time_to_live_ms: the map removes a token this many milliseconds after it was set, on the context's clock, unless a
+        playback uses the token. Default 0: never.
     """
 
     tokens_max: int

@@ -153,7 +153,7 @@ def skd_url(content_id: str, kid: bytes, iv: bytes) -> str:
 
 
 def read_identifier(data: bytes) -> Asset:
-    """Reads a content identifier: JSON as from ``identifier()``, any base64 of such JSON, or other text: a content id.
+    """Reads a content identifier: JSON as from ``identifier()``, or its base64. Any other text is a content id.
 
     Raises:
         ValueError: not text, and not JSON with a content id or key id.

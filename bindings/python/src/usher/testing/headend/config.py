@@ -62,12 +62,13 @@ class HeadEndConfig:
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
         strict_header: refuse spaces around commas and several authorisation header lines.
-        ssm_required: when a licence needs a live session: ``always``, ``never``, or ``token``: if session control is on
-            in the content token, or for the account of a device token. With SSP V2 the licence request creates the
+        ssm_required: when a licence needs a live session: ``always``; ``never``; or ``token``, if session control is on
+            in the content token or for the account of the device token. With SSP V2 the licence request creates the
             session; if the licence needs none, the reply has no session token.
         require_session_control: refuse set-up (1008) for tokens without session control.
-        anti_replay: refuse a second licence for the ``jti`` of a content token (the token needs ``exp``).
-        missing_token_status: HTTP status of a request without the authorisation header, None for the table's.
+        anti_replay: refuse a second licence for a content token with the same ``jti`` (the token must have ``exp``).
+        missing_token_status: HTTP status of the reply to a request without the authorisation header; None: the status
+            in the code table.
         revoked_token_status: HTTP status for a token that ``revoke_tokens`` revoked.
         enforced: key systems whose licence replies enforce the session (DRM-enforced mode).
         fairplay_reply: JSON with ``CkcMessage``, or the raw CKC.

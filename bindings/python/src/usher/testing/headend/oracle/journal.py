@@ -71,7 +71,7 @@ class Entry:
         answered_ms: when the reply was sent, on the head-end's clock.
         answered_after: number of the newest request that had arrived when the reply was sent.
         issued: ``seq`` of the session token in the reply, else None.
-        delivered: whether the reply, as a fault left it, still had the whole token.
+        delivered: whether the reply still had the whole session token after a fault had changed the reply.
     """
 
     number: int

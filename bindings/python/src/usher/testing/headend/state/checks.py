@@ -90,7 +90,8 @@ class Checks:
             raise Refusal(Problem.TOKEN_REVOKED, status=self.config.revoked_token_status)
 
     def _content_keys(self, content: TokenPart, parts: Sequence[TokenPart]) -> dict[bytes, bytes]:
-        """Returns the keys in a request's key tokens. It must have every key token that the content token names."""
+        """Returns the keys in a request's key tokens. The request must have every key token that its content token
+        names."""
         there = [part.raw for part in parts if part.kind == "key"]
         wanted = {name for right in content.rights if isinstance(name := right.get("contentKeyToken"), str)}
         if wanted - {key_tokens.name_of(raw) for raw in there}:
@@ -199,9 +200,10 @@ class Checks:
             self._played.add(grant.content.jti)
 
     def check_kids(self, grant: Grant, kids: Sequence[bytes]) -> None:
-        """Checks that the token grants the keys: they belong to its content and, if it lists key ids, are among these.
+        """Checks that the token grants the keys: they belong to its content and to its list of key ids, if it has one.
 
-        A renewal may get keys of its session's contents; a device token keys of contents that its account may play.
+        A renewal may get keys of its session's contents. A device token grants the keys of the contents that its
+        account may play.
         """
         listed = grant.content.key_ids if grant.content is not None else frozenset[bytes]()
         contents = self._granted_contents(grant)
