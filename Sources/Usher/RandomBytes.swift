@@ -1,7 +1,7 @@
 internal import CPlatform
 
-/// The function that the standard library's `Hasher` calls. glibc has had it only since 2.36. This definition, which
-/// the version script hides, lets the library load on older systems.
+/// Swift's `Hasher` calls a function with this C name, which glibc has only since 2.36. Because of this definition the
+/// library also loads on older systems. The version script hides it from other libraries.
 @_cdecl("arc4random_buf")
 public func usherRandomBytes(_ target: UnsafeMutableRawPointer?, _ count: Int) {
   if let target { platform_random_bytes(target, count) }

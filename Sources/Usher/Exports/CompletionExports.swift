@@ -123,7 +123,7 @@ public func usher_complete_call(_ completion: usher_completion, _ status: Int32)
   }
 }
 
-/// The question that has this completion id.
+/// Returns the question that has this completion id.
 func question(_ completion: usher_completion) throws(UsherError) -> HostQuestion {
   guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
   return object.ask

@@ -24,14 +24,14 @@ public func usher_multi_instance_delegate_new(
   }
 }
 
-/// A multi-instance delegate and its token map.
+/// Returns the multi-instance delegate of a handle, and its token map. Throws if the delegate has no map.
 private func delegateWithMap(_ delegate: OpaquePointer?) throws(UsherError) -> (DelegateObject, TokenStore) {
   let object = try borrow(delegate, as: DelegateObject.self)
   guard let map = object.delegate.tokenMap else { throw UsherError(.state) }
   return (object, map)
 }
 
-/// The key, a view of the host's bytes: a look-up needs no copy.
+/// Checks the bytes of a key and returns a view of them, so that a look-up needs no copy.
 private func key(_ pointer: UnsafePointer<UInt8>?, _ count: Int) throws(UsherError) -> UnsafeBufferPointer<UInt8> {
   guard let pointer, count > 0, count <= 1 << 16 else { throw UsherError(.invalidArgument) }
   return UnsafeBufferPointer(start: pointer, count: count)

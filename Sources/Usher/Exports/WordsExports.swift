@@ -76,7 +76,7 @@ public func usher_error_legacy_codes(
   }
 }
 
-/// A static text as a C string: the compiler ends each static text with a NUL.
+/// Returns a static text as a C string. The compiler ends each static text with a NUL.
 private func cText(_ text: StaticString) -> UnsafePointer<CChar> {
   UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }

@@ -6,7 +6,7 @@ internal import UsherEngine
 
 /// The object behind a handle.
 class HandleObject {
-  /// Whether the handle becomes stale when `context` is freed.
+  /// Returns whether the handle becomes stale when `context` is freed.
   func ends(with context: ContextObject) -> Bool { false }
 }
 
@@ -105,7 +105,7 @@ func report(
   }
 }
 
-/// The object of a handle. Throws if the handle is stale or of another kind.
+/// Returns the object of a handle. Throws if the handle is stale or of another kind.
 func borrow<Object: HandleObject>(_ handle: OpaquePointer?, as kind: Object.Type) throws(UsherError) -> Object {
   guard let object = handles.find(UInt(bitPattern: handle)) as? Object else { throw UsherError(.invalidHandle) }
   return object
@@ -126,7 +126,8 @@ func refuseInCallbacks() throws(UsherError) {
   if isCallbackThread() { throw UsherError(.wouldDeadlock) }
 }
 
-/// Whether the call would wait for work of the calling thread: it is inside a callback, or it is the pumping thread.
+/// Returns whether the call would wait for work of the calling thread: it is inside a callback, or it is the pumping
+/// thread.
 func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
 
 func refuseToWait(_ engine: Engine) throws(UsherError) {

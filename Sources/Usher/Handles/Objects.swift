@@ -20,7 +20,7 @@ final class ContextObject: HandleObject {
     self.allowsInsecureHTTP = allowsInsecureHTTP
   }
 
-  /// A number that this context uses only once.
+  /// Returns a number that this context uses only once.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
   /// Makes a handle that becomes stale with the context. Fails if the context was freed already, because then the
@@ -55,13 +55,14 @@ final class ContextObject: HandleObject {
 
   func unregister(_ loader: ResourceLoader) { monitor.locked { loaders.removeAll { $0 === loader } } }
 
-  /// The loader that is registered for the scheme of a URL.
+  /// Returns the loader that is registered for the scheme of a URL.
   func loader(for url: [UInt8]) -> ResourceLoader? {
     guard let colon = url.firstIndex(of: 0x3A) else { return nil }
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// The delegate of items that name none, in a context that has loaders but no delegate. It sends no requests.
+  /// Returns the delegate for items that name none, in a context that has loaders but no delegate. This delegate sends
+  /// no requests.
   func loadersOnly() -> LicenseDelegate? {
     guard monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()

@@ -11,14 +11,14 @@ func hostReference(
   HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
 }
 
-/// The context of a handle. If the handle is invalid, runs `destroy` at once and throws.
+/// Returns the context of a handle. If the handle is invalid, runs `destroy` at once and throws.
 func ownedContext(
   _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
 ) throws(UsherError) -> ContextObject {
   try owned(handle, user, destroy, as: ContextObject.self)
 }
 
-/// The object of a handle. If the handle is invalid, runs `destroy` at once and throws.
+/// Returns the object of a handle. If the handle is invalid, runs `destroy` at once and throws.
 func owned<Object: HandleObject>(
   _ handle: OpaquePointer?, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?, as kind: Object.Type
 ) throws(UsherError) -> Object {

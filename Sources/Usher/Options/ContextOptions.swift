@@ -2,7 +2,7 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// The options of a context.
+/// Reads the options of a context.
 func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> EngineOptions {
   var result = EngineOptions()
   result.registerQuestion = { ask in UInt64(handles.give(CompletionObject(ask: ask))) }
@@ -41,7 +41,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   return result
 }
 
-/// The `log_destroy` of options with a valid size. It must run even if the context cannot be created.
+/// Returns the `log_destroy` of options with a valid size. It must run even if the context cannot be created.
 func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> (() -> Void)? {
   guard let pointer else { return nil }
   let given = try options(pointer)

@@ -4,8 +4,8 @@ internal import UsherCore
 
 // Reads and checks what the host passed.
 
-/// The option struct behind a pointer. Throws if its size is smaller than that of the first release, or if bytes that
-/// the library does not know are not 0.
+/// Reads the option struct behind a pointer. Throws if its size is smaller than that of the first release, or if bytes
+/// that the library does not know are not 0.
 func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> Options {
   guard let pointer else { throw UsherError(.invalidArgument) }
   try checkSize(UnsafeRawPointer(pointer), known: MemoryLayout<Options>.size)
@@ -21,7 +21,7 @@ func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   }
 }
 
-/// The size of a host's struct that the library will fill.
+/// Returns the size of a host's struct that the library will fill.
 func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
   let size = raw.load(as: Int.self)
   guard size >= first, size <= 1 << 16 else { throw UsherError(.invalidArgument) }
@@ -96,7 +96,7 @@ func milliseconds(_ value: UInt32, default standard: Milliseconds) -> Millisecon
   value == 0 ? standard : Milliseconds(value)
 }
 
-/// The scheme of a URL; nil for NULL.
+/// Reads the scheme of a URL; returns nil for NULL.
 func schemeName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8]? {
   guard let scheme = try bytes(text, most: 64) else { return nil }
   guard let first = scheme.first, lowercased(first) >= 0x61, lowercased(first) <= 0x7A, scheme.allSatisfy(isSchemeByte)

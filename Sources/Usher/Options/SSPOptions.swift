@@ -215,7 +215,7 @@ private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
   return colon > 0 && line[..<colon].allSatisfy(isHeaderNameByte)
 }
 
-/// Whether a header name (a token of RFC 9110) may have this byte.
+/// Returns whether a header name (a token of RFC 9110) may have this byte.
 private func isHeaderNameByte(_ byte: UInt8) -> Bool {
   switch byte {
   case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E:

@@ -24,7 +24,7 @@ package enum HLSRewrite {
     return made + playlist[copied...]
   }
 
-  /// The first `URI` of a line.
+  /// Returns the first `URI` attribute of a line.
   private static func uri(_ playlist: UnsafeBufferPointer<UInt8>, _ line: HLSKeyLines.Line) -> HLSAttributes.Attribute?
   {
     var attributes = HLSAttributes(playlist, in: line.attributes)

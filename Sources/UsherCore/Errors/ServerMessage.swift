@@ -34,7 +34,7 @@ private func cutAtCharacter(_ bytes: [UInt8]) -> [UInt8] {
   return shown
 }
 
-/// The length of the secret that begins at `index`; nil if none begins there.
+/// Returns the length of the secret that begins at `index`; nil if none begins there.
 private func secretLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ secrets: [Secret]) -> Int? {
   for secret in secrets where secret.count > 0 && bytes.count - index >= secret.count {
     let isHere = secret.withBytes { word in
@@ -46,7 +46,7 @@ private func secretLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int, _ 
   return nil
 }
 
-/// Whether a byte occurs in base64, base64url and JWTs. A run of more than 40 such bytes counts as a secret.
+/// Returns whether a byte occurs in base64, base64url and JWTs. A run of more than 40 such bytes counts as a secret.
 private func isTokenByte(_ byte: UInt8) -> Bool {
   switch byte {
   case 0x41...0x5A, 0x61...0x7A, 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x2F, 0x3D, 0x5F: return true

@@ -66,8 +66,8 @@ package struct AllowList: Sendable {
     throw .notListed
   }
 
-  /// Whether `host` is a name below `parent`. Hosts with internationalised (punycode) labels below `parent` do not
-  /// match: each needs a separate pattern.
+  /// Returns whether `host` is a name below `parent`. Hosts with internationalised (punycode) labels below `parent` do
+  /// not match: each needs a separate pattern.
   private static func isBelow(_ host: [UInt8], _ parent: [UInt8]) -> Bool {
     guard host.count > parent.count + 1, host[host.count - parent.count - 1] == 0x2E,
       host[(host.count - parent.count)...] == parent[...]

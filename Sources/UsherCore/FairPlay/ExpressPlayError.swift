@@ -12,7 +12,7 @@ package struct ExpressPlayError: Equatable, Sendable {
     self.message = message.isEmpty ? ExpressPlayError.meaning(of: code).map { string($0) } ?? "" : message
   }
 
-  /// The published meaning of a code; nil if none is published.
+  /// Returns the published meaning of a code; nil if none is published.
   package static func meaning(of code: Int64) -> StaticString? {
     switch code {
     case -2002: return "the token has expired"

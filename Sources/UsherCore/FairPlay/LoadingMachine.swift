@@ -82,7 +82,7 @@ package struct LoadingMachine<Server> {
     }
   }
 
-  /// The entitlement server returned the URL of the key server.
+  /// Called when the entitlement server has returned the URL of the key server.
   package mutating func entitled(_ keyServer: Candidate) -> Action? {
     switch phase {
     case .askingEntitlement: return prepare(keyServer, .entitlement)

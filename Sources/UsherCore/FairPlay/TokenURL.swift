@@ -20,8 +20,8 @@ package enum TokenURL {
     return target + [0x3A, 0x2F, 0x2F] + rest
   }
 
-  /// The percent-decoded value of the first `name=` in the query: `cid` of an entitlement URL, `ExpressPlayToken` of a
-  /// token URL.
+  /// Returns the percent-decoded value of the first `name=` in the query: `cid` of an entitlement URL,
+  /// `ExpressPlayToken` of a token URL.
   package static func queryValue(_ name: StaticString, in url: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     let visible = url[..<(url.firstIndex(of: 0x23) ?? url.endIndex)]
     guard url.count <= AssetID.mostBytes, let mark = visible.firstIndex(of: 0x3F) else { return nil }

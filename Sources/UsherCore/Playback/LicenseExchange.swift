@@ -98,7 +98,7 @@ package struct LicenseExchange {
     }
   }
 
-  /// A request hook's question ended.
+  /// Called when the question to a request hook has ended.
   package mutating func answered(_ answer: Answer) -> Action? {
     switch phase {
     case .asking(let part):
@@ -129,7 +129,7 @@ package struct LicenseExchange {
     }
   }
 
-  /// The reply arrived, or the request failed in transport.
+  /// Called when the reply has arrived, or the request has failed in transport.
   /// - Parameter hasHook: whether the host has a licence hook that may read this reply.
   package mutating func replied(hasHook: Bool) -> ReplyAction? {
     switch phase {
@@ -143,7 +143,7 @@ package struct LicenseExchange {
     }
   }
 
-  /// The licence hook's question ended.
+  /// Called when the question to the licence hook has ended.
   package mutating func licenseAnswered(_ answer: Answer) -> ReplyAction? {
     switch phase {
     case .reading:

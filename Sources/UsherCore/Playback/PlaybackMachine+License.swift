@@ -104,7 +104,7 @@ extension PlaybackMachine {
     return policy.resetup == .always && usesSession && !session.canOpen ? .replaceSession : .send
   }
 
-  /// The session failed: all licence requests that wait for it fail.
+  /// Called when the session has failed: all licence requests that wait for it fail too.
   private mutating func failWaiting(_ failure: UsherError) -> [Action] {
     removeLicenses { $0.isWaiting }.map { license in
       var error = failure

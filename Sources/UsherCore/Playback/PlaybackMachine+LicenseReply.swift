@@ -34,7 +34,7 @@ extension PlaybackMachine {
     }
   }
 
-  /// Whether the request can be sent again: the host still waits for its answer.
+  /// Returns whether the request can be sent again: the host still waits for its answer.
   private func mayAskAgain(_ index: Int) -> Bool { !isClosing && !licenses[index].isAbandoned }
 
   /// Handles the failure of a licence request that carried the session token of `generation`: the server denied the
@@ -67,8 +67,8 @@ extension PlaybackMachine {
     return withFollowUps(actions, now: now)
   }
 
-  /// Whether the library may ask for another content token: the server denied the request because of its token, for the
-  /// first time, and the delegate has a token callback.
+  /// Returns whether the library may ask for another content token: the server denied the request because of its token,
+  /// for the first time, and the delegate has a token callback.
   func mayReauthorise(_ license: LicenseRequest, _ failure: WireFailure) -> Bool {
     hasTokenCallback && license.reauthorised == nil && license.isForPlayingItem && !(license.isRenewal && usesSession)
       && failure.isAuthorisation
@@ -150,13 +150,13 @@ extension PlaybackMachine {
     return withFollowUps(actions + perform(session.openingFailed(request, orphanPossible: isLost), now: now), now: now)
   }
 
-  /// Whether another token has replaced the session token of `generation`, or a reply in flight may replace it.
+  /// Returns whether another token has replaced the session token of `generation`, or a reply in flight may replace it.
   private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
     generation != session.tokenGeneration || (session.isActive && !session.isReady)
       || licenses.indices.contains { $0 != index && !licenses[$0].isWaiting }
   }
 
-  /// The licence request failed and will not be retried.
+  /// Called when a licence request has failed and will not be retried.
   mutating func denied(
     _ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
   ) -> [Action] {

@@ -26,6 +26,6 @@ struct NewestToken {
   /// Called when the server accepted a request with the newest token.
   mutating func confirm() { lostReplacement = nil }
 
-  /// Whether the session has a newer token than that of `generation`.
+  /// Returns whether the session has a newer token than that of `generation`.
   func isNewer(than generation: UInt32) -> Bool { secret != nil && self.generation != generation }
 }

@@ -163,7 +163,7 @@ extension SSMSession {
     return [.setTimer(now)]
   }
 
-  /// The server refused the keep-alive for good: the session fails and sends no more beats.
+  /// Called when the server has refused a keep-alive for good: the session fails and sends no more beats.
   mutating func beatRefused(_ failure: WireFailure, origin: Origin, operation: Operation) -> [Action] {
     beat = .off
     if origin == .ssm, failure.isUnknownSession { newest.refuseAsUnknown() }
@@ -173,8 +173,8 @@ extension SSMSession {
     return [.cancelTimer, .failed(error)]
   }
 
-  /// The keep-alive failed, but a retry may succeed: the session retries it within the period. If the retries fail too,
-  /// the session reports one outage and continues its schedule.
+  /// Called when a keep-alive has failed but a retry may succeed: the session retries it within the period. If the
+  /// retries fail too, the session reports one outage and continues its schedule.
   private mutating func beatFailed(
     _ failure: WireFailure, origin: Origin, operation: Operation, attempt: UInt32, now: Milliseconds
   ) -> [Action] {
@@ -189,8 +189,8 @@ extension SSMSession {
     return outage(failure.error(origin, operation).stopping(), now: now)
   }
 
-  /// The session asked the host for a renewal, and a whole period passed without one: the session reports this and asks
-  /// again.
+  /// Called when the session has asked the host for a renewal and a whole period has passed without it: the session
+  /// reports this and asks again.
   private mutating func renewalMissed(now: Milliseconds) -> [Action] {
     outage(UsherError(.renewalMissed, operation: .renewal, mustStop: true), now: now)
   }

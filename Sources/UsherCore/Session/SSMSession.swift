@@ -87,7 +87,7 @@ package struct SSMSession {
     nextRequest = firstRequest
   }
 
-  /// A new session that replaces this finished one.
+  /// Returns a new session that replaces this one, which has finished.
   func successor() -> SSMSession {
     var next = SSMSession(policy: sharedPolicy, seed: seed, firstRequest: nextRequest)
     #if !hasFeature(Embedded)

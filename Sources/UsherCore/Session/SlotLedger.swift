@@ -47,7 +47,8 @@ package struct SlotLedger {
 
   package mutating func setupWaitsNoLonger(_ playback: PlaybackID) { waiting.removeValue(forKey: playback) }
 
-  /// Whether another playback is giving a slot back to this head-end, or has given one back since `mark` was `earlier`.
+  /// Says whether another playback is giving a slot back to this head-end, or has given one back since `mark` was
+  /// `earlier`.
   package func ownTeardowns(
     besides playback: PlaybackID, at headEnd: HeadEnd, since earlier: Mark
   ) -> SSMSession.OwnTeardowns {

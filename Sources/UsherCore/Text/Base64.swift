@@ -2,7 +2,7 @@
 package enum Base64 {
   package enum Alphabet: Sendable { case standard, url }
 
-  /// The length of the base64 text for `count` bytes.
+  /// Returns the length of the base64 text for `count` bytes.
   package static func encodedCount(_ count: Int, padded: Bool) -> Int {
     padded ? (count + 2) / 3 * 4 : (count * 4 + 2) / 3
   }

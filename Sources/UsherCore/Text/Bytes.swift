@@ -1,6 +1,6 @@
 // Functions on bytes, since the sources do not use Foundation.
 
-/// The lower case of an ASCII letter; other bytes do not change.
+/// Returns an ASCII letter in lower case, and any other byte unchanged.
 package func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
 package func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
@@ -25,7 +25,7 @@ package func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection
   return true
 }
 
-/// The index of the first `needle` in `hay` at or after `start`.
+/// Returns the index of the first `needle` in `hay` at or after `start`.
 package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int? {
   guard !needle.isEmpty, start >= 0, hay.count >= needle.count else { return nil }
   var at = start
@@ -38,7 +38,7 @@ package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, 
   return nil
 }
 
-/// Whether the bytes can be a header value: not empty, at most 64 kB, no CR, LF or NUL.
+/// Returns whether the bytes can be a header value: not empty, at most 64 kB, no CR, LF or NUL.
 package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   if bytes.isEmpty || bytes.count > 1 << 16 { return false }
   let raw = UnsafeRawBufferPointer(bytes)
@@ -57,5 +57,6 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   return true
 }
 
-/// The top bit of some byte of the result is set if and only if one of the eight bytes is zero.
+/// Tests eight bytes at once: if and only if one of them is zero, the top bit of at least one byte of the result is
+/// set.
 private func zeroBytes(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }

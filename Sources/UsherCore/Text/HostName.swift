@@ -6,8 +6,8 @@ enum HostName {
     return text.firstIndex(of: 0x3A) ?? text.endIndex
   }
 
-  /// The host in lower case without a final dot; nil unless it is an ASCII host name, a dotted quad or an IPv6 literal
-  /// in brackets.
+  /// Returns the host in lower case and without a final dot; nil unless it is an ASCII host name, a dotted quad or an
+  /// IPv6 literal in brackets.
   static func parse(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8]? {
     guard !text.isEmpty, text.count <= 254 else { return nil }
     var host = text.map(lowercased)
@@ -20,14 +20,14 @@ enum HostName {
     return isAddress(host) && !isDottedQuad(host) ? nil : host
   }
 
-  /// A port from 1 to 65535 in decimal, without leading zeros.
+  /// Reads a port: 1 to 65535 in decimal, without leading zeros.
   static func port(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> UInt16? {
     guard let first = text.first, first != 0x30, text.count <= 5, text.allSatisfy(isDigit) else { return nil }
     return UInt16(exactly: text.reduce(UInt32(0)) { $0 * 10 + UInt32($1 & 15) })
   }
 
-  /// Whether a resolver would read the host as an address: it is in brackets, or its last label is a number (`10`,
-  /// `0x7f.1`, `127.1`).
+  /// Returns whether a resolver would read the host as an address: it is in brackets, or its last label is a number
+  /// (`10`, `0x7f.1`, `127.1`).
   static func isAddress(_ host: [UInt8]) -> Bool {
     if host.first == 0x5B { return true }
     guard let last = labels(host).last, !last.isEmpty else { return false }
@@ -62,7 +62,8 @@ enum HostName {
       }
   }
 
-  /// Whether the text is hex digits, colons and dots in brackets. libcurl checks whether it is really an address.
+  /// Returns whether the text is hex digits, colons and dots in brackets. libcurl checks whether it is really an
+  /// address.
   private static func isIPv6Literal(_ host: [UInt8]) -> Bool {
     guard host.count >= 4, host.last == 0x5D else { return false }
     let inner = host.dropFirst().dropLast()

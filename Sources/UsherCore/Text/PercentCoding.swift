@@ -23,7 +23,7 @@ package enum PercentCoding {
     return decoded
   }
 
-  /// The length of the encoded bytes: all bytes except letters, digits and `-._~` become `%XX`.
+  /// Returns the length of the encoded bytes: all bytes except letters, digits and `-._~` become `%XX`.
   package static func encodedCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
     var count = 0
     for byte in bytes { count += isUnreserved(byte) ? 1 : 3 }
@@ -67,7 +67,7 @@ package func hexValue(_ byte: UInt8) -> UInt8? {
   }
 }
 
-/// The hex digit of `value & 15`.
+/// Returns the hex digit of `value & 15`.
 package func hexDigit(_ value: UInt8, upper: Bool = false) -> UInt8 {
   let digit = value & 15
   return digit < 10 ? 0x30 + digit : (upper ? 0x41 : 0x61) + (digit - 10)

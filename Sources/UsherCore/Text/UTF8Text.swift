@@ -1,6 +1,6 @@
 /// Tests whether bytes are text.
 package enum UTF8Text {
-  /// Whether the bytes are well-formed UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF.
+  /// Returns whether the bytes are well-formed UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF.
   package static func isValid(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     var at = 0
     while at < bytes.count {
@@ -11,8 +11,8 @@ package enum UTF8Text {
     return true
   }
 
-  /// Whether the bytes are UTF-8 without control characters except tab, line feed and carriage return. Binary keys and
-  /// licences never are such text.
+  /// Returns whether the bytes are UTF-8 without control characters except tab, line feed and carriage return. Binary
+  /// keys and licences never are such text.
   package static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     for byte in bytes where (byte < 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D) || byte == 0x7F {
       return false
@@ -20,7 +20,7 @@ package enum UTF8Text {
     return isValid(bytes)
   }
 
-  /// The length of the character at index `at`; 0 if there is no valid character there.
+  /// Returns the length of the character at index `at`; 0 if there is no valid character there.
   private static func sequence(_ bytes: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
     let first = bytes[at]
     let (length, low, high): (Int, UInt8, UInt8)

@@ -45,7 +45,7 @@ package struct ByteHash: Sendable {
   }
 }
 
-/// Whether the first `count` bytes of two memory areas are equal.
+/// Returns whether the first `count` bytes of two memory areas are equal.
 func sameBytes(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
   var at = 0
   while count - at >= 8 {

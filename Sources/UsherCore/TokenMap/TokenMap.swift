@@ -112,7 +112,7 @@ package final class TokenMap {
     if table.entries[index].pins == 0 { order.add(index, in: table.entries) }
   }
 
-  /// The newest token of a pinned entry; nil if the entry was removed.
+  /// Returns the newest token of a pinned entry; nil if the entry was removed.
   package func token(of pin: Pin) -> Secret? { entry(of: pin).flatMap { table.token($0) } }
 
   private func entry(of pin: Pin) -> Int? {

@@ -81,7 +81,7 @@ struct TokenTable {
     }
   }
 
-  /// Whether the entry's key equals the one at `base`, which has the same length.
+  /// Returns whether the entry's key equals the one at `base`, which has the same length.
   private static func holds(_ line: inout Line, _ base: UnsafePointer<UInt8>) -> Bool {
     let count = Int(line.keyCount)
     if let key = line.longKey { return sameBytes(UnsafeRawPointer(key), UnsafeRawPointer(base), count: count) }

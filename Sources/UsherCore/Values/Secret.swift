@@ -46,7 +46,7 @@ package struct Secret: @unchecked Sendable {
     withExtendedLifetime(storage) { body(storage.bytes) }
   }
 
-  /// Whether this is the last reference to the bytes.
+  /// Returns whether this is the last reference to the bytes.
   package mutating func isLast() -> Bool { isKnownUniquelyReferenced(&storage) }
 }
 

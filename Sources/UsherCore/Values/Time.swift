@@ -4,13 +4,13 @@ package typealias Milliseconds = UInt64
 extension Milliseconds {
   package static var never: Milliseconds { .max }
 
-  /// The instant `duration` later; `never` if the sum would overflow.
+  /// Returns the instant `duration` later; `never` if the sum would overflow.
   package func adding(_ duration: Milliseconds) -> Milliseconds {
     let (sum, overflow) = addingReportingOverflow(duration)
     return overflow ? .max : sum
   }
 
-  /// The time from `other` to this instant; 0 if `other` is later.
+  /// Returns the time from `other` to this instant; 0 if `other` is later.
   package func since(_ other: Milliseconds) -> Milliseconds { self > other ? self &- other : 0 }
 
   /// `share` thousandths of this duration.

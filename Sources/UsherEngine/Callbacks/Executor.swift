@@ -7,8 +7,8 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Whether the lane has queued or running jobs that the executor runs without a call of the host. Always false in
-  /// pumped mode, where jobs need a pump.
+  /// Returns whether the lane has queued or running jobs that the executor runs without a call of the host. Always
+  /// false in pumped mode, where jobs need a pump.
   func isBusy(_ lane: UInt64) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
@@ -202,6 +202,6 @@ func withCallbackMark(_ job: () -> Void) {
   platform_thread_key_set(callbackThreadKey, before)
 }
 
-/// Whether the calling thread is inside a callback. A call that waits there could wait for the callback itself and
-/// deadlock.
+/// Returns whether the calling thread is inside a callback. A call that waits there could wait for the callback itself
+/// and deadlock.
 package func isCallbackThread() -> Bool { platform_thread_key_get(callbackThreadKey) != 0 }

@@ -23,7 +23,7 @@ package final class CertificateSource {
   /// Any thread: whether the delegate has a certificate, a URL for it, or a hook that can supply one.
   package var canSupply: Bool { endpoint != nil || isGiven || hadHook.load(ordering: .acquiring) }
 
-  /// Any thread: the host is setting a certificate hook, which takes effect with the I/O thread's next command.
+  /// Any thread: notes that the host sets a certificate hook. The hook takes effect with the I/O thread's next command.
   func expectHook() { hadHook.store(true, ordering: .releasing) }
 
   /// The request for the certificate; nil if there is no URL.

@@ -63,7 +63,7 @@ private func contentIdentifier(_ url: [UInt8], _ scheme: [UInt8]) -> HookQuestio
   return .value(Secret(bytes))
 }
 
-/// The key of the token map for an asset ID; nil if the asset ID names no content.
+/// Returns the key of the token map for an asset ID; nil if the asset ID names no content.
 package func sspContentID(_ assetID: [UInt8]) -> [UInt8]? {
   let asset = assetID.withUnsafeBufferPointer { text -> AssetID? in try? AssetID(text) }
   return asset?.read().contentID

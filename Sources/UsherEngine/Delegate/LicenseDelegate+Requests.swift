@@ -19,7 +19,7 @@ extension LicenseDelegate {
       method: .post, endpoint: endpoint, headers: headers, body: body, isUrgent: call != .setup, tokens: [token])
   }
 
-  /// The licence request that the library makes without hooks; hooks may replace parts of it.
+  /// Makes the licence request that the library would send without hooks; hooks may replace parts of it.
   /// - Parameters:
   ///   - isRaw: whether request and reply are the bare bytes (Widevine).
   ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
@@ -54,7 +54,7 @@ extension LicenseDelegate {
       tokens: [content, session].compactMap { $0 }, replyHeader: fields.header)
   }
 
-  /// The token header, and the headers that the host set.
+  /// Returns the token header, and the headers that the host set.
   func licenseAuthorisation(_ content: Secret?, _ session: Secret?) -> [Secret] {
     let authorisation = authorisation(content, session)
     let set = licenseHeaders.filter { authorisation == nil || !equalIgnoringCase($0.name, tokenHeader.dropLast(2)) }.map

@@ -80,7 +80,7 @@ package final class LicenseDelegate {
     }
   }
 
-  /// The header line "name: a,b", without a space after the comma.
+  /// Makes the header line "name: a,b" from one token or two, without a space after the comma.
   func authorisation(_ first: Secret?, _ second: Secret?) -> Secret? {
     guard first != nil || second != nil else { return nil }
     let size = tokenHeader.count + (first?.count ?? 0) + (second?.count ?? 0) + (first != nil && second != nil ? 2 : 1)

@@ -61,7 +61,7 @@ final class EventSink {
     }
   }
 
-  /// Whether the host wants log lines of this level.
+  /// Returns whether the host wants log lines of this level.
   func logs(_ level: LogLevel) -> Bool { log != nil && level.rawValue <= logLevel }
 
   /// Passes a line to the log function. All lines use lane 0, which keeps them in order.

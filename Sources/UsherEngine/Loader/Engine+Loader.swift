@@ -52,7 +52,7 @@ extension Engine {
 
   // MARK: Servers
 
-  /// The entitlement server, or the key server if the loader does not use an entitlement server.
+  /// Returns the entitlement server, or the key server if the loader does not use an entitlement server.
   private func firstServer(_ job: LoadingJob) -> LoadingMachine<Endpoint>.Candidate {
     let options = job.loader.options
     let known: Endpoint?

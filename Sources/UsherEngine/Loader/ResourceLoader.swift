@@ -47,7 +47,7 @@ package final class ResourceLoader {
     self.certificates = certificates
   }
 
-  /// The content that a URL names, by the loader's rule; nil if it names none.
+  /// Returns the content that a URL names, by the loader's rule; nil if it names none.
   package func names(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
     url.withUnsafeBufferPointer { text in
       guard let asset = (try? AssetID(text, scheme: options.scheme))?.read() else { return nil }

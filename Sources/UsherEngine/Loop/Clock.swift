@@ -22,7 +22,7 @@ final class Clock {
 
   func set(_ instant: Milliseconds) { manualNow.store(max(now, instant), ordering: .releasing) }
 
-  /// The boot time, in nanoseconds, at which the clock shows `instant`; nil on the manual clock.
+  /// Returns the boot time, in nanoseconds, at which the clock shows `instant`; nil on the manual clock.
   func bootTime(of instant: Milliseconds) -> Int64? {
     guard !isManual, instant < 1 << 43 else { return nil }
     return startedAt &+ Int64(instant) &* 1_000_000

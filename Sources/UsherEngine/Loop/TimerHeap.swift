@@ -25,7 +25,7 @@ struct TimerHeap<Target> {
     if let id { live.remove(id) }
   }
 
-  /// The instant of the soonest timer.
+  /// Returns the instant of the soonest timer.
   mutating func next() -> Milliseconds? {
     while let first = heap.first {
       if live.contains(first.id) { return first.at }

@@ -21,7 +21,7 @@ final class Timers {
   func set(at instant: Milliseconds, _ target: TimerTarget) -> UInt64 { heap.set(at: instant, target) }
   func cancel(_ id: UInt64?) { heap.cancel(id) }
 
-  /// The instant of the soonest timer.
+  /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
   /// Removes and returns the soonest timer if it is due.

@@ -107,8 +107,8 @@ extension Engine {
     }
   }
 
-  /// Whether other playbacks are giving slots back to the head-end of `entry`, or have given one back since the request
-  /// for its session was sent.
+  /// Says whether other playbacks are giving slots back to the head-end of `entry`, or have given one back since the
+  /// request for its session was sent.
   func ownTeardowns(besides entry: PlaybackEntry) -> SSMSession.OwnTeardowns {
     slots.ownTeardowns(besides: entry.id, at: entry.headEnd, since: entry.slotsAtSetup)
   }

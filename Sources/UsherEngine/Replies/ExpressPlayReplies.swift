@@ -13,7 +13,7 @@ extension SEESRequest {
     case noTokenURL
   }
 
-  /// The token URL in the reply's body.
+  /// Reads the token URL from the body of the reply.
   package func tokenURL(in body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) throws(Refusal) -> Secret {
     guard let root = JSONDocument.parse(body)?.root, root.isObject else { throw .notJSON }
     let isOurs = root.member("messageID")?.withString { equalIgnoringCase($0, messageID.text) }
@@ -47,7 +47,7 @@ extension ExpressPlayError {
     return ExpressPlayError(code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: message ?? "")
   }
 
-  /// The first published number that is a separate word in a text, as in "Error -2002"; 0 if there is none.
+  /// Returns the first published number that is a separate word in a text, as in "Error -2002"; 0 if there is none.
   private static func published(_ text: UnsafeBufferPointer<UInt8>) -> Int64 {
     var at = 0
     while text.count - at >= 5 {
@@ -78,7 +78,7 @@ extension ExpressPlayError {
     spoken(value.member("errorMessage"), secrets) ?? spoken(value.member("message"), secrets)
   }
 
-  /// The text of a message; nil if the text is only a number.
+  /// Returns the text of a message; nil if the text is only a number.
   private static func spoken(_ value: JSONValue?, _ secrets: [Secret]) -> String? {
     guard let value, value.numberInText == nil else { return nil }
     return value.withString { $0.isEmpty ? nil : sanitised($0, hiding: secrets) } ?? nil

@@ -98,7 +98,7 @@ package struct FPSResponseFormat: Sendable {
     return ckc.withBytes(UTF8Text.isPlain) ? nil : ckc
   }
 
-  /// The index of the first byte inside the first `<ckc>` element.
+  /// Returns the index of the first byte inside the first `<ckc>` element.
   private static func elementStart(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
     tag("<ckc>", in: text, from: 0).map { $0 + 5 }
   }
@@ -122,7 +122,7 @@ package struct FPSResponseFormat: Sendable {
     }
   }
 
-  /// The text without a byte order mark and without white space around it.
+  /// Returns the text without a byte order mark and without white space around it.
   private static func trimmed(_ body: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
     var (start, end) = (0, body.count)
     if end >= 3 && body[0] == 0xEF && body[1] == 0xBB && body[2] == 0xBF { start = 3 }

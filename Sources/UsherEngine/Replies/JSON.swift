@@ -53,7 +53,7 @@ struct JSONValue {
     }
   }
 
-  /// The member at the end of a path of names, each ending in NUL.
+  /// Returns the member at the end of a path of names, each ending in NUL.
   func member(at path: [[UInt8]]) -> JSONValue? {
     var value = self
     for name in path {
@@ -87,7 +87,7 @@ struct JSONValue {
   }
 }
 
-/// Whether a text is one JSON object.
+/// Returns whether a text is one JSON object.
 package func isJSONObject(_ bytes: [UInt8]) -> Bool {
   bytes.withUnsafeBufferPointer { JSONDocument.parse($0)?.root.isObject ?? false }
 }

@@ -1,8 +1,8 @@
 internal import UsherCore
 
 extension ReplyDecoder {
-  /// The certificate in a reply: DER (which begins with the byte 0x30), or DER as PEM, as base64, or as base64 in JSON.
-  /// Any other reply is returned unchanged.
+  /// Finds the certificate in a reply: DER (which begins with the byte 0x30), or DER as PEM, as base64, or as base64 in
+  /// JSON. Returns any other reply unchanged.
   static func certificate(_ body: Secret) -> Secret {
     body.withBytes { bytes -> Secret? in
       if bytes.first == 0x30 { return nil }
@@ -42,7 +42,7 @@ extension ReplyDecoder {
     }
   }
 
-  /// The length that a DER SEQUENCE declares, including the header; nil if the bytes are not a SEQUENCE.
+  /// Returns the length that a DER SEQUENCE declares, including the header; nil if the bytes are not a SEQUENCE.
   private static func sizeOfDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
     guard bytes.count >= 2, bytes[0] == 0x30 else { return nil }
     let digits = Int(bytes[1] & 0x7F)

@@ -125,7 +125,8 @@ extension ReplyDecoder {
     return .success(LicenseReply(data: response.body, fields: fields(document.root, names)))
   }
 
-  /// Whether the bytes are text, and so cannot be a binary licence, which always has a byte that text never has.
+  /// Returns whether the bytes are text. Text cannot be a binary licence, because such a licence always has a byte that
+  /// text never has.
   private static func isText(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
     body.allSatisfy { ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
   }

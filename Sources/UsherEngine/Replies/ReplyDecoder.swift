@@ -80,7 +80,7 @@ enum ReplyDecoder {
     return fields
   }
 
-  /// The session token, if its characters are allowed in a header.
+  /// Returns the session token, if its characters are allowed in a header.
   private static func token(_ value: JSONValue) -> Secret? {
     value.withString { isHeaderSafe($0) ? Secret($0) : nil } ?? nil
   }

@@ -60,7 +60,7 @@ package protocol Transport: AnyObject {
   func wait(until instant: Int64?)
   /// Any thread: ends a wait.
   func wake()
-  /// The requests that have ended since the last call.
+  /// Returns the requests that have ended since the last call.
   func takeFinished() -> [FinishedTransfer]
   /// Ends all connections.
   func shutDown()

@@ -22,7 +22,8 @@ package func headerLines(_ text: Secret) -> [Secret] {
   }
 }
 
-/// The value of a header line, which messages must not show; nil if it is too short to be a secret.
+/// Returns the value of a header line, which error messages must not show; nil if the value is too short to be a
+/// secret.
 func headerValue(_ line: Secret) -> Secret? {
   line.withBytes { bytes in
     guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }

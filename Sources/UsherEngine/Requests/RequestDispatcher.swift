@@ -74,9 +74,9 @@ final class RequestDispatcher {
     min(now.adding(Self.stallTime), transfer.deadline)
   }
 
-  /// A keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests, it waits
-  /// longer, up to `keepAliveWaitMax`, because more connections would only slow the server down. Otherwise it is sent
-  /// without a permit.
+  /// Called when a keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests,
+  /// it waits longer, up to `keepAliveWaitMax`, because more connections would only slow the server down. Otherwise it
+  /// is sent without a permit.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
     guard now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) else {

@@ -80,8 +80,8 @@ struct RequestQueue {
     queue.limit = min(queue.limit + 2, most)
   }
 
-  /// Whether the origin has answered any request at or after an instant. If it has, the server is alive, and a queued
-  /// request only waits for a permit.
+  /// Returns whether the origin has answered any request at or after an instant. If it has, the server is alive, and a
+  /// queued request only waits for a permit.
   mutating func hasAnswered(_ origin: [UInt8], since instant: Milliseconds) -> Bool {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
