@@ -67,8 +67,8 @@ typedef struct usher_context_options {
   /** Largest reply body that the library accepts, bytes. Default 1 MiB. */
   uint32_t max_response_bytes;
   /** How many requests to one origin (scheme, host and port) may be in flight. Further requests wait in a queue,
-      keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to one that takes
-      longer. */
+      keep-alives first. Default: 16 to an origin that replies within a few milliseconds, up to 512 to an origin that
+      takes longer. */
   uint32_t requests_per_origin_max;
   /** 1: allow `http` URLs to hosts other than loopback. Default 0: such URLs get USHER_E_INVALID_ARGUMENT. */
   int32_t allow_insecure_http;

@@ -167,8 +167,9 @@ typedef struct usher_ssp_options {
   uint32_t hook_timeout_ms;
   /** USHER_SUSPEND_...: whether keep-alives continue while the host is suspended. Default KEEP. */
   int32_t suspend;
-  /** Time limit for one heartbeat or enforced renewal, ms, so that the library can retry a stalled one inside the
-      period. Default: three eighths of the period, at least 1000; never more than the context's http_timeout_ms. */
+  /** Time limit for one heartbeat or enforced renewal, ms. It makes a stalled request fail early enough for a retry
+      inside the period. Default: three eighths of the period, at least 1000; never more than the context's
+      http_timeout_ms. */
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 
@@ -214,7 +215,8 @@ typedef struct usher_ssp_v2_options {
   const char *enforced_field;
   /** Reply header that carries the session token if the body has none. Default: none. */
   const char *token_reply_header;
-  /** Period if the reply has none, ms. Default 60000; USHER_OFF: the session then has no keep-alives. */
+  /** The period of a session whose reply has no period, ms. Default 60000; USHER_OFF: the session then has no
+      keep-alives. */
   uint32_t period_default_ms;
 } usher_ssp_v2_options;
 

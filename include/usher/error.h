@@ -19,7 +19,7 @@ extern "C" {
 /** An argument is missing, malformed or out of range: NULL, empty, not a URL, text with CR, LF or NUL in it, or a
     struct_size that no release has. */
 #define USHER_E_INVALID_ARGUMENT (-1)
-/** The handle was freed, its context was freed, it is of another kind, the library never gave it out, or it is NULL
+/** The handle was freed, its context was freed, it is of another kind, the library never returned it, or it is NULL
     (except where NULL is a no-op). */
 #define USHER_E_INVALID_HANDLE (-2)
 /** The context, player or playback was closed before the operation could finish. */
@@ -56,7 +56,8 @@ extern "C" {
 #define USHER_E_PROTOCOL (-25)
 /** The reply is larger than `max_response_bytes`. From functions of content.h: the buffer is too small. */
 #define USHER_E_TOO_LARGE (-26)
-/** There is no content token: the host gave none, and the token callback gave none in time (5022 in the SDKs). */
+/** The playback has no content token: the host gave none, and the token callback gave none in time (5022 in the
+    SDKs). */
 #define USHER_E_NO_TOKEN (-27)
 /** The server replied with a redirect. The library follows no redirects, so that a token goes only to the configured
     server. */

@@ -58,7 +58,7 @@ typedef struct usher_event {
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;
-  /** When it happened: milliseconds on the context's clock, which starts at 0. */
+  /** When the event happened: milliseconds on the context's clock, which starts at 0. */
   uint64_t time_ms;
   /** The playback. Not owned; you may have freed it already. */
   usher_playback *playback;

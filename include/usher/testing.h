@@ -61,7 +61,7 @@ USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uin
 
 /**
  * Advances the clock by `ms` in one step, as when the machine slept: every timer on the way runs at the end, and the
- * library sees how late it is.
+ * library sees how late each one is.
  *
  * @param context  a context on the manual clock.
  * @param ms       by how many milliseconds.

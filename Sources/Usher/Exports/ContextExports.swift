@@ -79,7 +79,8 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
   }
 }
 
-/// Long enough for one reply and one teardown at their default time limits.
+/// The default time limit for closing a context: long enough for one reply and one teardown at their default time
+/// limits.
 private let closeTimeout: Milliseconds = 6000
 
 private func finish(_ engine: Engine) {

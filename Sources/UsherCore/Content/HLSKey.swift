@@ -12,11 +12,11 @@ package struct HLSKey: Equatable, Sendable {
   package static var mostBytes: Int { 1 << 20 }
 
   package let method: Method
-  /// The URI, unchanged; empty if there is none.
+  /// The URI of the key, unchanged; empty if the line has none.
   package let uri: [UInt8]
   /// The key format, unchanged; `identity` if the line has none.
   package let keyFormat: [UInt8]
-  /// The versions, unchanged; empty if there are none.
+  /// The value of `KEYFORMATVERSIONS`, unchanged; empty if the line has none.
   package let keyFormatVersions: [UInt8]
   /// 16 bytes.
   package let iv: [UInt8]?

@@ -17,7 +17,7 @@ package struct PSSH: Equatable, Sendable {
     return all
   }
 
-  /// The content identifier in the data; only Widevine data has one.
+  /// The content identifier in the data of the box; only Widevine data has one.
   package var contentIdentifier: [UInt8]? {
     guard keySystem == .widevine else { return nil }
     let content = widevine.contentID

@@ -9,7 +9,7 @@ package struct TrackEncryption: Equatable, Sendable {
   /// 0 if the track has no pattern.
   package let cryptBlocks: UInt8
   package let skipBlocks: UInt8
-  /// `cenc`, `cbcs` … as a number; nil if there is no `schm` box.
+  /// The encryption scheme (`cenc`, `cbcs` …) as a number; nil if the file has no `schm` box.
   package let scheme: UInt32?
 
   init?(_ tenc: Box, scheme: UInt32?) {

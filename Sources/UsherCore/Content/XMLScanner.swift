@@ -7,7 +7,7 @@ struct XMLScanner {
     case text(Text)
   }
 
-  /// A name with its prefix, unchanged.
+  /// The name of a tag or attribute, with its prefix.
   struct Name {
     let bytes: UnsafeBufferPointer<UInt8>
 

@@ -22,7 +22,7 @@ package struct SEESRequest: Sendable {
   package let messageID: UUIDBytes
   package let kind: Kind
   package let contentID: [UInt8]
-  /// The cookie of the device; empty if there is none.
+  /// The customer cookie, which is the same for all requests of one device; empty if the host set none.
   package let cookie: [UInt8]
 
   package init(messageID: UUIDBytes, kind: Kind, contentID: [UInt8], cookie: [UInt8] = []) throws(Failure) {

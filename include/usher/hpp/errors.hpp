@@ -27,7 +27,7 @@ struct error_detail {
   usher::status status = usher::status::ok;
   usher::origin origin = usher::origin::local;
   usher::operation operation = usher::operation::none;
-  /** -1 if there was no HTTP reply. */
+  /** The status of the HTTP reply; -1 if the request got no HTTP reply. */
   int32_t http_status = -1;
   int64_t service_code = 0;
   std::string message;
@@ -146,7 +146,8 @@ private:
   error_detail error_;
 };
 
-/* Each form has its own namespace: files compiled with and without USHER_NO_EXCEPTIONS can be linked together. */
+/* The form with exceptions and the form without have different namespaces, so that files compiled with and without
+   USHER_NO_EXCEPTIONS can be linked together. */
 #if defined(USHER_NO_EXCEPTIONS)
 #define USHER_HPP_FORM without_exceptions
 #else
