@@ -51,7 +51,7 @@ package final class HostQuestion {
   /// The completion id with which the host answers.
   package private(set) var number: UInt64 = 0
   package let engine: Engine
-  /// 0: open; 1: answered; 2: closed, so later answers are refused.
+  /// The state of the question. 0: open; 1: answered; 2: closed, so later answers are refused.
   private let state = Atomic<UInt8>(0)
   private let deliver: (HostQuestion, HostAnswer, Status) -> Void
   var timer: UInt64?

@@ -21,7 +21,7 @@ final class EventSink {
     self.logLevel = logLevel
   }
 
-  /// Adds an observer, which gets the events from now on.
+  /// Adds an observer, which gets all later events.
   func addObserver(_ id: UInt64, _ call: @escaping (EngineEvent) -> Void) {
     observers.append(Observer(id: id, call: call))
   }

@@ -13,7 +13,7 @@ package struct EngineOptions {
   package var transport = TransportOptions()
   /// Whether plain http is allowed to other machines too.
   package var allowsInsecureHTTP = false
-  /// Registers a question and returns its completion id; the other one unregisters the id.
+  /// `registerQuestion` registers a question and returns its completion id; `unregisterQuestion` makes the id stale.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
   package var unregisterQuestion: ((UInt64) -> Void)?
   package init() {}

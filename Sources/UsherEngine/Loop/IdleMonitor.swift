@@ -24,7 +24,7 @@ package final class IdleMonitor {
   /// Called when a callback has ended.
   /// - Parameter left: how many callbacks are still queued or running.
   func callbackEnded(left: Int) {
-    // A thread that begins to wait after this check finds that the callback has ended.
+    // A thread that begins to wait after this check sees that the callback has ended, so it needs no wake-up.
     guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
     update { conditions.contains { $0.callbacks >= left } }
   }

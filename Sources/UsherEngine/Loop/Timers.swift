@@ -12,7 +12,7 @@ enum TimerTarget {
   case load(PlaybackID, LoadingJob)
 }
 
-/// The timers of a context. The engine and the types to which it gives them use them, on the I/O thread only.
+/// The timers of a context. The engine shares them with a few other types; all use them on the I/O thread only.
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
 

@@ -1,7 +1,7 @@
 internal import UsherCore
 
-/// The wait of one blocked host thread. The I/O thread ends it, also when its time-out on the context's clock has
-/// passed.
+/// The wait of one blocked host thread. The I/O thread ends the wait when the result is known, or when the time-out on
+/// the context's clock has passed.
 package final class Wait<Value> {
   private let monitor = Monitor()
   private var value: Value?

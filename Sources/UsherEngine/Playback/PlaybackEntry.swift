@@ -32,7 +32,8 @@ final class PlaybackEntry {
   var callbacks: PlaybackCallbacks
   var machine: PlaybackMachine
   var jobs: [LicenseID: LicenseJob] = [:]
-  /// Completed licence requests that still await their reply, for its session token.
+  /// Licence requests that have completed for the host, but whose reply is still in flight and may bring a session
+  /// token.
   var abandoned: [LicenseID: LicenseJob] = [:]
   /// The id of the session's timer; 0 if it is not set. The same is true for `tokenTimer`.
   var sessionTimer: UInt64 = 0
@@ -46,7 +47,7 @@ final class PlaybackEntry {
   var hasReportedClosed = false
   /// The status with which set-up ended; nil if set-up has not ended.
   var setupStatus: Status?
-  /// The ledger's mark when the request for the session was sent.
+  /// The value of `SlotLedger.mark` when the request for the session was sent.
   var slotsAtSetup: SlotLedger.Mark = 0
   /// The last set-up or heartbeat request.
   var callTransfer: TransferID = 0

@@ -4,7 +4,7 @@ package struct SessionFieldNames {
   package var token: [[UInt8]] = [Array("sessionToken".utf8) + [0]]
   package var period: [[UInt8]] = [Array("heartbeat".utf8) + [0]]
   package var enforced: [[UInt8]] = [Array("sessionDrmEnforced".utf8) + [0]]
-  /// The header of the reply that has the token if the body has none; NUL-terminated.
+  /// The name of the reply header that has the token if the body has none; NUL-terminated.
   package var header: [UInt8]?
   package init() {}
 
