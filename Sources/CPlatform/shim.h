@@ -110,6 +110,13 @@ static inline void platform_fd_drain(int fd) {
   ssize_t n = read(fd, &value, sizeof value);
   (void)n; /* The read fails if the counter is 0; then nothing needs to be drained. */
 }
+/* Returns the wall clock in seconds since 1970. */
+static inline int64_t platform_wall_clock_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec;
+}
+static inline uint64_t platform_length(const char *text) { return strlen(text); }
 static inline int platform_timerfd_new(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
 /* Makes `fd` readable at the boot-time instant `at_ns`; 0 disarms it. */
 static inline void platform_timerfd_set(int fd, int64_t at_ns) {

@@ -128,7 +128,7 @@ def test_payloadCallback_thatRaises_isTheCauseOfTheHeartbeatError(enforced: Call
     stage = enforced(callbacks=mode)
     playback = stage.play(payload=portal)
     playback.request_license(CLEARKEY, CHALLENGE)
-    stage.advance(95_000)
+    stage.advance(120_000)
     error = stage.events.error(E.HEARTBEAT_ERROR)
     assert type(error) is usher.CallbackError
     assert type(error.__cause__) is PortalError
@@ -157,7 +157,7 @@ def test_payloadCallback_thatRaisedBeforeItAnswered_isNoCauseOfALaterError(enfor
     playback = stage.play(payload=lambda request: next(answers, lambda request: None)(request))
     stage.settle()
     stage.clear_keys(playback)
-    stage.advance(160_000)
+    stage.advance(190_000)
     assert [name for name, _ in stage.callback_failures] == ["payload"]
     assert stage.routes() == ["setup", "license", "license-renewal"]
     error = stage.events.error(E.HEARTBEAT_ERROR)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
 import pytest
 
 import usher
@@ -357,6 +360,38 @@ def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage) -> None:
     assert stage.headend.journal.count("heartbeat") == 1
     stage.advance(1)
     assert stage.headend.journal.count("heartbeat") == 2
+
+
+@pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("seconds_ahead", [7, 55])
+def test_heartbeat_refusedWithRetryAfterAsADate_waitsUntilThen(stage: Stage, seconds_ahead: int) -> None:
+    """The library retries a heartbeat at the date in Retry-After, compared with the Date of the reply, when the
+    head-end answers 503; no error event, since the lease lasts longer (protocol.md: When it fails)."""
+    today = datetime(2030, 1, 1, 12, 0, 0, tzinfo=timezone.utc)
+    dates = {"Date": format_datetime(today, usegmt=True)}
+    dates["Retry-After"] = format_datetime(today + timedelta(seconds=seconds_ahead), usegmt=True)
+    stage.headend.faults.add("heartbeat", Fault.reply(503, headers=dates))
+    stage.play()
+    stage.advance(60_000 + 1000 * seconds_ahead - 1)
+    assert stage.headend.journal.count("heartbeat") == 1
+    stage.advance(1)
+    assert stage.headend.journal.count("heartbeat") == 2
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_heartbeats_whileTheServerIsDown_areRetriedUntilTheLeaseEnds(stage: Stage) -> None:
+    """The library retries a heartbeat until shortly before the lease ends when the head-end answers 503 for 59 s of a
+    60 s period; the session survives and the host gets no error event (protocol.md: When it fails)."""
+    stage.headend.faults.add("heartbeat", Fault.status(503), always=True)
+    playback = stage.play()
+    stage.advance(60_000 + 59_000)
+    assert stage.headend.journal.count("heartbeat") > 10, "the retries become denser"
+    stage.headend.faults.clear()
+    stage.advance(1_000)
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+    assert playback.session_state is usher.SessionState.ACTIVE
+    assert len(stage.headend.sessions.active()) == 1
 
 
 @pytest.mark.breaks_rules("late-beat")

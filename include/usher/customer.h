@@ -95,7 +95,7 @@ typedef struct usher_customer_options {
   uint32_t payload_timeout_ms;
   /** As in usher_ssp_options. Default 50. */
   uint32_t jitter_permille;
-  /** As in usher_ssp_options. Default 500. */
+  /** As in usher_ssp_options. Default 1000. */
   uint32_t retry_permille;
   /** As in usher_ssp_options. Default 10. */
   uint32_t keep_alive_failures_max;

@@ -5,6 +5,9 @@ package struct KeepAliveSchedule: Sendable {
   package private(set) var period: Milliseconds
   /// The instant by which the server expects the next keep-alive.
   package private(set) var due: Milliseconds
+  /// When the last answered keep-alive was sent; at first, the start of the schedule. The server extended the lease then
+  /// or a moment later.
+  private var extendedAt: Milliseconds
   /// How early a keep-alive is sent, in thousandths of the period.
   private let early: UInt32
 
@@ -14,6 +17,7 @@ package struct KeepAliveSchedule: Sendable {
   package init(start: Milliseconds, period: Milliseconds, jitter: UInt32, seed: UInt64) {
     self.period = max(period, 1)
     due = start.adding(self.period)
+    extendedAt = start
     var random = seed | 1
     random ^= random << 13
     random ^= random >> 7
@@ -23,6 +27,15 @@ package struct KeepAliveSchedule: Sendable {
 
   /// When to send the next keep-alive. This is never later than `due`.
   package var sendAt: Milliseconds { due.since(period.permille(early)) }
+
+  /// Until when a keep-alive may be retried. With 1000 `permille` this is the end of the lease: the library assumes that
+  /// the server keeps a session for two periods after the last keep-alive that it answered.
+  package func retriesEnd(permille: UInt32) -> Milliseconds {
+    extendedAt.adding(period).adding(period.permille(permille))
+  }
+
+  /// Called when the server answered the keep-alive that was sent at `sentAt`.
+  package mutating func extendLease(from sentAt: Milliseconds) { extendedAt = max(extendedAt, sentAt) }
 
   /// Called when the keep-alive sent at `now` was answered: the next one is due at the first instant of the schedule
   /// after `now`. Does nothing if `now` is before `sendAt`, because that keep-alive was an additional one.
@@ -47,5 +60,6 @@ package struct KeepAliveSchedule: Sendable {
   package mutating func change(period: Milliseconds, now: Milliseconds) {
     self.period = max(period, 1)
     due = now.adding(self.period)
+    extendedAt = now
   }
 }

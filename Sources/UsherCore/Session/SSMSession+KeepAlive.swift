@@ -133,7 +133,7 @@ extension SSMSession {
       return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: true)
     case .failure(let failure):
       return failure.isTransient
-        ? beatFailed(failure, origin: origin, operation: operation, attempt: attempt, now: now)
+        ? beatFailed(failure, origin: origin, operation: operation, attempt: attempt, sentAt: sentAt, now: now)
         : beatRefused(failure, origin: origin, operation: operation)
     }
   }
@@ -149,6 +149,7 @@ extension SSMSession {
     health = .good
     owedSince = nil
     newest.confirm()
+    schedule?.extendLease(from: sentAt)
     if advance { schedule?.advance(past: sentAt) }
     actions += catchUp(now: now)
     return actions
@@ -173,16 +174,14 @@ extension SSMSession {
     return [.cancelTimer, .failed(error)]
   }
 
-  /// Called when a keep-alive has failed but a retry may succeed: the session retries it within the period. If the
+  /// Called when a keep-alive has failed but a retry may succeed: the session retries it until the lease ends. If the
   /// retries fail too, the session reports one outage and continues its schedule.
   private mutating func beatFailed(
-    _ failure: WireFailure, origin: Origin, operation: Operation, attempt: UInt32, now: Milliseconds
+    _ failure: WireFailure, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds,
+    now: Milliseconds
   ) -> [Action] {
-    guard let due = schedule?.due else { return [] }
-    let first = max(1, min(1000, period / 8))
-    let backoff = attempt < 16 ? first << UInt64(attempt) : period
-    let at = now.adding(max(backoff, failure.retryAfter ?? 0))
-    if policy.retry > 0, at <= due.adding(period.permille(policy.retry)) {
+    guard let schedule else { return [] }
+    if let at = retryTime(schedule, after: failure, attempt: attempt, sentAt: sentAt, now: now) {
       beat = .retrying(at: at, attempt: attempt &+ 1)
       return [.setTimer(at)]
     }

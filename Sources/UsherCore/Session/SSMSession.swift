@@ -168,9 +168,6 @@ package struct SSMSession {
 
   var awaitsReply: Bool { awaitsSetupReply || isBeatInFlight || licensesInFlight > 0 }
 
-  /// The time-out of a keep-alive, short enough that a failed keep-alive can be retried within the period.
-  package var keepAliveTimeout: Milliseconds { policy.keepAliveTimeout ?? max(1000, period.permille(375)) }
-
   package var period: Milliseconds { schedule?.period ?? 0 }
 
   var isBeatInFlight: Bool {

@@ -27,14 +27,14 @@ package struct SSPPolicy: Sendable {
   package var periodUpdates = false
   /// How early a keep-alive may be sent at most, in thousandths of the period.
   package var jitter: UInt32 = 50
-  /// Until when a failed keep-alive may be retried, in thousandths of the period after it was due; 0: it is not
+  /// How long a failed keep-alive is retried, in thousandths of the period; 1000: until the lease ends; 0: it is not
   /// retried.
-  package var retry: UInt32 = 500
+  package var retry: UInt32 = 1000
   /// After this many consecutive periods without a successful keep-alive the session fails; nil: it never fails for
   /// this reason.
   package var failuresMax: UInt32? = 10
   package var teardownRetries: UInt32 = 3
-  /// The time-out of a keep-alive; nil: three eighths of the period, but at least one second.
+  /// The time-out of the first attempt of a keep-alive; nil: three eighths of the period, but at least one second.
   package var keepAliveTimeout: Milliseconds?
   package var keepAlive = KeepAlive.auto
   package var resetup = Resetup.callbackOnly

@@ -57,7 +57,7 @@ extension Engine {
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     job.transfer = requests.send(
       message, for: .license(entry.id, request.id, request.license),
-      atMost: isBounded ? entry.machine.session.keepAliveTimeout : .never)
+      atMost: isBounded ? entry.machine.session.keepAliveTimeout(now: clock.now) : .never)
   }
 
   private func endUnsent(_ entry: PlaybackEntry, _ request: LicenseAttempt, _ failure: WireFailure) {

@@ -10,7 +10,8 @@ extension Engine {
       keySystem: job.keySystem, isRenewal: job.isRenewal, payload: job.payload, assetID: job.assetID)
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     let deadline =
-      isBounded ? min(customer.licenseTimeout, entry.machine.session.keepAliveTimeout) : customer.licenseTimeout
+      isBounded
+      ? min(customer.licenseTimeout, entry.machine.session.keepAliveTimeout(now: clock.now)) : customer.licenseTimeout
     askHost(
       entry, .customerLicense, atMost: deadline,
       put: { ask, host in customer.license(ask, question, host) }
@@ -26,7 +27,9 @@ extension Engine {
       // The customer gave no callback for this call: it succeeds at once.
       return ssmReplied(id, request, call, .success(SessionFields()))
     }
-    let deadline = call == .heartbeat ? entry.machine.session.keepAliveTimeout : entry.delegate.policy.teardownTimeout
+    let deadline =
+      call == .heartbeat
+      ? entry.machine.session.keepAliveTimeout(now: clock.now) : entry.delegate.policy.teardownTimeout
     askHost(entry, .customerCall, atMost: deadline, put: callback) { _, reply, status in
       switch reply {
       case .builtin, .value, .license: self.ssmReplied(id, request, call, .success(SessionFields()))

@@ -119,7 +119,7 @@ extension Engine {
     if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, call) }
     guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
     if call == .setup { entry.slotsAtSetup = slots.mark }
-    let timeout = call == .heartbeat ? entry.machine.session.keepAliveTimeout : .never
+    let timeout = call == .heartbeat ? entry.machine.session.keepAliveTimeout(now: clock.now) : .never
     let id = requests.send(message, for: .ssm(entry.id, request, call), atMost: timeout)
     if call != .teardown { entry.callTransfer = id }
   }

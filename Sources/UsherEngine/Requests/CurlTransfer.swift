@@ -1,4 +1,5 @@
 internal import CCurl
+internal import CPlatform
 internal import UsherCore
 
 /// One easy handle of libcurl, and the request in flight on it. Handles are reused: options that are the same for all
@@ -157,14 +158,17 @@ final class CurlTransfer {
   var mayHaveReachedServer: Bool { attempts > 0 && curl_shim_request_size(easy) > 0 }
 
   private func retryAfter() -> Milliseconds? {
-    guard let text = curl_shim_response_header(easy, "Retry-After") else { return nil }
-    var seconds: Milliseconds = 0
-    var index = 0
-    while index < 10, isDigit(UInt8(bitPattern: text[index])) {
-      seconds = seconds &* 10 &+ Milliseconds(UInt8(bitPattern: text[index]) & 15)
-      index += 1
-    }
-    return index == 0 || text[index] != 0 ? nil : seconds &* 1000
+    guard let text = header("Retry-After") else { return nil }
+    let now = header("Date").flatMap { RetryAfter.date($0) } ?? platform_wall_clock_s()
+    return RetryAfter.pause(text, now: now)
+  }
+
+  /// The value of a response header; valid until the next transfer of the handle.
+  private func header(_ name: StaticString) -> UnsafeBufferPointer<UInt8>? {
+    let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+    guard let text = curl_shim_response_header(easy, name) else { return nil }
+    return UnsafeBufferPointer(
+      start: UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: Int(platform_length(text)))
   }
 
   private func replyHeader() -> Secret? {

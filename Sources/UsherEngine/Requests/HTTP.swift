@@ -36,7 +36,7 @@ package struct HTTPRequest {
 package struct HTTPResponse {
   package var status: Int32
   package var body: Secret
-  /// The pause that `Retry-After` asks for, given in seconds. Dates are ignored: these services do not send them.
+  /// The pause that `Retry-After` asks for, as seconds or as a date.
   package var retryAfter: Milliseconds?
   /// The value of the header that `HTTPRequest.replyHeader` names.
   package var header: Secret?

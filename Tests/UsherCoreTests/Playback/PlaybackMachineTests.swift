@@ -504,10 +504,9 @@ import Testing
     p.answer(.setup, Say.token("t1", period: .number(60)))
     #expect(p.machine.sessionState == .active)
     p.run(until: 60_000)
-    for _ in 0..<4 {
-      p.answer(.heartbeat, Say.unreachable)
-      p.pass(8000)
-    }
+    p.answer(.heartbeat, Say.http(503, retryAfter: .never))
+    p.run(until: 119_500)
+    p.answer(.heartbeat, Say.unreachable)
     #expect(p.machine.sessionState == .doubtful)
     p.close()
     #expect(p.machine.sessionState == .ended)
