@@ -33,7 +33,7 @@ extension World {
     policy.jitter = dice.pick([50, 50, 0, 500])
     policy.teardownRetries = dice.pick([3, 3, 1, 0])
     policy.failuresMax = dice.pick([10, 10, 2, nil])
-    policy.retry = dice.pick([500, 500, 0])
+    policy.retry = dice.pick([1000, 500, 0])
     policy.suspend = dice.pick([.keep, .pause])
     policy.heartbeatStart = story.setting.isFaultless ? .setup : dice.pick([.setup, .setup, .license])
     policy.resetup = dice.pick([.callbackOnly, .callbackOnly, .always, .never])
