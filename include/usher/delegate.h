@@ -143,8 +143,8 @@ typedef struct usher_ssp_options {
       thousandths of the period. Default 50 (5 %); USHER_OFF: none. At most 500. */
   uint32_t jitter_permille;
   /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it for this many thousandths of the
-      period. Default 1000: until the session's lease ends. The library assumes that the lease ends two periods after the
-      last keep-alive that the server answered. At most 1000; USHER_OFF: no retry. */
+      period. Default 1000: until the session's lease ends. The library assumes that the lease ends two periods after
+      the last keep-alive that the server answered. At most 1000; USHER_OFF: no retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */
@@ -169,8 +169,8 @@ typedef struct usher_ssp_options {
   /** USHER_SUSPEND_...: whether keep-alives continue while the host is suspended. Default KEEP. */
   int32_t suspend;
   /** Time limit for one heartbeat or enforced renewal, ms. It makes a stalled request fail early enough for a retry
-      before the session's lease ends. Default: three eighths of the period, at least 1000; never more than the context's
-      http_timeout_ms. A retry has at most a third of the time that is left of the lease, or 1000. */
+      before the session's lease ends. Default: three eighths of the period, at least 1000; never more than the
+      context's http_timeout_ms. A retry has at most a third of the time that is left of the lease, or 1000. */
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 

@@ -1,6 +1,7 @@
 /// When a failed keep-alive is retried, and how long each attempt may take.
 extension SSMSession {
-  /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil: the time for retries is over.
+  /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil: the time for retries is
+  /// over.
   ///
   /// The pauses double, beginning with a second (or an eighth of the period). Before the lease ends they are at most a
   /// quarter of the time that is left, so that the retries become denser. A pause asked for with Retry-After replaces

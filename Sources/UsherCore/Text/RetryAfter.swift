@@ -1,8 +1,8 @@
 /// Reads the value of a `Retry-After` header (RFC 9110, section 10.2.3): seconds, or an HTTP date in one of its three
 /// forms.
 package enum RetryAfter {
-  /// Returns the pause that the server asks for; nil if the text is neither of the two. A date in the past is a pause of
-  /// 0. A number that is too large gives the longest pause.
+  /// Returns the pause that the server asks for; nil if the text is neither of the two. A date in the past is a pause
+  /// of 0. A number that is too large gives the longest pause.
   /// - Parameter now: the wall clock, in seconds since 1970. For a date, pass the time of the reply's own `Date` header
   ///   if it has one: then the result does not depend on whether the two clocks agree.
   package static func pause(_ text: UnsafeBufferPointer<UInt8>, now: Int64) -> Milliseconds? {
@@ -56,7 +56,7 @@ package enum RetryAfter {
 
   private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64, _ time: Int64) -> Int64? {
     guard (1...31).contains(day), year >= 1970 else { return nil }
-    // Days since 1970-01-01 in the Gregorian calendar, with years that begin in March, so that the leap day is the last.
+    // Days since 1970-01-01 in the Gregorian calendar. The years begin in March, so that the leap day is the last.
     let shifted = month > 2 ? year : year - 1
     let era = shifted / 400
     let yearOfEra = shifted - era * 400
