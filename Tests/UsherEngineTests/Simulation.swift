@@ -12,6 +12,8 @@ final class Simulation {
   let answers = Notes<(playback: UInt64, license: Int, status: Status)>()
   private(set) var licensesAsked = 0
   private(set) var playbacks: [UInt64] = []
+  private var shared: [UInt64: PlaybackShared] = [:]
+  private var players: [UInt64: PlayerShared] = [:]
   private(set) var isStuck = false
 
   init?(_ network: ModelTransport, perOrigin: Int = 64) {
@@ -38,35 +40,49 @@ final class Simulation {
   }
 
   /// - Parameter content: false: the item has no content token, so the engine asks the delegate's token callback.
+  @discardableResult
   func play(
     _ id: UInt64, on player: UInt64, _ delegate: LicenseDelegate, account: String = "a", content: Bool = true,
     renews: Bool = true
-  ) {
-    playbacks.append(id)
+  ) -> Bool {
     var callbacks = PlaybackCallbacks()
     if renews { callbacks.payload = { ask, _, _ in _ = ask.answer(secret("spc")) } }
-    engine.play(
-      id, on: player, host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id),
+    let playback = PlaybackShared(id)
+    shared[id] = playback
+    let isPlaying = engine.play(
+      playback, on: self.player(player), host: HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id),
       item: PlaybackItem(delegate: delegate, contentToken: content ? secret("\(account)/\(id)/0") : nil),
-      shared: PlaybackShared(),
       callbacks: callbacks)
+    if isPlaying { playbacks.append(id) }
     settle()
+    return isPlaying
   }
+
+  func addPlayer(_ id: UInt64) {
+    players[id] = PlayerShared(id)
+    engine.addPlayer(id)
+  }
+
+  func player(_ id: UInt64) -> PlayerShared { players[id] ?? PlayerShared(id) }
+
+  func playback(_ id: UInt64) -> PlaybackShared { shared[id] ?? PlaybackShared(id) }
 
   func license(_ id: UInt64, renewal: Bool = false, timeout: Milliseconds? = nil) {
     let number = licensesAsked
     licensesAsked += 1
     let answers = answers
-    engine.requestLicense(
-      id, .fairPlay, isRenewal: renewal, payload: secret("spc"), timeout: timeout, isBlocking: false
+    let isAccepted = engine.requestLicense(
+      playback(id), .fairPlay, isRenewal: renewal, payload: secret("spc"), timeout: timeout,
+      isBlocking: false
     ) {
       answers.add((id, number, $0.error.status))
     }
+    if !isAccepted { answers.add((id, number, .closed)) }
     settle()
   }
 
   func close(_ id: UInt64, _ ending: SSMSession.Ending = .teardown) {
-    engine.closePlayback(id, ending)
+    if let playback = shared[id] { engine.closePlayback(playback, ending) }
     settle()
   }
 

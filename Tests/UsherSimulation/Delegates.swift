@@ -7,7 +7,10 @@ import TestSupport
 extension World {
   func prepare(_ engine: Engine) {
     for kind in Kind.allCases { delegates.append(delegate(kind, engine)) }
-    for player in 1...story.setting.players { engine.addPlayer(player) }
+    for player in 1...story.setting.players {
+      screens[player] = PlayerShared(player)
+      engine.addPlayer(player)
+    }
     for (delegate, kind) in zip(delegates, Kind.allCases) {
       guard let delegate else { continue }
       if hasTokenCallback(kind) {

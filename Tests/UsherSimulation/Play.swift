@@ -5,6 +5,7 @@ import UsherEngine
 /// The state of one playback for the simulated host and the checks.
 final class Play {
   let id: PlaybackID
+  let shared: PlaybackShared
   let player: UInt64
   let kind: Kind
   let choice: Choice
@@ -40,6 +41,7 @@ final class Play {
 
   init(_ id: PlaybackID, _ player: UInt64, _ kind: Kind, _ choice: Choice, account: UInt64) {
     self.id = id
+    shared = PlaybackShared(id)
     self.player = player
     self.kind = kind
     self.choice = choice

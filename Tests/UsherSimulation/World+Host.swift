@@ -181,19 +181,35 @@ extension World {
     }
   }
 
+  /// Makes a request. The library must refuse it if the host has closed the playback, and only then.
+  func request(
+    _ play: Play, _ what: String, then: @escaping (Answer) -> Void = { _ in },
+    start: (@escaping (Answer) -> Void) -> Bool
+  ) {
+    let complete = completion(play, what, then: then)
+    let isAccepted = start(complete)
+    if !isAccepted { openCompletions.removeValue(forKey: nextCompletion) }
+    let isOpen = play.closedAt == nil
+    if isAccepted != isOpen {
+      fail("completions", "\(what) of playback \(play.id) is \(isAccepted ? "accepted after close" : "refused")")
+    }
+  }
+
   func license(_ play: Play, isRenewal: Bool, timeout: Milliseconds?, other: UInt64? = nil) {
     let named = play.kind == .mapped ? contentID(other ?? play.choice.content) : []
     subject = (play, isRenewal ? .renewalAsked : .licenceAsked)
-    engine?.requestLicense(
-      play.id, play.kind.keySystem, isRenewal: isRenewal, payload: secret("spc"), timeout: timeout, contentID: named,
-      isBlocking: false,
-      complete: completion(play, isRenewal ? "renewal" : "licence") { [self] answer in
-        guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
-        // The CDM renews; the library does not ask for it.
-        later.add(now + story.setting.period * 4 / 5) { [self] in
-          if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
-        }
-      })
+    let renew = { [self] (answer: Answer) in
+      guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
+      // The CDM renews; the library does not ask for it.
+      later.add(now + story.setting.period * 4 / 5) { [self] in
+        if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
+      }
+    }
+    request(play, isRenewal ? "renewal" : "licence", then: renew) {
+      engine?.requestLicense(
+        play.shared, play.kind.keySystem, isRenewal: isRenewal, payload: secret("spc"), timeout: timeout,
+        contentID: named, isBlocking: false, complete: $0) ?? false
+    }
   }
 
   func contentID(_ content: UInt64) -> [UInt8] { Array("content".utf8) + decimal(content) }

@@ -15,32 +15,37 @@ extension World {
       guard let play = plays[id] else { return }
       subject = (play, leave == true ? .left : .closed)
       noteClose(play, leave: leave)
-      engine.closePlayback(id, leave.map { $0 ? .leave : .teardown })
+      engine.closePlayback(play.shared, leave.map { $0 ? .leave : .teardown })
     case .stop(let player):
       for play in live where play.player == player && play.closedAt == nil {
         noteClose(play, leave: nil)
         subject = (play, .stopped)
       }
-      engine.stopPlayer(player, nil)
+      engine.stopPlayer(screen(of: player), nil)
     case .license(let id, let isRenewal, let timeout):
       if let play = plays[id] { license(play, isRenewal: isRenewal, timeout: timeout, other: timeout.map { $0 % 6 }) }
     case .certificate(let id):
       guard let play = plays[id] else { return }
-      engine.requestCertificate(
-        id, timeout: mixed(story.seed, id) % 9000, isBlocking: false, complete: completion(play, "certificate"))
+      request(play, "certificate") {
+        engine.requestCertificate(
+          play.shared, timeout: mixed(story.seed, id) % 9000, isBlocking: false, complete: $0)
+      }
     case .contentID(let id):
       if let play = plays[id] {
-        engine.requestContentID(
-          id, url: Array("skd://movie".utf8), timeout: 3000, isBlocking: false,
-          complete: completion(play, "content identifier"))
+        request(play, "content identifier") {
+          engine.requestContentID(
+            play.shared, url: Array("skd://movie".utf8), timeout: 3000, isBlocking: false, complete: $0)
+        }
       }
     case .load(let id):
       guard let play = plays[id] else { return }
       play.lastLoad = nextCompletion
-      engine.load(
-        id, nextCompletion, loaders[Int(id % 3)], url: Array("skd://keys.example/k?cid=movie&x=K".utf8),
-        timeout: 20_000, isBlocking: false,
-        complete: completion(play, "load"))
+      let number = nextCompletion
+      request(play, "load") {
+        engine.load(
+          play.shared, number, loaders[Int(id % 3)], url: Array("skd://keys.example/k?cid=movie&x=K".utf8),
+          timeout: 20_000, isBlocking: false, complete: $0)
+      }
     case .cancelLoad(let id):
       guard let play = plays[id] else { return }
       let load = play.lastLoad
@@ -104,8 +109,11 @@ extension World {
     }
     subject = (play, .play)
     let host = HostPlayback(handle: UInt(id), playerHandle: UInt(player), tag: id)
-    engine.play(id, on: player, host: host, item: item, shared: PlaybackShared(), callbacks: callbacks)
+    let isPlaying = engine.play(play.shared, on: screen(of: player), host: host, item: item, callbacks: callbacks)
+    if !isPlaying { fail("calls", "playback \(id) was refused") }
   }
+
+  private func screen(of player: UInt64) -> PlayerShared { screens[player] ?? PlayerShared(player) }
 
   /// Notes that a playback will close, and whether its session is left to expire. Only the first call counts.
   func noteClose(_ play: Play, leave: Bool?, isZap: Bool = false) {

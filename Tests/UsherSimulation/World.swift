@@ -44,6 +44,7 @@ final class World: Transport {
   var habits: [(callback: Callback, habit: Habit, until: Milliseconds)] = []
   var later = Later<() -> Void>()
   var plays: [PlaybackID: Play] = [:]
+  var screens: [UInt64: PlayerShared] = [:]
   var live: [Play] = []
   var openAsks: [(ask: HostQuestion, play: Play)] = []
   var openCompletions: [UInt64: (play: Play, what: String, asked: Milliseconds)] = [:]

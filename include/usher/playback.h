@@ -35,8 +35,9 @@ extern "C" {
 #define USHER_SESSION_ENDED 5
 
 /**
- * Closes a playback. Call this function when playback stops. Its pending licence requests complete with USHER_E_CLOSED.
- * If a set-up or keep-alive is under way, the library waits for its reply, at most `teardown_timeout_ms`, since the
+ * Closes a playback. Call this function when playback stops. Its pending requests complete with USHER_E_CLOSED.
+ * After the return, further requests return USHER_E_CLOSED, and answers to the playback's questions
+ * USHER_E_INVALID_COMPLETION (except those to usher_complete_license() and usher_complete_call()). If a set-up or keep-alive is under way, the library waits for its reply, at most `teardown_timeout_ms`, since the
  * reply may carry the only session token, or a newer one. Then it tears the session down or leaves it to expire, and
  * reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
  *

@@ -43,8 +43,8 @@
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the
  * usher_complete_...() function that the callback's comment names: inside the callback or later, from any thread,
- * before the deadline. For a second answer, a late answer or an unknown id, the function does nothing and returns
- * USHER_E_INVALID_COMPLETION.
+ * before the deadline and before you close the playback. For a second answer, a late answer or an unknown id, the
+ * function does nothing and returns USHER_E_INVALID_COMPLETION.
  *
  * ERRORS
  * Functions return int32_t: USHER_OK (0) or a negative USHER_E_... There is no "last error". Every function that takes

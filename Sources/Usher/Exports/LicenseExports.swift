@@ -59,7 +59,8 @@ private func license(
   let content = contentID(request.assetID, playback.delegate)
   return { isBlocking, complete in
     playback.engine.requestLicense(
-      playback.id, request.keySystem, isRenewal: request.isRenewal, payload: request.payload, timeout: request.timeout,
+      playback.shared, request.keySystem, isRenewal: request.isRenewal, payload: request.payload,
+      timeout: request.timeout,
       assetID: request.assetID, contentID: content, isBlocking: isBlocking, complete: complete)
   }
 }
@@ -91,7 +92,7 @@ private func certificate(_ caller: RequestCaller, timeout: Milliseconds?) throws
   guard playback.delegate.certificates.canSupply else { throw UsherError(.state) }
   try caller.refuseIfClosed()
   return { isBlocking, complete in
-    playback.engine.requestCertificate(playback.id, timeout: timeout, isBlocking: isBlocking, complete: complete)
+    playback.engine.requestCertificate(playback.shared, timeout: timeout, isBlocking: isBlocking, complete: complete)
   }
 }
 
@@ -126,7 +127,7 @@ private func contentID(
   let playback = caller.playback
   return { isBlocking, complete in
     playback.engine.requestContentID(
-      playback.id, url: text, timeout: timeout, isBlocking: isBlocking, complete: complete)
+      playback.shared, url: text, timeout: timeout, isBlocking: isBlocking, complete: complete)
   }
 }
 

@@ -73,7 +73,7 @@ private func resource(
     id,
     { isBlocking, complete in
       playback.engine.load(
-        playback.id, id, loader, url: text, timeout: limit, isBlocking: isBlocking, complete: complete)
+        playback.shared, id, loader, url: text, timeout: limit, isBlocking: isBlocking, complete: complete)
     }
   )
 }

@@ -9,9 +9,9 @@ public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> I
     let object = try borrow(playback, as: PlaybackObject.self)
     let ending = try closeMode(mode)
     guard object.delegate.isSync && !mustNotWait(object.engine) else {
-      return object.engine.closePlayback(object.id, ending)
+      return object.engine.closePlayback(object.shared, ending)
     }
-    _ = object.engine.closeAndWait(object.id, object.delegate.policy.teardownTimeout, ending)
+    _ = object.engine.closeAndWait(object.shared, object.delegate.policy.teardownTimeout, ending)
   }
 }
 
@@ -20,7 +20,7 @@ public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> I
 public func usher_playback_free(_ playback: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(playback, as: PlaybackObject.self) else { return }
-    object.engine.closePlayback(object.id, nil)
+    object.engine.closePlayback(object.shared, nil)
   }
 }
 
@@ -64,7 +64,7 @@ public func usher_playback_set_content_token(_ playback: OpaquePointer!, _ text:
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
     guard let token = try token(text) else { throw UsherError(.invalidArgument) }
-    if object.shared.isEnded { throw UsherError(.closed) }
+    if !object.engine.isOpen(object.shared) { throw UsherError(.closed) }
     guard object.engine.giveToken(object.id, token) else { throw UsherError(.state) }
   }
 }

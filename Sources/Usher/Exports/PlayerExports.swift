@@ -10,8 +10,8 @@ public func usher_player_new(_ context: OpaquePointer!, _ out: UnsafeMutablePoin
     let object = try borrow(context, as: ContextObject.self)
     guard let out else { throw UsherError(.invalidArgument) }
     try object.refuseIfClosing()
-    let player = PlayerObject(context: object, id: object.newID())
-    object.engine.addPlayer(player.id)
+    let player = PlayerObject(context: object, shared: PlayerShared(object.newID()))
+    object.engine.addPlayer(player.shared.id)
     out.pointee = OpaquePointer(bitPattern: try object.give(player))
   }
 }
@@ -37,14 +37,19 @@ public func usher_player_play(
     item.contentID = try identifier(given.content_id, given.content_id_size)
     guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
     item.isClear = given.clear == 1
-    let playback = PlaybackObject(
-      context: context, id: id, delegate: delegate, shared: PlaybackShared(), tag: given.tag)
+    let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
     let handle = try context.give(playback)
     reference.accept()
     let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
-    context.engine.play(
-      playback.id, on: screen.id, host: host, item: item, shared: playback.shared,
-      callbacks: callbacks(given, reference))
+    guard
+      context.engine.play(
+        playback.shared, on: screen.shared, host: host, item: item, callbacks: callbacks(given, reference))
+    else {
+      _ = handles.release(handle)
+      reference.end()
+      try context.refuseIfClosing()
+      throw UsherError(.invalidHandle)
+    }
     if delegate.isSync { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout) }
     out.pointee = OpaquePointer(bitPattern: handle)
   }
@@ -87,7 +92,7 @@ private func callbacks(_ given: usher_playback_options, _ reference: HostReferen
 public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(player, as: PlayerObject.self)
-    object.context.engine.stopPlayer(object.id, try closeMode(mode))
+    object.context.engine.stopPlayer(object.shared, try closeMode(mode))
   }
 }
 
@@ -96,6 +101,6 @@ public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 
 public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
-    object.context.engine.removePlayer(object.id)
+    object.context.engine.removePlayer(object.shared)
   }
 }

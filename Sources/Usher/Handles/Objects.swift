@@ -112,22 +112,20 @@ final class LoaderObject: ContextPart {
 }
 
 final class PlayerObject: ContextPart {
-  let id: PlayerID
+  let shared: PlayerShared
 
-  init(context: ContextObject, id: PlayerID) {
-    self.id = id
+  init(context: ContextObject, shared: PlayerShared) {
+    self.shared = shared
     super.init(context: context)
   }
 }
 
 final class PlaybackObject: ContextPart {
-  let id: PlaybackID
   let delegate: LicenseDelegate
   let shared: PlaybackShared
   let tag: UInt64
 
-  init(context: ContextObject, id: PlaybackID, delegate: LicenseDelegate, shared: PlaybackShared, tag: UInt64) {
-    self.id = id
+  init(context: ContextObject, delegate: LicenseDelegate, shared: PlaybackShared, tag: UInt64) {
     self.delegate = delegate
     self.shared = shared
     self.tag = tag
@@ -135,6 +133,7 @@ final class PlaybackObject: ContextPart {
   }
 
   var engine: Engine { context.engine }
+  var id: PlaybackID { shared.id }
 }
 
 /// The host's handle to the answer of a blocking request.

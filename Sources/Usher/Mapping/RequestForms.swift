@@ -5,8 +5,8 @@ internal import UsherEngine
 // Each request has two functions in C: one returns at once and calls a completion later, the other waits for the
 // answer.
 
-/// Starts a checked request; `complete` receives its answer.
-typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> Void
+/// Starts a checked request; `complete` receives its answer. Returns false if the host has asked to close the playback.
+typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> Bool
 
 /// The playback that makes a request, and whether the calling function waits.
 struct RequestCaller {
@@ -19,7 +19,7 @@ struct RequestCaller {
   }
 
   func refuseIfClosed() throws(UsherError) {
-    if playback.shared.isEnded { throw UsherError(.closed) }
+    if !playback.engine.isOpen(playback.shared) { throw UsherError(.closed) }
   }
 }
 
@@ -34,13 +34,25 @@ func startRequest(
     let reference = hostReference(object.engine, lane: object.id, user, destroy)
     guard let fn else { throw UsherError(.invalidArgument) }
     let start = try check(RequestCaller(playback: object, isBlocking: false))
-    reference.accept()
-    let tag = object.tag
-    start(false) { answer in
-      _ = reference  // The completion keeps `user_data` alive.
-      withResponse(answer) { fn(playback, $0, tag, user) }
-    }
+    try begin(start, playback, object.tag, fn, user, reference)
   }
+}
+
+/// Starts the request. A function of its own, because the compiler copies `startRequest` for each of its callers.
+@inline(never)
+private func begin(
+  _ start: RequestStart, _ playback: OpaquePointer?, _ tag: UInt64, _ fn: @escaping usher_license_fn,
+  _ user: UnsafeMutableRawPointer?, _ reference: HostReference
+) throws(UsherError) {
+  reference.accept()
+  let isStarted = start(false) { answer in
+    withResponse(answer) { fn(playback, $0, tag, user) }
+    // In the same turn of the lane, so that it comes before PLAYBACK_CLOSED.
+    reference.end()
+  }
+  if isStarted { return }
+  reference.end()
+  throw UsherError(.closed)
 }
 
 /// For the functions that wait: checks the request, starts it, waits, and gives the host a response.
@@ -53,13 +65,20 @@ func waitForRequest(
   return report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
     let start = try check(RequestCaller(playback: object, isBlocking: true))
-    let wait = Wait<Answer>()
-    start(true) { wait.end($0) }
-    let answer = wait.wait()
-    if let out {
-      out.pointee = OpaquePointer(
-        bitPattern: try object.context.give(ResponseObject(context: object.context, answer: answer)))
-    }
-    if answer.error.status != .ok { throw answer.error }
+    try waitForAnswer(start, object, out)
   }
+}
+
+@inline(never)
+private func waitForAnswer(
+  _ start: RequestStart, _ object: PlaybackObject, _ out: UnsafeMutablePointer<OpaquePointer?>?
+) throws(UsherError) {
+  let wait = Wait<Answer>()
+  guard start(true, { wait.end($0) }) else { throw UsherError(.closed) }
+  let answer = wait.wait()
+  if let out {
+    out.pointee = OpaquePointer(
+      bitPattern: try object.context.give(ResponseObject(context: object.context, answer: answer)))
+  }
+  if answer.error.status != .ok { throw answer.error }
 }

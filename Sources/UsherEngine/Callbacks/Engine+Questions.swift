@@ -7,7 +7,7 @@ extension Engine {
   /// - Parameters:
   ///   - question: the question to a hook, if a hook is asked.
   ///   - deadline: how much time the host has to answer.
-  ///   - put: calls the host, on a thread that runs host code.
+  ///   - put: calls the host, on a thread that runs host code, unless the question ended before.
   @discardableResult
   func askHost(
     _ entry: PlaybackEntry, _ kind: HostQuestion.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,
@@ -15,7 +15,7 @@ extension Engine {
     answered: @escaping (PlaybackEntry?, HostAnswer, Status) -> Void
   ) -> HostQuestion {
     let id = entry.id
-    let ask = HostQuestion(kind, engine: self, question: question) { ask, reply, status in
+    let ask = HostQuestion(kind, engine: self, playback: entry.shared, question: question) { ask, reply, status in
       let entry = self.playbacks[id]
       entry?.questions.removeAll { $0 === ask }
       answered(entry, reply, status)
@@ -23,7 +23,9 @@ extension Engine {
     entry.questions.append(ask)
     ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))
     let host = entry.host
-    calls.run(id) { put(ask, host) }
+    // A question that accepts no answer any more is not put: its playback closed, or its deadline passed, while the call
+    // waited in the lane.
+    calls.run(id) { if ask.isOpen { put(ask, host) } }
     return ask
   }
 }

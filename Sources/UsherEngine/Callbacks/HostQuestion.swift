@@ -51,6 +51,7 @@ package final class HostQuestion {
   /// The completion id with which the host answers.
   package private(set) var number: UInt64 = 0
   package let engine: Engine
+  private let playback: PlaybackShared
   /// The state of the question. 0: open; 1: answered; 2: closed, so later answers are refused.
   private let state = Atomic<UInt8>(0)
   private let deliver: (HostQuestion, HostAnswer, Status) -> Void
@@ -59,12 +60,13 @@ package final class HostQuestion {
   /// - Parameter deliver: gets the answer, or a status that says why the question has no answer. Runs once, on the I/O
   ///   thread.
   init(
-    _ kind: Kind, engine: Engine, question: HookQuestion? = nil,
+    _ kind: Kind, engine: Engine, playback: PlaybackShared, question: HookQuestion? = nil,
     deliver: @escaping (HostQuestion, HostAnswer, Status) -> Void
   ) {
     self.kind = kind
     self.question = question
     self.engine = engine
+    self.playback = playback
     self.deliver = deliver
     number = engine.options.registerQuestion?(self) ?? 0
   }
@@ -78,17 +80,22 @@ package final class HostQuestion {
     }
   }
 
-  package var isOpen: Bool { state.load(ordering: .acquiring) == 0 }
+  /// Any thread: whether an answer would be accepted now.
+  package var isOpen: Bool { state.load(ordering: .acquiring) == 0 && mayBeAnswered }
+
+  /// Whether the host has not asked to close the playback, or the close leaves the question open.
+  private var mayBeAnswered: Bool { atClose == .staysOpen || engine.isOpen(playback) }
 
   /// Any thread. Returns false if the question was answered before, or the answer is too late.
   package func answer(_ value: Secret?) -> Bool { reply(value.map { .value($0) } ?? .none) }
 
   /// Any thread. Returns false if the question was answered before, or the answer is too late.
   package func reply(_ reply: HostAnswer) -> Bool {
-    guard state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged else {
-      return false
+    let isAccepted = {
+      self.mayBeAnswered
+        && self.state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged
     }
-    engine.submit {
+    return engine.submit(if: isAccepted) {
       // Read `number` on the I/O thread, which wrote it: a host thread that guesses the number may answer before `init`
       // has returned.
       self.engine.options.unregisterQuestion?(self.number)
@@ -97,7 +104,6 @@ package final class HostQuestion {
       if case .none = reply { status = .callback }
       self.deliver(self, reply, status)
     }
-    return true
   }
 
   /// I/O thread: ends the question without an answer, because the deadline has passed or the library no longer needs

@@ -2,18 +2,19 @@ package import UsherCore
 
 /// Requests for certificates: the engine returns a kept certificate, asks a hook for one, or fetches one.
 extension Engine {
-  /// Any thread: requests a certificate. `timeout` and `complete` are the same as in `requestLicense`.
+  /// Any thread: requests a certificate. `timeout`, `complete` and the result are the same as in `requestLicense`.
+  @discardableResult
   package func requestCertificate(
-    _ playback: PlaybackID, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
-  ) {
-    submit {
-      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
-      guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
+    _ playback: PlaybackShared, timeout: Milliseconds?, isBlocking: Bool, complete: @escaping (Answer) -> Void
+  ) -> Bool {
+    submit(for: playback) {
+      let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
+      guard let entry = self.playbacks[playback.id], !entry.machine.isClosing else {
         return handOver(certificateFailure(UsherError(.closed)))
       }
       let delegate = entry.delegate
       if let hook = delegate.hooks?.certificate { return self.askCertificateHook(hook, entry, timeout, handOver) }
-      self.fetchCertificate(delegate.certificates, for: playback, timeout: timeout, handOver)
+      self.fetchCertificate(delegate.certificates, for: playback.id, timeout: timeout, handOver)
     }
   }
 

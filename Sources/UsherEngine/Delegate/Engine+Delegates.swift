@@ -21,14 +21,16 @@ extension Engine {
     }
   }
 
-  /// Any thread: requests the content identifier of a URL, which a player needs for its key request. `complete` is as
-  /// in `requestLicense`.
+  /// Any thread: requests the content identifier of a URL, which a player needs for its key request. `complete` and the
+  /// result are as in `requestLicense`.
+  @discardableResult
   package func requestContentID(
-    _ playback: PlaybackID, url: [UInt8], timeout: Milliseconds, isBlocking: Bool, complete: @escaping (Answer) -> Void
-  ) {
-    submit {
-      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
-      guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
+    _ playback: PlaybackShared, url: [UInt8], timeout: Milliseconds, isBlocking: Bool,
+    complete: @escaping (Answer) -> Void
+  ) -> Bool {
+    submit(for: playback) {
+      let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
+      guard let entry = self.playbacks[playback.id], !entry.machine.isClosing else {
         return handOver(contentIDAnswer(.failed(UsherError(.closed))))
       }
       let hooks = entry.delegate.hooks

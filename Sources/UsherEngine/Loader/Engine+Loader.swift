@@ -3,15 +3,16 @@ package import UsherCore
 
 /// Performs the actions that the `LoadingMachine` of each loading request returns.
 extension Engine {
-  /// Any thread: starts a loading request. `complete` is the same as in `requestLicense`.
+  /// Any thread: starts a loading request. `complete` and the result are the same as in `requestLicense`.
   /// - Parameter id: the id by which `cancelLoad` finds the request.
+  @discardableResult
   package func load(
-    _ playback: PlaybackID, _ id: UInt64, _ loader: ResourceLoader, url: [UInt8], timeout: Milliseconds?,
+    _ playback: PlaybackShared, _ id: UInt64, _ loader: ResourceLoader, url: [UInt8], timeout: Milliseconds?,
     isBlocking: Bool, complete: @escaping (Answer) -> Void
-  ) {
-    submit {
-      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
-      guard let entry = self.playbacks[playback], !entry.machine.isClosing else {
+  ) -> Bool {
+    submit(for: playback) {
+      let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
+      guard let entry = self.playbacks[playback.id], !entry.machine.isClosing else {
         return handOver(Answer(data: nil, error: UsherError(.closed, operation: .license)))
       }
       guard let names = loader.names(url) else {
@@ -22,7 +23,7 @@ extension Engine {
       let job = LoadingJob(
         id: id, loader: loader, url: url, identifier: names.identifier, content: names.content, complete: handOver)
       entry.loads.append(job)
-      if let timeout { job.timer = self.timers.set(at: self.clock.now.adding(timeout), .load(playback, job)) }
+      if let timeout { job.timer = self.timers.set(at: self.clock.now.adding(timeout), .load(playback.id, job)) }
       self.perform(job.machine.start(at: self.firstServer(job)), entry, job)
     }
   }

@@ -2,7 +2,7 @@ internal import Synchronization
 internal import UsherCore
 
 /// The state of a context's close: whether it has begun, how many playbacks it still waits for, and which threads wait
-/// for it. Only the I/O thread uses this object, except `noteRequest` and `elapsed`.
+/// for it. Only the I/O thread uses this object, except `noteRequest`, `isRequested` and `elapsed`.
 final class ContextClosing {
   private(set) var hasBegun = false
   /// How many playbacks are not closed yet, or are closed but tear down a session whose token came after the close.
@@ -18,8 +18,11 @@ final class ContextClosing {
   /// Any thread: notes that the host asks to close the context. The time allowed for closing starts with the first such
   /// call.
   func noteRequest() {
-    _ = firstRequest.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .relaxed)
+    _ = firstRequest.compareExchange(expected: 0, desired: monotonicMilliseconds(), ordering: .acquiringAndReleasing)
   }
+
+  /// Any thread: whether the host has asked to close.
+  var isRequested: Bool { firstRequest.load(ordering: .acquiring) != 0 }
 
   /// Any thread: the real time since the first `noteRequest`.
   var elapsed: Milliseconds {

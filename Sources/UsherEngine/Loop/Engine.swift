@@ -96,10 +96,38 @@ package final class Engine {
   }
 
   /// Any thread: runs `command` on the I/O thread, in the order of submission.
-  package func submit(_ command: @escaping () -> Void) {
+  package func submit(_ command: @escaping () -> Void) { submit(noting: {}, command) }
+
+  /// Any thread: as `submit`. `note` runs under the lock of the command queue: requests and answers of the host that
+  /// the note forbids are in the queue before this command, or are refused.
+  @inline(never)
+  func submit(noting note: () -> Void, _ command: @escaping () -> Void) {
     idle.noteActivity()
-    if !commands.append(command, wake: { transport.wake() }) { runAfterEnd(command) }
+    let isAllowed = { () -> Bool in
+      note()
+      return true
+    }
+    if commands.append(command, if: isAllowed, wake: { transport.wake() }) == .ended { runAfterEnd(command) }
   }
+
+  /// Any thread: as `submit`, if `isAllowed` returns true. It runs under the lock of the command queue.
+  /// - Returns: false if the command will not run: it is not allowed, or the I/O thread has ended.
+  @inline(never)
+  func submit(if isAllowed: () -> Bool, _ command: @escaping () -> Void) -> Bool {
+    idle.noteActivity()
+    return commands.append(command, if: isAllowed, wake: { transport.wake() }) == .taken
+  }
+
+  /// Any thread: runs a request of the host for a playback on the I/O thread.
+  /// - Returns: false if the host has asked to close the playback: it gets no further callback but PLAYBACK_CLOSED.
+  @inline(never)
+  func submit(for playback: PlaybackShared, _ command: @escaping () -> Void) -> Bool {
+    submit(if: { isOpen(playback) }, command)
+  }
+
+  /// Any thread: whether the host has asked neither for the close of the playback nor for that of the context. Only
+  /// under the lock of the command queue the answer stays true until a command is queued.
+  package func isOpen(_ playback: PlaybackShared) -> Bool { !playback.isCloseRequested && !closing.isRequested }
 
   /// Runs a command that was submitted when the I/O thread had already ended. Everything is closed and empty by now, so
   /// the command finds nothing and reports that. Host code that it calls runs on the calling thread, outside the lock.

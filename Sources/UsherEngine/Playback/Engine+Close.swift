@@ -6,8 +6,10 @@ extension Engine {
 
   /// Any thread: closes a playback.
   /// - Parameter ending: what to do with the session; nil: the default of the delegate.
-  package func closePlayback(_ id: PlaybackID, _ ending: SSMSession.Ending?) {
-    submit { if let entry = self.playbacks[id] { self.close(entry, ending, .closed) } }
+  package func closePlayback(_ playback: PlaybackShared, _ ending: SSMSession.Ending?) {
+    submit(noting: { playback.requestClose() }) {
+      if let entry = self.playbacks[playback.id] { self.close(entry, ending, .closed) }
+    }
   }
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
@@ -18,7 +20,8 @@ extension Engine {
     // Publish the state first, so that all later callbacks see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
-    // From here on the engine ignores answers, except those to questions that stay open after the close.
+    // The call that caused this close was queued after every answer that was accepted, except those to questions that
+    // stay open after the close. So no such answer follows.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
@@ -78,19 +81,23 @@ extension Engine {
   }
 
   /// Any thread, not in a callback: waits until a playback is closed.
-  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status { waitForClose(id, timeout) { _ in } }
+  package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
+    waitForClose(id, timeout, noting: {}) { _ in }
+  }
 
   /// Any thread, not in a callback: closes a playback and waits until it is closed.
   /// - Parameter ending: what to do with the session; nil: the default of the delegate.
-  package func closeAndWait(_ id: PlaybackID, _ timeout: Milliseconds, _ ending: SSMSession.Ending?) -> Status {
-    waitForClose(id, timeout) { self.close($0, ending, .closed) }
+  package func closeAndWait(
+    _ playback: PlaybackShared, _ timeout: Milliseconds, _ ending: SSMSession.Ending?
+  ) -> Status {
+    waitForClose(playback.id, timeout, noting: { playback.requestClose() }) { self.close($0, ending, .closed) }
   }
 
   private func waitForClose(
-    _ id: PlaybackID, _ timeout: Milliseconds?, then: @escaping (PlaybackEntry) -> Void
+    _ id: PlaybackID, _ timeout: Milliseconds?, noting note: () -> Void, then: @escaping (PlaybackEntry) -> Void
   ) -> Status {
     let wait = Wait<Status>()
-    submit {
+    submit(noting: note) {
       self.bound(wait, timeout)
       guard let entry = self.playbacks[id], !entry.machine.isClosed else { return self.endCloseWait(wait, id) }
       entry.closeWaits.append(wait)
@@ -103,8 +110,7 @@ extension Engine {
 
   /// Any thread: begins to close all playbacks.
   package func beginClosing() {
-    closing.noteRequest()
-    submit {
+    submit(noting: { closing.noteRequest() }) {
       guard self.closing.begin() else { return }
       self.requests.withoutStartingQueued {
         // Close the playbacks that wait to start first, so that none of them starts when the playback before it ends.

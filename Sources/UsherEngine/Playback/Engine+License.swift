@@ -6,14 +6,16 @@ extension Engine {
   ///   - timeout: the time limit of the whole request; nil: only the limits of its steps apply.
   ///   - complete: called once, on a callback thread. If `isBlocking`, it is called on the I/O thread, where it may
   ///     only end a wait.
+  /// - Returns: false if the host has asked to close the playback; then `complete` is not called.
+  @discardableResult
   package func requestLicense(
-    _ playback: PlaybackID, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
+    _ playback: PlaybackShared, _ keySystem: KeySystem, isRenewal: Bool, payload: Secret, timeout: Milliseconds?,
     assetID: [UInt8] = [], contentID: [UInt8] = [],
     isBlocking: Bool, complete: @escaping (Answer) -> Void
-  ) {
-    submit {
-      let handOver = self.calls.completion(playback, isBlocking: isBlocking, complete)
-      guard let entry = self.playbacks[playback] else {
+  ) -> Bool {
+    submit(for: playback) {
+      let handOver = self.calls.completion(playback.id, isBlocking: isBlocking, complete)
+      guard let entry = self.playbacks[playback.id] else {
         handOver(
           Answer(
             data: nil, period: 0, renewType: .none, isRenewal: isRenewal,

@@ -8,17 +8,17 @@ extension Engine {
   }
 
   /// Any thread: stops a player and removes it.
-  package func removePlayer(_ id: PlayerID) {
-    submit {
-      self.stop(id, nil)
-      self.players.remove(id)
+  package func removePlayer(_ player: PlayerShared) {
+    submit(noting: { player.remove() }) {
+      self.stop(player.id, nil)
+      self.players.remove(player.id)
     }
   }
 
   /// Any thread: closes the current playback of a player, and the playback that waits to start.
   /// - Parameter ending: what to do with the session; nil: the default of the delegate.
-  package func stopPlayer(_ id: PlayerID, _ ending: SSMSession.Ending?) {
-    submit { self.stop(id, ending) }
+  package func stopPlayer(_ player: PlayerShared, _ ending: SSMSession.Ending?) {
+    submit(noting: { player.stop() }) { self.stop(player.id, ending) }
   }
 
   private func stop(_ id: PlayerID, _ ending: SSMSession.Ending?) {
@@ -30,15 +30,18 @@ extension Engine {
   }
 
   /// Any thread: plays the next item on a player.
+  /// - Returns: false if the player was removed, or the host has asked to close the context.
   package func play(
-    _ id: PlaybackID, on player: PlayerID, host: HostPlayback, item: PlaybackItem, shared: PlaybackShared,
+    _ playback: PlaybackShared, on player: PlayerShared, host: HostPlayback, item: PlaybackItem,
     callbacks: PlaybackCallbacks
-  ) {
-    submit {
+  ) -> Bool {
+    let id = playback.id
+    return submit(if: { !closing.isRequested && player.play(playback) }) {
+      let player = player.id
       var item = item
       let mapped = item.contentToken == nil && !item.isClear ? item.delegate.tokenMap?.hold(item.contentID) : nil
       if let mapped { item.contentToken = mapped.token }
-      let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: shared, callbacks: callbacks)
+      let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
       if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
       self.playbacks[id] = entry
       self.closing.playbackAdded()

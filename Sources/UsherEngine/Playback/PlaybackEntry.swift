@@ -5,11 +5,49 @@ package typealias PlayerID = UInt64
 
 /// The part of a playback that any thread may read through the handle of the playback.
 package final class PlaybackShared {
+  package let id: PlaybackID
   private let state = Atomic<Int32>(PlaybackMachine.SessionState.pending.rawValue)
-  package init() {}
+  private let closeRequested = Atomic<Bool>(false)
+
+  package init(_ id: PlaybackID) { self.id = id }
+
   package var sessionState: Int32 { state.load(ordering: .acquiring) }
-  package var isEnded: Bool { sessionState == PlaybackMachine.SessionState.ended.rawValue }
+  /// Whether a call of the host has asked to close the playback: of this playback, of its player, or for the next item.
+  /// A close of the whole context is not noted here; `Engine.isOpen` checks both.
+  var isCloseRequested: Bool { closeRequested.load(ordering: .acquiring) }
+  /// Call under the lock of the command queue, together with the command that closes the playback.
+  func requestClose() { closeRequested.store(true, ordering: .releasing) }
   func publish(_ new: PlaybackMachine.SessionState) { state.store(new.rawValue, ordering: .releasing) }
+}
+
+/// The part of a player that any thread uses: its newest playback, as the calls of the host made it. A call that ends
+/// this playback (the next item, a stop) marks it as closing in the call, before the I/O thread closes it. The lock of
+/// the command queue guards the properties.
+package final class PlayerShared {
+  package let id: PlayerID
+  private var newest: PlaybackShared?
+  private var isRemoved = false
+
+  package init(_ id: PlayerID) { self.id = id }
+
+  /// Returns false if the player was removed.
+  func play(_ playback: PlaybackShared) -> Bool {
+    if isRemoved { return false }
+    // All older playbacks of the player were marked when the newest one came.
+    newest?.requestClose()
+    newest = playback
+    return true
+  }
+
+  func stop() {
+    newest?.requestClose()
+    newest = nil
+  }
+
+  func remove() {
+    isRemoved = true
+    stop()
+  }
 }
 
 package struct PlaybackCallbacks {

@@ -12,6 +12,7 @@ import Testing
     let named = Atomic<Int>(0)
     let forgotten = Atomic<Int>(0)
     let statuses = Notes<Status>()
+    let playback = PlaybackShared(1)
   }
 
   private func delegate(_ host: Host, answers: Bool) -> LicenseDelegate {
@@ -51,12 +52,13 @@ import Testing
   }
 
   private func play(_ engine: Engine, _ host: Host, _ delegate: LicenseDelegate) {
-    engine.play(
-      1, on: 1, host: HostPlayback(handle: 1, playerHandle: 1, tag: 1),
-      item: PlaybackItem(delegate: delegate, contentToken: nil), shared: PlaybackShared(),
+    _ = engine.play(
+      host.playback, on: PlayerShared(1), host: HostPlayback(handle: 1, playerHandle: 1, tag: 1),
+      item: PlaybackItem(delegate: delegate, contentToken: nil),
       callbacks: PlaybackCallbacks())
-    engine.requestLicense(1, .widevine, isRenewal: false, payload: secret("challenge"), timeout: nil, isBlocking: false)
-    { host.statuses.add($0.error.status) }
+    engine.requestLicense(
+      host.playback, .widevine, isRenewal: false, payload: secret("challenge"), timeout: nil, isBlocking: false
+    ) { host.statuses.add($0.error.status) }
     _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
   }
 
@@ -65,7 +67,7 @@ import Testing
     let engine = try engine(host)
     play(engine, host, delegate(host, answers: true))
     _ = engine.advance(30_000, settlingWithin: 10_000)
-    engine.closePlayback(1, nil)
+    engine.closePlayback(host.playback, nil)
     _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
     #expect(host.asked.all == ["license", "heartbeat", "heartbeat", "heartbeat", "teardown"])
     #expect(host.statuses.all == [.ok])

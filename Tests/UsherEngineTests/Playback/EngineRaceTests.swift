@@ -8,8 +8,8 @@ import Testing
   /// the teardown.
   @Test func limit_refusalOvertakenByOwnTeardownsReply_isTriedOnceMore() throws {
     let s = try #require(Simulation(ModelTransport(HeadEnd(limit: 1), seed: 1, latencyMost: 400)))
-    s.engine.addPlayer(1)
-    s.engine.addPlayer(2)
+    s.addPlayer(1)
+    s.addPlayer(2)
     let delegate = Simulation.delegate()
     s.play(1, on: 1, delegate)
     s.run(until: 5000)

@@ -40,7 +40,7 @@ import Testing
       if isSilent && host.tag % 3 == 0 { return }
       _ = ask.answer(secret("a/\(host.tag)/again"))
     }
-    for player in 1...players { s.engine.addPlayer(player) }
+    for player in 1...players { s.addPlayer(player) }
     var next: UInt64 = 1
     for _ in 0..<rounds {
       switch dice.upTo(9) {
@@ -53,7 +53,7 @@ import Testing
       case 4...6 where next > 1:
         s.license(1 + dice.upTo(next - 2), renewal: dice.one(in: 5), timeout: dice.one(in: 4) ? dice.upTo(3000) : nil)
       case 7 where next > 1: s.close(1 + dice.upTo(next - 2))
-      case 8 where dice.one(in: 3): s.engine.stopPlayer(1 + dice.upTo(players - 1), .teardown)
+      case 8 where dice.one(in: 3): s.engine.stopPlayer(s.player(1 + dice.upTo(players - 1)), .teardown)
       default: break
       }
       s.pass(dice.one(in: 3) ? dice.upTo(30_000) : dice.upTo(2000))
