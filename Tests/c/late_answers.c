@@ -1,8 +1,8 @@
 /*
- * late_answers.c - a host closes a playback and answers an open question of it: afterwards on the same thread, and at
- * the same time on another thread. After the close the library refuses the answer; before it, the request completes
- * with the answer. PLAYBACK_CLOSED and then the `destroy` of the playback's options are the last calls of a playback.
- * `destroy` frees the memory that every callback reads, so AddressSanitizer reports a later call.
+ * late_answers.c - a host closes a playback that has an open question, and answers the question: after the close on the
+ * same thread, or at the same time on another thread. After the close the library refuses the answer; before it, the
+ * request completes with the answer. PLAYBACK_CLOSED and then the `destroy` of the playback's options are the last
+ * calls of a playback. `destroy` frees the memory that every callback reads, so AddressSanitizer reports a later call.
  *
  * USHER_TEST_ROUNDS sets the number of playbacks (5,000).
  *
@@ -28,7 +28,8 @@ enum kind {
 };
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
     "token", "SPC", "payload", "customer's licence", "customer's heartbeat", "licence"};
-/* A customer may have set up a session, so its answer counts after the close, too. */
+/* The host of a customer delegate may have set up a session, so the library accepts these answers after the close, too.
+   */
 static int stays_open(enum kind kind) { return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT; }
 
 enum closer { CLOSE, STOP, ZAP, FREE, FREE_PLAYER, CLOSERS };
@@ -50,7 +51,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static usher_completion asked;
 static int asks, completed, last_status, screens_gone, jobs_gone, told_closed;
 static int after_closed; /* callbacks of a playback after its PLAYBACK_CLOSED */
-static int in_race, answered; /* the other thread: 1: answer now; 2: it has answered */
+static int in_race, answered; /* for the other thread; 1: answer now; 2: it has answered */
 static int32_t race_status;
 
 static void bump(int *counter) {
@@ -229,7 +230,7 @@ static int32_t request(usher_playback *playback, enum kind kind, struct screen *
   default: return usher_playback_request_license(playback, &license, on_completed, job, on_job_gone);
   }
 }
-/* Answers a question. "None" ends requests that would otherwise go to a server. */
+/* Answers a question. For some kinds the answer is "no value", so that no request goes to a server. */
 static int32_t answer(usher_completion id, enum kind kind) {
   switch (kind) {
   case CONTENT_ID:

@@ -549,8 +549,8 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
-    """A heartbeat that does not answer times out after three eighths of its period, and the library asks again at once
-    (protocol.md: When it fails)."""
+    """A heartbeat() without an answer times out after three eighths of its period, and the library calls it again at
+    once (protocol.md: When it fails)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]

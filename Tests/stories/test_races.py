@@ -366,7 +366,8 @@ def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage) -> None:
 @pytest.mark.parametrize("seconds_ahead", [7, 55])
 def test_heartbeat_refusedWithRetryAfterAsADate_waitsUntilThen(stage: Stage, seconds_ahead: int) -> None:
     """The library retries a heartbeat at the date in Retry-After, compared with the Date of the reply, when the
-    head-end answers 503; no error event, since the lease lasts longer (protocol.md: When it fails)."""
+    head-end answers 503; the library reports no error event, because the lease lasts longer
+    (protocol.md: When it fails)."""
     today = datetime(2030, 1, 1, 12, 0, 0, tzinfo=timezone.utc)
     dates = {"Date": format_datetime(today, usegmt=True)}
     dates["Retry-After"] = format_datetime(today + timedelta(seconds=seconds_ahead), usegmt=True)

@@ -99,7 +99,8 @@ import Testing
     }
   }
 
-  /// The lease ends two periods after set-up. A server that is down until then gets more retries towards that end.
+  /// The lease ends two periods after set-up. While the server is down, the session retries more often as that end
+  /// approaches.
   @Test func retries_becomeDenserUntilTheLeaseEnds_thenItIsAnOutage() {
     var s = SessionDriver.beating()
     var sent: [Milliseconds] = [s.now]
@@ -119,7 +120,7 @@ import Testing
     #expect(s.timer == 120_000)
   }
 
-  /// A keep-alive that was answered late extends the lease from then on, not from the time it was due.
+  /// If the reply to a keep-alive arrives late, the new lease begins with that reply, not at the keep-alive's due time.
   @Test func retries_afterALateAnswer_useTheWholeLease() {
     var s = SessionDriver.beating()
     s.answer(.heartbeat, Say.unreachable)
@@ -133,7 +134,7 @@ import Testing
     #expect(s.take().last == "heartbeat t2")
   }
 
-  /// A connection that hangs uses a part of the lease only, and the next attempt follows at once.
+  /// An attempt on a connection that hangs takes only a part of the lease; the next attempt follows at once.
   @Test func timeOuts_ofRetries_leaveTimeForSeveralAttempts() {
     var s = SessionDriver.beating(period: 5)
     var attempts: [Milliseconds] = []
@@ -176,7 +177,8 @@ import Testing
     #expect(s.timer == 120_000)
   }
 
-  /// The lease is over: the pause asked for leads beyond the next keep-alive, so that one is the next attempt.
+  /// The lease is over. The pause in Retry-After ends after the next keep-alive is due, so that keep-alive is the next
+  /// attempt.
   @Test func retryAfter_duringAnOutage_waitsForTheSchedule() {
     var s = SessionDriver.active(steady { $0.retry = 500 })
     s.run(until: 60_000)

@@ -14,7 +14,7 @@ import Testing
   ])
   func seconds_areRead_andNeverOverflow(text: String, expected: Milliseconds) { #expect(pause(text) == expected) }
 
-  /// The three forms of RFC 9110, all 90 seconds after `now`.
+  /// The three forms of a date in RFC 9110; each text is the time 90 s after `now`.
   @Test(arguments: [
     "Sun, 06 Nov 1994 08:51:07 GMT", "Sunday, 06-Nov-94 08:51:07 GMT", "Sun Nov  6 08:51:07 1994",
     "sun, 6 nov 1994 08:51:07 gmt", " Sun, 06 Nov 1994 08:51:07 GMT "
@@ -39,7 +39,7 @@ import Testing
   ])
   func otherText_isIgnored(text: String) { #expect(pause(text) == nil) }
 
-  /// Every prefix of a date, and a date with one byte changed, is read without a trap.
+  /// Reads every prefix of a date, and dates with one changed byte; none may cause a trap.
   @Test func anyBytes_neverTrap() {
     let date = Array("Sunday, 06-Nov-94 08:51:07 GMT".utf8)
     for end in date.indices { _ = date[..<end].withUnsafeBufferPointer { RetryAfter.pause($0, now: 0) } }
