@@ -28,8 +28,7 @@ enum kind {
 };
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
     "token", "SPC", "payload", "customer's licence", "customer's heartbeat", "licence"};
-/* The host of a customer delegate may have set up a session, so the library accepts these answers after the close, too.
-   */
+/* A customer's host may have set up a session, so the library accepts its answers after the close, too. */
 static int stays_open(enum kind kind) { return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT; }
 
 enum closer { CLOSE, STOP, ZAP, FREE, FREE_PLAYER, CLOSERS };
