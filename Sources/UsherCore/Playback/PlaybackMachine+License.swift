@@ -59,7 +59,7 @@ extension PlaybackMachine {
       case .send: actions.append(send(index))
       case .wait: break
       case .ask:
-        contentToken = .asking(afterDenial: false)
+        contentToken = .asking
         actions.append(.askToken)
       case .await:
         contentToken = .awaited
@@ -90,7 +90,7 @@ extension PlaybackMachine {
     }
     if license.ownToken == nil {
       switch contentToken {
-      case .asking, .awaited: return .wait
+      case .asking, .askingAfterDenial, .awaited: return .wait
       case .missing: return .fail(Self.noToken(.license))
       case .none:
         if hasTokenCallback { return .ask }

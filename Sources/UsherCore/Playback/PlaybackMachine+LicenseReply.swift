@@ -81,9 +81,9 @@ extension PlaybackMachine {
     licenses[index].hasFreshToken = true
     licenses[index].ownToken = nil
     licenses[index].reauthorised = denial
-    if case .asking = contentToken { return [] }
+    if contentToken.isAsking { return [] }
     guard licenses[index].contentGeneration == contentGeneration else { return [] }
-    contentToken = .asking(afterDenial: true)
+    contentToken = .askingAfterDenial
     return [.askToken]
   }
 

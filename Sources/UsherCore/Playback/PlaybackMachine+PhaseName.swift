@@ -6,7 +6,7 @@ extension PlaybackMachine {
     if isReplacing { name += ", replaced" }
     if policy.hasSSM, !usesSession { name += ", without session" }
     switch contentToken {
-    case .asking: name += ", token asked"
+    case .asking, .askingAfterDenial: name += ", token asked"
     case .awaited: name += ", token awaited"
     case .none, .known, .missing: break
     }

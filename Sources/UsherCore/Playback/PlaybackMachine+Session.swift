@@ -87,7 +87,7 @@ extension PlaybackMachine {
     else { return nil }
     guard session.setupWithdrawn(request) else { return nil }
     setupDenial = Shared(failure)
-    contentToken = .asking(afterDenial: true)
+    contentToken = .askingAfterDenial
     return [.askToken]
   }
 

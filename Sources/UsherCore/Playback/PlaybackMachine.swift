@@ -89,11 +89,16 @@ package struct PlaybackMachine {
     var isAbandoned = false
   }
 
+  /// Only one case may have a payload: Swift then stores the reference to the token's memory as it is. With a second
+  /// payload, Swift would set unused bits of the reference, and the leak checkers of hosts that exit without closing
+  /// would report the token's memory as lost.
   enum ContentToken {
     case none
-    /// The library has asked the token callback. `afterDenial` is true if the reason was that the server denied the
-    /// previous token. Otherwise the playback had no token yet, or a new licence request needs a fresh token.
-    case asking(afterDenial: Bool)
+    /// The library has asked the token callback, because the playback had no token yet, or because a new licence
+    /// request needs a fresh token.
+    case asking
+    /// The library has asked the token callback, because the server denied the previous token.
+    case askingAfterDenial
     /// The playback has no token yet, but the host may still give one.
     case awaited
     case known(Secret)
@@ -176,10 +181,10 @@ package struct PlaybackMachine {
     if policy.opensByLicense { return sendWaiting(now: now) }
     switch contentToken {
     case .known: return perform(session.start(), now: now)
-    case .asking, .awaited: return []
+    case .asking, .askingAfterDenial, .awaited: return []
     case .none:
       if hasTokenCallback {
-        contentToken = .asking(afterDenial: false)
+        contentToken = .asking
         return [.askToken]
       }
       guard policy.tokenWait > 0 else { return perform(session.startFailed(Self.noToken(.setup)), now: now) }
@@ -195,7 +200,7 @@ package struct PlaybackMachine {
 
   /// Called with the answer of the token callback; nil if it has no token or its deadline passed.
   package mutating func tokenAnswered(_ token: Secret?, now: Milliseconds) -> [Action] {
-    guard case .asking = contentToken, !isClosing else { return [] }
+    guard contentToken.isAsking, !isClosing else { return [] }
     guard let token else { return tokenMissing(now: now) }
     return tokenCame(token, now: now)
   }
@@ -225,7 +230,7 @@ package struct PlaybackMachine {
 
   private mutating func tokenCame(_ token: Secret, now: Milliseconds) -> [Action] {
     var replacesDenied = false
-    if case .asking(afterDenial: true) = contentToken { replacesDenied = true }
+    if case .askingAfterDenial = contentToken { replacesDenied = true }
     contentToken = .known(token)
     contentGeneration &+= 1
     for index in licenses.indices where licenses[index].isWaiting {
@@ -288,6 +293,12 @@ package struct PlaybackMachine {
 }
 
 extension PlaybackMachine.ContentToken {
+  var isAsking: Bool {
+    switch self {
+    case .asking, .askingAfterDenial: return true
+    case .none, .awaited, .known, .missing: return false
+    }
+  }
   var isKnown: Bool {
     if case .known = self { return true }
     return false

@@ -14,6 +14,14 @@ import Testing
     #expect(p.take() == ["got 1"])
   }
 
+  @Test func contentToken_keepsTheReferenceToItsMemoryUnchanged_soLeakCheckersFindIt() {
+    let token = Secret(Array("c1".utf8))
+    let known = PlaybackMachine.ContentToken.known(token)
+    withUnsafeBytes(of: token) { plain in
+      withUnsafeBytes(of: known) { kept in #expect(Array(plain) == Array(kept)) }
+    }
+  }
+
   @Test func renewal_carriesTheSessionTokenOnly() {
     var p = PlaybackDriver.active()
     p.ask(1, renewal: true)
