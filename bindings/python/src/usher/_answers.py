@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._c import abi, ffi, registry
@@ -69,7 +69,7 @@ class Inquiry(Generic[Result]):
 class Response:
     """Copies a usher_response_info that has no error."""
 
-    data: bytes
+    data: bytes = field(repr=False)
     period_ms: int
     renew_type: RenewType
     type: LicenseType

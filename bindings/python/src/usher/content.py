@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ._c import abi, ffi
@@ -28,7 +28,8 @@ class Protection:
         key_ids: key ids of 16 bytes each, in the byte order of the UUID's text.
         content_id: the content identifier.
         init_data: init data for the CDM: the pssh box.
-        uri: URI of the key (HLS) or URL of the licence server (DASH, PlayReady).
+        uri: URI of the key (HLS) or URL of the licence server (DASH, PlayReady). repr() does not show it, because it
+            may have a token or a key (``data:``).
         iv: initialisation vector, 8 or 16 bytes.
         scheme: encryption scheme as a four-letter code: "cenc", "cbcs", …, "aes1" for whole segments.
         crypt_blocks, skip_blocks: numbers of encrypted and clear blocks of a pattern (tenc); 0: no pattern.
@@ -40,7 +41,7 @@ class Protection:
     key_ids: tuple[bytes, ...] = ()
     content_id: bytes | None = None
     init_data: bytes | None = None
-    uri: str | None = None
+    uri: str | None = field(default=None, repr=False)
     iv: bytes | None = None
     scheme: str | None = None
     crypt_blocks: int = 0

@@ -1,0 +1,62 @@
+"""No repr of the package shows a token, a key or a licence."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib
+import pkgutil
+
+import pytest
+
+import usher
+
+PUBLIC = {
+    "Explanation": {"summary", "advice", "source"},
+    "Protection": {"system_id", "content_id", "init_data", "iv", "scheme"},
+    "LicenseResponse": {"message"},
+    "HostFunction": {"name"},
+}
+"""Texts and bytes that are no secrets, by class."""
+
+
+def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
+    """A data class of the package has a field of text or bytes; repr() leaves it out unless it is known to be public."""
+    checked = 0
+    for module in pkgutil.walk_packages(usher.__path__, "usher."):
+        if module.name.startswith(("usher.testing", "usher.aio.testing")):
+            continue
+        for name, kind in vars(importlib.import_module(module.name)).items():
+            if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__.startswith("usher")):
+                continue
+            for field in dataclasses.fields(kind):
+                checked += 1
+                if field.repr and ("str" in str(field.type) or "bytes" in str(field.type)):
+                    assert field.name in PUBLIC.get(name, ()) or field.name == "key_ids", f"{name}.{field.name}"
+    assert checked > 30
+
+
+def test_classes_withAReprOfTheirOwn_areKnown() -> None:
+    """A class of the package that is no enum and no data class defines no repr, so that Python shows no attribute."""
+    for module in pkgutil.walk_packages(usher.__path__, "usher."):
+        if module.name.startswith("usher.testing"):
+            continue
+        for name, kind in vars(importlib.import_module(module.name)).items():
+            if not (isinstance(kind, type) and kind.__module__.startswith("usher")):
+                continue
+            assert issubclass(kind, enum.Enum) or dataclasses.is_dataclass(kind) or "__repr__" not in vars(kind), name
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://h.example/hms/fp/rights/?ExpressPlayToken=AQAAABcAAAhQ-S3cr3t",
+        "data:text/plain;base64,S3cr3tKeyOf16Byte",
+    ],
+)
+def test_protection_withATokenOrKeyInItsUri_doesNotShowIt(uri: str) -> None:
+    """A playlist names a key by a URI with a token or key in it; the repr of the protection does not show the URI."""
+    line = f'#EXT-X-KEY:METHOD=SAMPLE-AES,KEYFORMAT="com.apple.streamingkeydelivery",URI="{uri}"'
+    (found,) = usher.read_hls_keys(line)
+    assert found.uri == uri
+    assert "S3cr3t" not in repr(found) and "S3cr3t" not in str(found)
