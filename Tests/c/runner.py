@@ -89,6 +89,7 @@ class HeadEnd:
             "strict",
         ]
         command += ["--enforced", "fairplay", "--key", f"{KID}:{KEY}", "--ready-file", str(ready)]
+        command += ["--journal-tokens"]  # hosts look for the headers that they set
         path = [os.environ.get("PYTHONPATH", ""), str(ROOT / "bindings" / "python" / "src")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
         self.log = folder / "headend.txt"

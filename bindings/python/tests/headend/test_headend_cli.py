@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from headend_client import Client, InBackground
 
-from usher.testing.headend import HeadEnd
+from usher.testing.headend import Fault, Fps, HeadEnd
 from usher.testing.headend.cli import main
 from usher.testing.pytest_plugin import HeadEndFactory
 
@@ -234,7 +234,8 @@ def test_control_journal_filtersWaitsAndPrints(headend: HeadEnd, client: Client)
         True,
     )
     assert entry["authorization"][0]["kind"] == "content"
-    assert ["nv-authorizations", headend.journal[1].parts[0].raw] in entry["headers"]
+    part = headend.journal[1].parts[0]
+    assert ["nv-authorizations", part.short] in entry["headers"] and part.raw not in json.dumps(found)
     waiting = InBackground(client.control, "GET", "journal?route=heartbeat&min=1&timeout_ms=5000")
     client.heartbeat(None)
     assert waiting.result().json["routes"] == ["heartbeat"]
@@ -243,6 +244,20 @@ def test_control_journal_filtersWaitsAndPrints(headend: HeadEnd, client: Client)
     assert client.control("GET", "journal?after=2").json["routes"] == ["heartbeat"]
     assert client.control("GET", "journal?text=true").body.decode() == headend.journal.dump() + "\n"
     assert headend.journal.routes() == ["setup", "setup", "heartbeat"]
+
+
+def test_control_journal_hasWholeTokensOnlyIfAsked(headend_factory: HeadEndFactory) -> None:
+    for asked in (False, True):
+        headend = headend_factory(journal_tokens=asked, fps=Fps(authorization="Bearer of-the-key-server"))
+        client, token, rights = Client(headend), headend.content_token("alice"), headend.rights_token("content-1")
+        session = client.setup(token).token
+        headend.faults.add("heartbeat", Fault.error(1003, message=f"{session} is unknown"))
+        client.heartbeat(session)
+        client.send("POST", f"{headend.rights_url}?ExpressPlayToken={rights}")
+        client.send("POST", headend.fps_url, headers={"Authorization": "Bearer of-the-key-server"})
+        said = json.dumps(client.control("GET", "journal").json)
+        for secret in (token, session, rights, "of-the-key-server"):
+            assert (secret in said) == asked, f"{secret} in {said}"
 
 
 def test_control_state_andSessions(headend: HeadEnd, client: Client) -> None:

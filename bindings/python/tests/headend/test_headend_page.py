@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from headend_client import AUTH, Client, InBackground
 
-from usher.testing.headend import ROUTES, Fault, HeadEnd, ManualClock, Scripted, SessionState
+from usher.testing.headend import ROUTES, Fault, HeadEnd, HeadEndConfig, ManualClock, Scripted, SessionState
 from usher.testing.headend.oracle.feed import ACTIVE_TOLD, QUEUE_EVENTS, REQUESTS_TOLD
 from usher.testing.pytest_plugin import HeadEndFactory
 
@@ -455,6 +455,48 @@ def test_control_readingFromElsewhere_isRefusedButALinkIsFollowed(headend: HeadE
 def test_player_isNotJudgedByItsOrigin(headend: HeadEnd, client: Client) -> None:
     headers = {"Origin": "https://player.example", "Sec-Fetch-Site": "cross-site", "Host": "player.example"}
     assert client.setup(headers=headers).status == 200
+
+
+OPEN = "0.0.0.0"
+
+
+def test_control_offLoopback_asksForItsToken(headend_factory: HeadEndFactory) -> None:
+    """The head-end asks for its control token when it listens on every address; without it nothing is done or shown."""
+    headend = headend_factory(host=OPEN, control_token=None)
+    client, control = Client(headend), f"http://127.0.0.1:{headend.port}/_control"
+    token = headend.control_token
+    assert token is not None and len(token) == 32 and headend.page_url.endswith(f"/?token={token}")
+    assert token not in repr(headend.config)
+    for sent in ({}, {"Authorization": "Bearer x"}, {"Authorization": token}, {"Cookie": "usher_control=x"}):
+        for path in ("state", "journal", "events", "page"):
+            assert client.send("GET", f"{control}/{path}", headers=sent).status == 401
+        assert client.send("POST", f"{control}/advance", body=b'{"ms": 1}', headers=sent).status == 401
+        assert client.send("POST", f"{control}/advance?token={token}", body=b'{"ms": 1}', headers=sent).status == 401
+    for sent in ({"Authorization": f"Bearer {token}"}, {"Cookie": f"usher_control={token}"}):
+        assert client.send("POST", f"{control}/advance", body=b'{"ms": 1}', headers=sent).status == 200
+    page = client.send("GET", f"http://127.0.0.1:{headend.port}/?token={token}")
+    assert page.status == 200 and f"usher_control={token}; HttpOnly" in page.headers["Set-Cookie"]
+
+
+def test_control_onLoopback_needsNoTokenUnlessOneIsSet(headend_factory: HeadEndFactory) -> None:
+    headend = headend_factory()
+    assert headend.control_token is None and headend.page_url.endswith("/")
+    headend = headend_factory(control_token="secret7")
+    assert Client(headend).send("GET", f"{headend.control_url}/state").status == 401
+    with pytest.raises(ValueError, match="control_token"):
+        HeadEndConfig(control_token="two words")
+
+
+@pytest.mark.parametrize("host", ["rebound.example:{port}", "rebound.example", "lab.example.rebound.example:{port}"])
+def test_control_offLoopback_foreignHost_isRefused(headend_factory: HeadEndFactory, host: str) -> None:
+    """The head-end refuses a name that is not its own, with the token and a matching Origin too (DNS rebinding)."""
+    headend = headend_factory(host=OPEN, host_names=["lab.example"])
+    name = host.format(port=headend.port)
+    headers = {"Host": name, "Origin": f"http://{name}", "Authorization": f"Bearer {headend.control_token}"}
+    control = f"http://127.0.0.1:{headend.port}/_control/state"
+    assert Client(headend).send("GET", control, headers=headers).status == 403
+    own = {**headers, "Host": "LAB.example", "Origin": "http://lab.example"}
+    assert Client(headend).send("GET", control, headers=own).status == 200
 
 
 # The parts that page and feed use.

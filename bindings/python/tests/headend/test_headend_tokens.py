@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -192,3 +193,21 @@ def test_reading_anyHeader_neverFails(values: list[str], strict: bool) -> None:
 def test_reading_anySignedClaims_verifies(claims: dict[str, Any]) -> None:
     (part,) = MINT.read([MINT.sign(claims)], strict=True).parts
     assert part.signed and part.claims == claims
+
+
+@pytest.mark.parametrize("form", ["uuid", "letters", "digits", "mixed"])
+def test_opaqueTokens_areAcceptedLikeJWTs(headend_factory: HeadEndFactory, form: str) -> None:
+    headend = headend_factory(token_form=form)
+    client, tokens = Client(headend), []
+    for number in range(20):
+        content = headend.content_token("alice", max_sessions=99, marker=number)
+        first = client.setup(content).token
+        second = client.heartbeat(first).token
+        assert client.heartbeat(first).code == 1006, "a session token that was replaced"
+        assert client.teardown(second).status == 200
+        tokens += [content, first, second]
+    shapes = {"uuid": r"[0-9a-f-]{36}", "letters": r"[a-z]{12}", "digits": r"[0-9]{13}"}
+    assert len(set(tokens)) == 60
+    for name, shape in shapes.items():
+        count = sum(1 for token in tokens if re.fullmatch(shape, token))
+        assert count == 60 if form == name else (count > 5 if form == "mixed" else count == 0)

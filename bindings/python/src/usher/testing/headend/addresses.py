@@ -14,6 +14,7 @@ class Addresses:
     """The addresses of a head-end. They are complete when the head-end listens."""
 
     config: HeadEndConfig
+    control_token: str | None
     _port: int
     _authority: Authority | None
 
@@ -46,8 +47,8 @@ class Addresses:
 
     @property
     def page_url(self) -> str:
-        """The live page; the head-end serves it if it serves the control endpoints."""
-        return self.url + "/"
+        """The live page, with the control token if there is one; served if the control endpoints are served."""
+        return self.url + ("/" if self.control_token is None else f"/?token={self.control_token}")
 
     def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:
         """The licence URL of a key system; with ``v2`` the URL at which the licence request sets up the session."""

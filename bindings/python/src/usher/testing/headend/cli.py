@@ -68,6 +68,22 @@ def parser() -> argparse.ArgumentParser:
     )
     listen = made.add_argument_group("listening")
     listen.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (%(default)s)")
+    listen.add_argument(
+        "--host-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name by which browsers and programs may call the page and the control endpoints; repeat for more",
+    )
+    listen.add_argument(
+        "--control-token",
+        metavar="TOKEN",
+        help="clients of page and control endpoints must send this token; without the option the head-end makes one "
+        "if it listens on another address than loopback, and prints it",
+    )
+    listen.add_argument(
+        "--journal-tokens", action="store_true", help="keep whole tokens in the journal of the control endpoints"
+    )
     listen.add_argument("--port", type=int, default=0, metavar="N", help="TCP port, 0 for a free one (%(default)s)")
     listen.add_argument("--tls", action="store_true", help="serve HTTPS with its own certificate authority")
     listen.add_argument("--tenant", default=DEFAULT_TENANT, metavar="NAME", help="tenant in every path (%(default)s)")
@@ -188,6 +204,9 @@ def _config(options: argparse.Namespace) -> HeadEndConfig:
     config = HeadEndConfig(
         tenant=options.tenant,
         host=options.host,
+        host_names=tuple(options.host_name),
+        control_token=options.control_token,
+        journal_tokens=options.journal_tokens,
         port=options.port,
         tls=options.tls,
         clock=options.clock,
@@ -245,6 +264,7 @@ def _ready(head_end: HeadEnd, accounts: Sequence[str], content_id: str) -> dict[
         "rights_url": head_end.rights_url,
         "entitlement_url": head_end.entitlement_url,
         "control_url": head_end.control_url,
+        "control_token": head_end.control_token,
         "page_url": head_end.page_url,
         "ca_file": None if head_end.ca_file is None else str(head_end.ca_file),
         "clock": head_end.config.clock,
@@ -297,6 +317,8 @@ def _print_start(ready: dict[str, Any], stream: TextIO) -> None:
         ("entitlements", ready["entitlement_url"]),
         ("control", ready["control_url"]),
     ]
+    if ready["control_token"] is not None:
+        rows.append(("control token", ready["control_token"]))
     if ready["ca_file"] is not None:
         rows.append(("CA file", ready["ca_file"]))
     rules = (

@@ -28,6 +28,8 @@ TeardownReply = Literal["json", "no-content", "text"]
 SsmRequired = Literal["token", "always", "never"]
 FairPlayReply = Literal["json", "raw"]
 Rotation = Literal["strict", "accept_previous", "none"]
+TokenForm = Literal["jwt", "uuid", "letters", "digits", "mixed"]
+"""What tokens look like; with ``mixed`` each token has one of the other forms."""
 Api = Literal["v1", "v2"]
 """The version of the licence API; with v2 the licence request sets up the session."""
 
@@ -44,6 +46,8 @@ class HeadEndConfig:
     Attributes:
         tenant: first path segment of every URL, and the ``tenantId`` of tokens.
         host: address to listen on. Anything but loopback is for test labs only.
+        host_names: names by which clients may call the page and the control endpoints, besides addresses,
+            ``localhost`` and ``host``.
         port: TCP port, 0 for a free one.
         tls: serve HTTPS with a certificate from a certificate authority made for this head-end.
         clock: ``system``, or ``manual`` for a clock that only ``advance`` moves.
@@ -56,6 +60,7 @@ class HeadEndConfig:
             (source: open points, expiry grace).
         token_rotation: ``strict`` accepts only the newest session token, ``accept_previous`` also the one
             before it, ``none`` never changes the token.
+        token_form: ``jwt``, or opaque tokens: a UUID, 12 letters or 13 digits in place of each JWT.
         session_token_lifetime_s: seconds from set-up to the ``exp`` of session tokens.
         heartbeat_key: name of the field with the period in the set-up reply.
         teardown_reply: ``json`` is 200 with ``{}``, ``no-content`` is 204, ``text`` is 200 with text
@@ -82,12 +87,16 @@ class HeadEndConfig:
         codes: the error code and HTTP status of each problem.
         beat_tolerance_ms: how late a keep-alive may be before ``violations()`` reports it.
         control: serve the control endpoints under ``/_control/``.
+        control_token: clients of the control endpoints and of the page must send this token; None: no token on
+            loopback, and a random one, which ``HeadEnd.control_token`` has, on any other address.
+        journal_tokens: whether the journal of the control endpoints has whole tokens, or only their short names.
         journal_limit: the journal keeps this many of the newest entries; None: all.
         max_body_bytes: largest request body accepted.
     """
 
     tenant: str = DEFAULT_TENANT
     host: str = "127.0.0.1"
+    host_names: tuple[str, ...] = ()
     port: int = 0
     tls: bool = False
     clock: Literal["system", "manual"] = "system"
@@ -98,6 +107,7 @@ class HeadEndConfig:
     period_s: float = 60.0
     grace: float = 2.0
     token_rotation: Rotation = "accept_previous"
+    token_form: TokenForm = "jwt"
     session_token_lifetime_s: int = 86_400
     heartbeat_key: HeartbeatKey = "heartbeat"
     teardown_reply: TeardownReply = "json"
@@ -120,6 +130,8 @@ class HeadEndConfig:
     codes: CodeTable = field(default_factory=CodeTable)
     beat_tolerance_ms: int = 250
     control: bool = True
+    control_token: str | None = field(default=None, repr=False)
+    journal_tokens: bool = False
     journal_limit: int | None = None
     max_body_bytes: int = 16 * 1024 * 1024
 
@@ -138,6 +150,10 @@ class HeadEndConfig:
             raise ValueError(f"limit: {self.limit} is negative")
         one_of("clock", self.clock, Literal["system", "manual"])
         one_of("token_rotation", self.token_rotation, Rotation)
+        one_of("token_form", self.token_form, TokenForm)
+        object.__setattr__(self, "host_names", tuple(self.host_names))
+        if self.control_token is not None and not (self.control_token.isascii() and self.control_token.isalnum()):
+            raise ValueError("control_token: only ASCII letters and digits are allowed")
         one_of("heartbeat_key", self.heartbeat_key, HeartbeatKey)
         one_of("teardown_reply", self.teardown_reply, TeardownReply)
         one_of("ssm_required", self.ssm_required, SsmRequired)

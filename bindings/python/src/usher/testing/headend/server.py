@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
 from collections.abc import Collection
 from types import TracebackType
@@ -14,6 +15,7 @@ from .addresses import Addresses
 from .clock import Clock, ManualClock, SystemClock
 from .config import MAX_HEADER_BYTES, HeadEndConfig
 from .fixtures import Authority
+from .network import guard
 from .network.dispatch import Dispatcher
 from .network.gate import Gate
 from .network.script import FaultScript
@@ -51,6 +53,7 @@ class HeadEnd(Addresses, BackOffice):
         gate: holds stalled requests.
         keys: the key store.
         feed: sends changes to the page.
+        control_token: what clients of the control endpoints must send; None: nothing.
     """
 
     def __init__(
@@ -65,6 +68,9 @@ class HeadEnd(Addresses, BackOffice):
         if config is not None and settings:
             raise TypeError("HeadEnd takes a config or settings, not both")
         self.config = config if config is not None else HeadEndConfig(**settings)
+        self.control_token = self.config.control_token
+        if self.control_token is None and guard.needs_token(self.config.host):
+            self.control_token = secrets.token_hex(16)
         made = ManualClock(self.config.manual_start_ms) if self.config.clock == "manual" else SystemClock()
         self.clock: Clock = clock if clock is not None else made
         self._service = Service(self.config, self.clock)

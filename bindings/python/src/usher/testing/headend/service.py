@@ -87,7 +87,7 @@ class Service(Checks):
     def __init__(self, config: HeadEndConfig, clock: Clock) -> None:
         self.config = config
         self.clock = clock
-        self.mint = TokenMint(config.hmac_key, config.key_id, config.tenant)
+        self.mint = TokenMint(config.hmac_key, config.key_id, config.tenant, config.token_form)
         self.keys = KeyStore(config.keys)
         self.sessions = SessionTable(clock.now_ms, lifetime_ms=config.lifetime_ms, rotation=config.token_rotation)
         self.fairplay_certificate = certificate_der(f"{config.tenant} FairPlay fixture").ljust(

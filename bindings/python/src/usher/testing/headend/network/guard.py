@@ -1,5 +1,7 @@
 """Decides which clients may control the head-end: programs and the head-end's page, but no other web page.
 
+A head-end on another address than loopback asks each of them for its control token.
+
 A browser on a tester's machine can connect to loopback, so every page in it could send requests to the head-end.
 Browsers say from which page a request comes (``Origin``, ``Sec-Fetch-Site``). Programs do not send these headers, and
 the head-end accepts requests without them.
@@ -7,7 +9,9 @@ the head-end accepts requests without them.
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -22,17 +26,27 @@ HEADERS = {
 """Headers of every reply of the control endpoints and the page."""
 
 
-def why_refused(request: web.Request, listens_on: str) -> str | None:
+COOKIE = "usher_control"
+"""The cookie in which a browser keeps the control token, so that the page's own requests carry it."""
+
+
+def needs_token(listens_on: str) -> bool:
+    """Whether other machines may connect to the address, so that the control endpoints need a token."""
+    return not _loopback(listens_on)
+
+
+def why_refused(request: web.Request, listens_on: str, names: Collection[str] = ()) -> str | None:
     """Returns the reason to refuse a request to the page or the control endpoints; None if it is allowed.
 
     Args:
         request: the request.
-        listens_on: the address on which the head-end listens. On loopback, a ``Host`` that is neither an
-            address nor ``localhost`` is a name that an attacker resolves to this machine (DNS rebinding).
+        listens_on: the address on which the head-end listens.
+        names: further names of the head-end. Any other name in ``Host`` may be one that an attacker resolves to this
+            machine (DNS rebinding); an address is none.
     """
     host = request.headers.get("Host", "")
-    if _loopback(listens_on) and not _local(_hostname(host), listens_on):
-        return f"the head-end listens on {listens_on}; {_hostname(host)!r} is not a name of it"
+    if not _known(_hostname(host), listens_on, names):
+        return f"{_hostname(host)!r} is not a name of the head-end; the setting host_names adds names"
     origin = request.headers.get("Origin")
     if origin is not None and origin.partition("://")[2].lower() != host.lower():
         return "the request comes from a page of another origin"
@@ -42,6 +56,19 @@ def why_refused(request: web.Request, listens_on: str) -> str | None:
     return None
 
 
+def has_token(request: web.Request, token: str | None, *, in_query: bool) -> bool:
+    """Whether a request carries the control token: as bearer token, in the page's cookie, or in the URL's query."""
+    if token is None:
+        return True
+    kind, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    given = [request.cookies.get(COOKIE, "")]
+    if kind.lower() == "bearer":
+        given.append(bearer.strip())
+    if in_query:
+        given.append(request.query.get("token", ""))
+    return any(hmac.compare_digest(text.encode(), token.encode()) for text in given)
+
+
 def _hostname(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
@@ -49,8 +76,9 @@ def _hostname(host: str) -> str:
         return host
 
 
-def _local(name: str, listens_on: str) -> bool:
-    return name in ("", listens_on.lower()) or _loopback(name) or _is_address(name)
+def _known(name: str, listens_on: str, names: Collection[str]) -> bool:
+    known = {"", listens_on.lower(), *(other.lower() for other in names)}
+    return name in known or _loopback(name) or _is_address(name)
 
 
 def _loopback(name: str) -> bool:

@@ -1,7 +1,7 @@
 """The control endpoints under ``/_control/``, with which tests in any language control the head-end; and its page.
 
 All bodies are JSON objects. The reply to a wrong request is 400 with ``{"error": text}``; a request from a web page of
-another origin gets 403 (``guard``).
+another origin gets 403, and one without the control token 401 (``guard``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -32,6 +33,8 @@ PREFIX = "/_control/"
 _PAGE_PATHS = ("/", PREFIX + "page")
 _ICON_PATH = "/favicon.ico"
 _EVENTS_PATH = PREFIX + "events"
+_SECRET_FIELDS = ("expressplaytoken", "authorization", "cookie", "x-api-key")
+"""Names of query items and headers whose values are shown shortened, in lower case."""
 _SEND_BUFFER_BYTES = 256 * 1024
 
 
@@ -43,17 +46,26 @@ def concerns(request: web.Request, auth_headers: Iterable[str]) -> bool:
     return reads and not any(name in request.headers for name in auth_headers)
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """Converts an entry to JSON: the members of ``Entry``, the body as base64, the tokens by short name and claims."""
+def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
+    """Converts an entry to JSON: the members of ``Entry``, the body as base64, the tokens by short name and claims.
+
+    Args:
+        entry: the entry.
+        tokens: whether to keep the whole tokens in headers, path and query; otherwise short names replace them.
+    """
+
+    def shown(text: str) -> str:
+        return text if tokens else _shortened(text, entry)
+
     return {
         "number": entry.number,
         "at_ms": entry.at_ms,
         "route": entry.route,
         "key_system": entry.key_system,
         "method": entry.method,
-        "path": entry.path,
-        "query": [list(item) for item in entry.query],
-        "headers": [list(item) for item in entry.headers],
+        "path": shown(entry.path),
+        "query": [[name, shown(value)] for name, value in entry.query],
+        "headers": [[name, shown(value)] for name, value in entry.headers],
         "body_base64": base64.b64encode(entry.body).decode("ascii"),
         "authorization": [
             {"kind": p.kind, "short": p.short, "jti": p.jti, "seq": p.seq, "signed": p.signed, "spaced": p.spaced}
@@ -63,13 +75,26 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "session": entry.session,
         "status": entry.status,
         "error_code": entry.error_code,
-        "error_message": entry.error_message,
+        "error_message": None if entry.error_message is None else shown(entry.error_message),
         "fault": entry.fault,
         "outcome": entry.outcome.value,
         "answered_ms": entry.answered_ms,
         "issued": entry.issued,
         "delivered": entry.delivered,
     }
+
+
+def _shortened(text: str, entry: Entry) -> str:
+    """Replaces the tokens of a request in a text by their short names: its tokens, ExpressPlay tokens, credentials."""
+    names = {part.raw: part.short for part in entry.parts if part.raw}
+    given = [value for name, value in (*entry.query, *entry.headers) if name.lower() in _SECRET_FIELDS]
+    for value in given:
+        if value:
+            names.setdefault(value, f"{value[:4]}…")
+    for whole in sorted(names, key=len, reverse=True):
+        for spelling in {whole, quote(whole), quote(whole, safe="")}:
+            text = text.replace(spelling, names[whole])
+    return text
 
 
 def session_json(session: Session) -> dict[str, Any]:
@@ -106,7 +131,7 @@ async def _journal(he: HeadEnd, query: Mapping[str, str], body: dict[str, Any]) 
     return {
         "reached": reached,
         "routes": [entry.route for entry in entries],
-        "entries": [entry_json(entry) for entry in entries],
+        "entries": [entry_json(entry, tokens=he.config.journal_tokens) for entry in entries],
         "text": he.journal.dump(),
     }
 
@@ -247,11 +272,16 @@ _ENDPOINTS: dict[tuple[str, str], _Answerer] = {
 
 async def handle(he: HeadEnd, request: web.Request) -> web.StreamResponse:
     """Handles one request to the control endpoints or the page."""
-    refused = guard.why_refused(request, he.config.host)
+    refused = guard.why_refused(request, he.config.host, he.config.host_names)
     if refused is not None:
         response: web.StreamResponse = web.json_response({"error": refused}, status=403)
+    elif not guard.has_token(request, he.control_token, in_query=request.path in _PAGE_PATHS):
+        error = {"error": "send the control token: Authorization: Bearer TOKEN, or open the page with /?token=TOKEN"}
+        response = web.json_response(error, status=401, headers={"WWW-Authenticate": "Bearer"})
     elif request.method in ("GET", "HEAD") and request.path in _PAGE_PATHS:
         response = web.Response(body=page.HTML, content_type="text/html", charset="utf-8", headers=page.HEADERS)
+        if he.control_token is not None:
+            response.set_cookie(guard.COOKIE, he.control_token, httponly=True, samesite="Strict", path="/")
     elif request.method in ("GET", "HEAD") and request.path == _ICON_PATH:
         response = web.Response(body=page.ICON, content_type="image/svg+xml")
     elif request.method == "GET" and request.path == _EVENTS_PATH:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from ..codes import Problem, Refusal
+from ..config import TokenForm
 
 TokenKind = Literal["content", "key", "session", "device", "operator", "unknown"]
 
@@ -202,13 +203,17 @@ class TokenMint:
         key: the HS256 key.
         key_id: ``kid`` of the token header.
         tenant: ``tenantId`` claim.
+        form: ``jwt``, or the form of the opaque tokens that stand for the JWTs: ``uuid``, ``letters``, ``digits``,
+            ``mixed``. Only this mint can read an opaque token.
 
     Attributes:
         key_id: ``kid`` of the token header.
         generation: ``gen`` of content and device tokens made from now on; 0: no such claim.
     """
 
-    def __init__(self, key: bytes, key_id: str, tenant: str) -> None:
+    def __init__(self, key: bytes, key_id: str, tenant: str, form: TokenForm = "jwt") -> None:
+        self._form = form
+        self._jwts: dict[str, str] = {}
         self.generation = 0
         self._key = key
         self._tenant = tenant
@@ -218,7 +223,12 @@ class TokenMint:
     def sign(self, claims: Mapping[str, Any], *, key: bytes | None = None) -> str:
         """Makes a signed token with exactly these claims; ``key`` replaces the head-end's signing key."""
         head = f"{self._header}.{b64url(_json(claims))}"
-        return f"{head}.{b64url(self._mac(head, key if key is not None else self._key))}"
+        jwt = f"{head}.{b64url(self._mac(head, key if key is not None else self._key))}"
+        if self._form == "jwt":
+            return jwt
+        token = opaque(hashlib.sha256(jwt.encode()).digest(), self._form)
+        self._jwts[token] = jwt
+        return token
 
     def content(
         self,
@@ -308,7 +318,7 @@ class TokenMint:
 
     def _part(self, text: str) -> TokenPart:
         raw = text.strip(" \t")
-        pieces = raw.split(".")
+        pieces = self._jwts.get(raw, raw).split(".")
         spaced = raw != text
         if len(pieces) == 5 and pieces[1] == "":
             return TokenPart(raw=raw, kind="key", claims={}, signed=False, spaced=spaced)
@@ -349,6 +359,18 @@ class TokenMint:
                 raise Refusal(Problem.TOKEN_EXPIRED)
         if part.claims.get("tenantId", self._tenant) != self._tenant:
             raise Refusal(Problem.WRONG_TENANT)
+
+
+def opaque(seed: bytes, form: TokenForm) -> str:
+    """Makes an opaque token from 32 random bytes; the same bytes make the same token."""
+    forms: tuple[TokenForm, ...] = ("uuid", "letters", "digits")
+    if form == "mixed":
+        form = forms[seed[31] % len(forms)]
+    if form == "uuid":
+        return str(uuid.UUID(bytes=seed[:16], version=4))
+    if form == "letters":
+        return "".join(chr(ord("a") + byte % 26) for byte in seed[:12])
+    return str(10**12 + int.from_bytes(seed[:16], "big") % (9 * 10**12))
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
