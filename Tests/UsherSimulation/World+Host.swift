@@ -102,7 +102,7 @@ extension World {
     answer(
       .customer, ask, host, good: .license(license), input: .customerLicence,
       bad: mixed(story.seed, play.answers) % 2 == 0
-        ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000)), badInput: .customerNoLicence)
+        ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000), words: nil), badInput: .customerNoLicence)
   }
 
   func customerCall(_ ask: HostQuestion, _ host: HostPlayback, isTeardown: Bool) {
@@ -115,7 +115,7 @@ extension World {
       }
       beat(play)
     }
-    let bad = mixed(story.seed, play.answers, 5) % 3 == 0 ? HostAnswer.failed(WireFailure(.session)) : .none
+    let bad = mixed(story.seed, play.answers, 5) % 3 == 0 ? HostAnswer.failed(WireFailure(.session), words: nil) : .none
     answer(
       .customer, ask, host, good: .value(Secret([])), input: isTeardown ? .customerTeardown : .customerBeat, bad: bad,
       badInput: isTeardown ? .customerNoTeardown : .customerNoBeat)

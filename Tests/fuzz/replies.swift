@@ -16,7 +16,7 @@ func readSSMReply(_ bytes: Bytes) {
   let response = response(choice / 3, body)
   let call = [SSMSession.Call.setup, .heartbeat, .teardown][choice % 3]
   look(atDepthOf: body)
-  switch ReplyDecoder.ssm(.response(response), call, hiding: [sent]) {
+  switch ReplyDecoder.ssm(.response(response), call, hiding: ReplySecrets.these(HiddenSecrets([sent]))) {
   case .failure(let failure): check(failure, response)
   case .success(let fields):
     check(fields, response)
@@ -32,7 +32,9 @@ func readLicence(_ bytes: Bytes) {
   let keySystem = [KeySystem.fairPlay, .widevine, .playReady, .clearKey][choice % 4]
   let isRaw = choice & 4 != 0
   look(atDepthOf: body)
-  switch ReplyDecoder.license(.response(response), keySystem: keySystem, isRaw: isRaw, hiding: [sent]) {
+  switch ReplyDecoder.license(
+    .response(response), keySystem: keySystem, isRaw: isRaw, hiding: ReplySecrets.these(HiddenSecrets([sent])))
+  {
   case .failure(let failure): check(failure, response)
   case .success(let reply):
     must(reply.data.count > 0 && reply.data.count <= body.count, "a licence is not empty, and no longer than its reply")
@@ -47,7 +49,10 @@ func readLicence(_ bytes: Bytes) {
       sink.add(keySystem == .fairPlay ? "\"}" : "\"]}")
     }
     let whole = HTTPOutcome.response(HTTPResponse(status: 200, body: again))
-    guard case .success(let second) = ReplyDecoder.license(whole, keySystem: keySystem, isRaw: false) else {
+    guard
+      case .success(let second) = ReplyDecoder.license(
+        whole, keySystem: keySystem, isRaw: false, hiding: ReplySecrets.these(HiddenSecrets()))
+    else {
       return must(false, "a licence can be read after writing")
     }
     must(second.data.isEqual(to: reply.data), "writing and reading a licence gives the same licence")
@@ -98,7 +103,10 @@ private func readAgain(_ fields: SessionFields) {
     token.withBytes { sink.addJSON($0) }
     sink.add(",\"heartbeat\":60}")
   }
-  guard case .success(let again) = ReplyDecoder.ssm(.response(HTTPResponse(status: 200, body: text)), .setup) else {
+  guard
+    case .success(let again) = ReplyDecoder.ssm(
+      .response(HTTPResponse(status: 200, body: text)), .setup, hiding: ReplySecrets.these(HiddenSecrets()))
+  else {
     return must(false, "a session can be read after writing")
   }
   must(
@@ -140,7 +148,9 @@ func readCKC(_ bytes: Bytes) {
 func readCertificate(_ bytes: Bytes) {
   guard let (choice, body) = choices(bytes) else { return }
   let response = response(choice, body)
-  if let failure = ReplyDecoder.notACertificate(response) { return check(failure, response) }
+  if let failure = ReplyDecoder.notACertificate(response, hiding: ReplySecrets.these(HiddenSecrets())) {
+    return check(failure, response)
+  }
   let certificate = ReplyDecoder.certificate(response.body)
   must(
     certificate.count > 0 && certificate.count <= body.count, "a certificate is not empty, and no longer than its reply"
@@ -153,7 +163,7 @@ func readEntitlement(_ bytes: Bytes) {
     let asked = try? SEESRequest(messageID: id, kind: .timeBased, contentID: [0x6D])
   else { return must(false, "the request can be built") }
   do {
-    let url = try asked.tokenURL(in: bytes, hiding: [sent])
+    let url = try asked.tokenURL(in: bytes, hiding: ReplySecrets.these(HiddenSecrets([sent])))
     must(
       url.count > 0 && url.count <= TokenURL.mostBytes && url.withBytes { $0.allSatisfy { $0 > 0x20 && $0 < 0x7F } },
       "a token URL has no invalid byte and is not too long")
@@ -163,9 +173,11 @@ func readEntitlement(_ bytes: Bytes) {
 }
 
 func readExpressPlayError(_ bytes: Bytes) {
-  let error = ExpressPlayError.read(bytes, hiding: [sent])
+  let error = ExpressPlayError.read(bytes, hiding: ReplySecrets.these(HiddenSecrets([sent])))
   shown(error.message)
   guard error.code.magnitude < 1 << 40 else { return }
-  let again = Array("{\"code\":\(error.code)}".utf8).withUnsafeBufferPointer { ExpressPlayError.read($0) }
+  let again = Array("{\"code\":\(error.code)}".utf8).withUnsafeBufferPointer {
+    ExpressPlayError.read($0, hiding: ReplySecrets.these(HiddenSecrets()))
+  }
   must(again.code == error.code, "writing and reading a number gives the same number")
 }

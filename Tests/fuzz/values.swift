@@ -75,12 +75,20 @@ func readText(_ bytes: Bytes) {
   }
   guard let (size, rest) = choices(bytes) else { return }
   let secret = Array(rest.prefix(size))
-  let message = sanitised(Bytes(rebasing: rest.dropFirst(size)), hiding: [Secret(secret)])
+  let message = HiddenSecrets([Secret(secret)]).cleaned(Bytes(rebasing: rest.dropFirst(size)))
   shown(message)
-  let isToken =
-    secret.count > 8 && secret.allSatisfy { isDigit($0) || (lowercased($0) >= 0x61 && lowercased($0) <= 0x7A) }
-  let found = Array(message.utf8).withUnsafeBufferPointer { firstIndex(of: secret, in: $0) }
-  must(!isToken || found == nil, "a message does not show the token that was sent")
+  guard !message.hasSuffix("it may repeat a secret") else { return }
+  let (said, kept) = (letters(Array(message.utf8)), letters(secret))
+  guard kept.count >= 8 else { return }
+  said.withUnsafeBufferPointer { said in
+    for at in 0...(kept.count - 8) {
+      must(firstIndex(of: Array(kept[at..<(at + 8)]), in: said) == nil, "a message shows no part of the token")
+    }
+  }
+}
+
+private func letters(_ bytes: [UInt8]) -> [UInt8] {
+  bytes.map { lowercased($0) }.filter { isDigit($0) || ($0 >= 0x61 && $0 <= 0x7A) }
 }
 
 /// Checks the properties of every server message that reaches a host.

@@ -73,13 +73,18 @@ class Hosts:
                 assert child.wait(20) == (said != b"over\n")
 
     def left_of_session(
-        self, headend: HeadEnd, *manner: str, goes_well: bool = True, more: Mapping[str, bytes] | None = None
+        self,
+        headend: HeadEnd,
+        *manner: str,
+        goes_well: bool = True,
+        more: Mapping[str, bytes] | None = None,
+        scale: int = 1,
     ) -> Counter[str]:
         """Plays a session with new secrets; then counts the parts of each in the memory of the process."""
         token, payload, key = (
-            headend.content_token(marker=secrets.token_hex(32)),
-            secrets.token_hex(64),
-            secrets.token_hex(32),
+            headend.content_token(marker=secrets.token_hex(32 * scale)),
+            secrets.token_hex(64 * scale),
+            secrets.token_hex(32 * scale),
         )
         words = [
             headend.license_url("fairplay"),
@@ -137,6 +142,15 @@ def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: boo
     with head_end(enforced, tls) as headend:
         assert not +hosts.left_of_session(headend)
         assert len(headend.journal.entries(route="license" if enforced else "heartbeat")) >= 3, headend.journal.dump()
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+def test_memory_afterSecretsOfManyPages_holdsNone(hosts: Hosts, tls: bool) -> None:
+    """A session has a content token, a payload and a header of 6 kB to 12 kB; when all is freed, no part is left."""
+    with head_end(tls=tls) as headend:
+        assert not +hosts.left_of_session(headend, scale=100)
+        token = headend.journal.last(route="setup").parts[0].raw
+        assert len(token) > 8000 and headend.journal.entries(route="heartbeat"), headend.journal.dump()
 
 
 BROKEN = {

@@ -41,6 +41,11 @@ class Told:
                 assert part not in text, f"{name}: {part!r} in {next(line for line in self.lines if part in line)!r}"
 
 
+def letters(text: str) -> str:
+    """The letters and digits of a text, in lower case."""
+    return "".join(c for c in text.lower() if c.isascii() and c.isalnum())
+
+
 def spelled(name: str, secret: bytes) -> dict[str, str]:
     """The forms in which a host may print these bytes."""
     plain = base64.b64encode(secret).decode().rstrip("=")

@@ -93,12 +93,11 @@ public func usher_complete_license(
 private func customerReply(_ given: usher_customer_license) throws(UsherError) -> HostAnswer {
   guard given.license != nil || given.license_size != 0 else {
     let said = try bytes(given.message, most: 1000) ?? []
-    let message = said.withUnsafeBufferPointer { sanitised($0, hiding: []) }
     let status: Status = given.service_code != 0 ? .refused : (given.http_status > 0 ? .http : .callback)
     return .failed(
       WireFailure(
-        status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code,
-        message: message))
+        status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code),
+      words: Secret(said))
   }
   guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw UsherError(.invalidArgument) }
   guard given.renew_type == 0 || given.renew_type == USHER_RENEW_ENFORCED || given.renew_type == USHER_RENEW_HEARTBEAT
@@ -117,7 +116,7 @@ public func usher_complete_call(_ completion: usher_completion, _ status: Int32)
     let ask = try question(completion)
     guard ask.kind == .customerCall else { throw UsherError(.invalidCompletion) }
     guard let status = Status(rawValue: status) else { throw UsherError(.invalidArgument) }
-    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerCallFailure(status))) else {
+    guard ask.reply(status == .ok ? .value(Secret([])) : .failed(customerCallFailure(status), words: nil)) else {
       throw UsherError(.invalidCompletion)
     }
   }

@@ -69,7 +69,7 @@ package enum Base64 {
     }
   }
 
-  private static func letter(_ six: UInt8, _ alphabet: Alphabet) -> UInt8 {
+  static func letter(_ six: UInt8, _ alphabet: Alphabet) -> UInt8 {
     switch six {
     case 0..<26: return 0x41 + six
     case 26..<52: return 0x61 + (six - 26)

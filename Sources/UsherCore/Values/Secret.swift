@@ -67,6 +67,11 @@ package func wipe(_ bytes: UnsafeMutableBufferPointer<UInt8>) {
   keepWrites(to: raw.baseAddress)
 }
 
+/// Overwrites the elements with 0.
+func wipe<Element: BitwiseCopyable>(_ elements: inout [Element]) {
+  elements.withUnsafeMutableBytes { wipe($0.bindMemory(to: UInt8.self)) }
+}
+
 /// Hides the function from the optimiser, which must therefore keep the writes to `memory`.
 @inline(never) @_optimize(none)
 private func keepWrites(to memory: UnsafeMutableRawPointer?) {}

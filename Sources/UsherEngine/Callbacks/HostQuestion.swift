@@ -11,8 +11,8 @@ package enum HostAnswer {
   case builtin
   /// A customer's licence.
   case license(CustomerLicense)
-  /// The request failed, with the reason that the host or its server gave.
-  case failed(WireFailure)
+  /// The request failed. `words`: the reason that the host or its server gave, as it came; the engine cleans it.
+  case failed(WireFailure, words: Secret?)
 
   package var secret: Secret? {
     if case .value(let secret) = self { return secret }

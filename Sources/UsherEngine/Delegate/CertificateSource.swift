@@ -32,6 +32,9 @@ package final class CertificateSource {
     return HTTPRequest(method: .get, endpoint: endpoint, headers: headers, body: nil, isUrgent: false, tokens: [])
   }
 
+  /// The playbacks that wait for the certificate.
+  var playbacks: [PlaybackID] { waiters.map { $0.playback } }
+
   /// Adds a request that waits for the certificate. Returns true for the first one: the caller must then start the
   /// fetch.
   func add(_ waiter: CertificateWaiter) -> Bool {

@@ -44,7 +44,7 @@ extension Engine {
       switch reply {
       case .builtin: fetch(handOver)
       case .value(let certificate): handOver(Answer(data: certificate))
-      case .failed(let failure): handOver(certificateFailure(failure.error(.local, .certificate)))
+      case .failed(let failure, _): handOver(certificateFailure(failure.error(.local, .certificate)))
       case .none, .license: handOver(certificateFailure(UsherError(status == .ok ? .callback : status)))
       }
     }
@@ -66,11 +66,13 @@ extension Engine {
     requests.send(request, for: .certificate(source))
   }
 
-  func certificateReplied(_ source: CertificateSource, _ outcome: HTTPOutcome) {
+  func certificateReplied(
+    _ source: CertificateSource, _ outcome: HTTPOutcome, hiding secrets: ReplySecrets
+  ) {
     switch outcome {
     case .failure(let failure): endCertificate(source, failure.error(.certificate, .certificate))
     case .response(let response):
-      if let failure = ReplyDecoder.notACertificate(response) {
+      if let failure = ReplyDecoder.notACertificate(response, hiding: secrets) {
         return endCertificate(source, failure.error(.certificate, .certificate))
       }
       let certificate = ReplyDecoder.certificate(response.body)

@@ -45,7 +45,7 @@ extension Engine {
         switch reply {
         case .builtin: handOver(contentIDAnswer(question.builtin()))
         case .value(let value): handOver(contentIDAnswer(.value(value)))
-        case .failed(let failure): handOver(contentIDAnswer(.failed(failure.error(.local, .license))))
+        case .failed(let failure, _): handOver(contentIDAnswer(.failed(failure.error(.local, .license))))
         case .none, .license:
           handOver(contentIDAnswer(.failed(UsherError(status == .ok ? .callback : status, operation: .license))))
         }

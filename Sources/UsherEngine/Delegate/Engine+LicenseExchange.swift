@@ -54,6 +54,7 @@ extension Engine {
 
   private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
     guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
+    for token in message.tokens { entry.sent.note(token) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     job.transfer = requests.send(
       message, for: .license(entry.id, request.id, request.license),
@@ -131,7 +132,7 @@ extension Engine {
       else { return .missing(.invalidArgument) }
       draft.endpoint = endpoint
     case .body: draft.body = value
-    case .headers: draft.replaceAuthorisation(by: headerLines(value))
+    case .headers: draft.authorisation = headerLines(value)
     }
     return .value
   }

@@ -4,7 +4,8 @@ internal import UsherCore
 /// host's request completes.
 extension Engine {
   func licenseReplied(
-    _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome, _ secrets: [Secret]
+    _ playback: PlaybackID, _ id: RequestID, _ license: LicenseID, _ outcome: HTTPOutcome,
+    hiding secrets: ReplySecrets
   ) {
     guard let entry = playbacks[playback] else { return }
     // An abandoned licence request still needs its reply: the reply may have a session token.
@@ -13,7 +14,7 @@ extension Engine {
     }
     let decoding = ReplyDecoder.license(
       outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: entry.delegate.fields, hiding: secrets)
-    guard case .response(let response) = outcome, ReplyDecoder.denial(response) == nil,
+    guard case .response(let response) = outcome, ReplyDecoder.isSuccess(response),
       let hook = entry.delegate.hooks?.license
     else {
       guard request.exchange.replied(hasHook: false) != nil else { return }

@@ -89,13 +89,6 @@ struct LicenseDraft {
   var tokens: [Secret]
   let replyHeader: [UInt8]?
 
-  /// - Parameter lines: the header lines from the headers hook. Error messages never show their values, as they never
-  ///   show tokens.
-  mutating func replaceAuthorisation(by lines: [Secret]) {
-    authorisation = lines
-    tokens += lines.compactMap(headerValue)
-  }
-
   /// The request; nil if it has no URL.
   var request: HTTPRequest? {
     guard let endpoint else { return nil }

@@ -151,6 +151,7 @@ extension Engine {
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: [contentType(format)] + options.headers, body: body,
       isUrgent: false, tokens: job.tokens)
+    for token in job.tokens { entry.sent.note(token) }
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
 
@@ -159,32 +160,36 @@ extension Engine {
     return format.contentType.withUTF8Buffer { Secret(name + Array($0) + [0]) }
   }
 
-  /// - Parameter secrets: the tokens of the request, which error messages must not show.
   func loadReplied(
-    _ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome, _ secrets: [Secret]
+    _ playback: PlaybackID, _ job: LoadingJob, _ step: LoadingJob.Step, _ outcome: HTTPOutcome,
+    hiding secrets: ReplySecrets
   ) {
     job.transfer = nil
     guard !job.machine.isEnded, let entry = playbacks[playback] else { return }
     switch (step, outcome) {
     case (.entitlement, .failure(let failure)): fail(entry, job, failure.error(.entitlement, .entitlement))
     case (.key, .failure(let failure)): fail(entry, job, failure.error(.license, .license))
-    case (.entitlement(let question), .response(let response)): entitlementReplied(entry, job, question, response)
-    case (.key, .response(let response)): keyReplied(entry, job, response, secrets)
+    case (.entitlement(let question), .response(let response)):
+      entitlementReplied(entry, job, question, response, hiding: secrets)
+    case (.key, .response(let response)): keyReplied(entry, job, response, hiding: secrets)
     }
   }
 
   private func entitlementReplied(
-    _ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse
+    _ entry: PlaybackEntry, _ job: LoadingJob, _ question: SEESRequest, _ response: HTTPResponse,
+    hiding secrets: ReplySecrets
   ) {
-    if let failure = ReplyDecoder.denial(response) {
+    if let failure = ReplyDecoder.denial(response, hiding: secrets) {
       // If the body of the reply has the reason for a refusal, use it: it is more precise than the HTTP status.
-      if case .denied(let code, let message)? = question.refusal(response.body), code != 0 || !message.isEmpty {
+      if case .denied(let code, let message)? = question.refusal(response.body, hiding: secrets),
+        code != 0 || !message.isEmpty
+      {
         return fail(entry, job, entitlementError(.denied(code: code, message: message), response.status))
       }
       return fail(entry, job, failure.error(.entitlement, .entitlement))
     }
     do throws(SEESRequest.Refusal) {
-      let url = try question.read(response.body)
+      let url = try question.read(response.body, hiding: secrets)
       let server = server(url.withBytes { Array($0) }, for: job)
       perform(job.machine.entitled(server), entry, job)
     } catch {
@@ -193,7 +198,8 @@ extension Engine {
   }
 
   private func keyReplied(
-    _ entry: PlaybackEntry, _ job: LoadingJob, _ response: HTTPResponse, _ secrets: [Secret]
+    _ entry: PlaybackEntry, _ job: LoadingJob, _ response: HTTPResponse,
+    hiding secrets: ReplySecrets
   ) {
     if var failure = ReplyDecoder.denial(response, hiding: secrets) {
       if failure.status == .http || failure.message.isEmpty {
@@ -247,16 +253,18 @@ extension Engine {
 }
 
 extension SEESRequest {
-  fileprivate func refusal(_ body: Secret) -> Refusal? {
-    do throws(Refusal) { _ = try read(body) } catch { return error }
+  fileprivate func refusal(_ body: Secret, hiding secrets: ReplySecrets) -> Refusal? {
+    do throws(Refusal) { _ = try read(body, hiding: secrets) } catch { return error }
     return nil
   }
 
-  fileprivate func read(_ body: Secret) throws(Refusal) -> Secret {
+  fileprivate func read(
+    _ body: Secret, hiding secrets: ReplySecrets
+  ) throws(Refusal) -> Secret {
     // The closure of `withBytes` cannot throw a typed error, so it stores the error here.
     var refusal: Refusal?
     let url = body.withBytes { bytes -> Secret? in
-      do throws(Refusal) { return try tokenURL(in: bytes) } catch {
+      do throws(Refusal) { return try tokenURL(in: bytes, hiding: secrets) } catch {
         refusal = error
         return nil
       }

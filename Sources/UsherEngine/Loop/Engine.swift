@@ -185,15 +185,15 @@ package final class Engine {
   func handle(_ reply: RequestDispatcher.Reply?) {
     guard let reply else { return }
     events.logReply(reply)
-    let secrets = reply.transfer.request.tokens
+    let secrets = ReplySecrets.of(self, reply.transfer)
     switch reply.transfer.purpose {
     case .ssm(let playback, let request, let call):
       let decoded = ReplyDecoder.ssm(reply.outcome, call, hiding: secrets)
       ssmReplied(playback, request, call, decoded, queueDelay: reply.transfer.queueDelay)
     case .license(let playback, let request, let license):
-      licenseReplied(playback, request, license, reply.outcome, secrets)
-    case .certificate(let source): certificateReplied(source, reply.outcome)
-    case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, secrets)
+      licenseReplied(playback, request, license, reply.outcome, hiding: secrets)
+    case .certificate(let source): certificateReplied(source, reply.outcome, hiding: secrets)
+    case .load(let playback, let job, let step): loadReplied(playback, job, step, reply.outcome, hiding: secrets)
     }
   }
 

@@ -33,7 +33,7 @@ extension Engine {
     askHost(entry, .customerCall, atMost: deadline, put: callback) { _, reply, status in
       switch reply {
       case .builtin, .value, .license: self.ssmReplied(id, request, call, .success(SessionFields()))
-      case .failed(let failure): self.ssmReplied(id, request, call, .failure(failure))
+      case .failed(let failure, _): self.ssmReplied(id, request, call, .failure(failure))
       case .none: self.ssmReplied(id, request, call, .failure(WireFailure(status)))
       }
     }
@@ -49,7 +49,7 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
     fields.period = .number(license.period)
     fields.enforced = license.isEnforced
     return .success(LicenseReply(data: license.data, fields: fields))
-  case .failed(let failure): return .failure(failure)
+  case .failed(let failure, _): return .failure(failure)
   case .none, .builtin, .value: return .failure(WireFailure(status == .ok ? .callback : status))
   }
 }

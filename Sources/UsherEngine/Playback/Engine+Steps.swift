@@ -120,6 +120,7 @@ extension Engine {
     guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
     if call == .setup { entry.slotsAtSetup = slots.mark }
     let timeout = call == .heartbeat ? entry.machine.session.keepAliveTimeout(now: clock.now) : .never
+    entry.sent.note(token)
     let id = requests.send(message, for: .ssm(entry.id, request, call), atMost: timeout)
     if call != .teardown { entry.callTransfer = id }
   }

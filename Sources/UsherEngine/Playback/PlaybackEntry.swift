@@ -73,6 +73,7 @@ final class PlaybackEntry {
   /// Licence requests that have completed for the host, but whose reply is still in flight and may bring a session
   /// token.
   var abandoned: [LicenseID: LicenseJob] = [:]
+  var sent = SentTokens()
   /// The id of the session's timer; 0 if it is not set. The same is true for `tokenTimer`.
   var sessionTimer: UInt64 = 0
   /// The content identifier of the item, by which the token map finds its token.

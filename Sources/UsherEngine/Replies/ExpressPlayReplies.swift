@@ -14,15 +14,17 @@ extension SEESRequest {
   }
 
   /// Reads the token URL from the body of the reply.
-  package func tokenURL(in body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) throws(Refusal) -> Secret {
+  package func tokenURL(
+    in body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
+  ) throws(Refusal) -> Secret {
     guard let root = JSONDocument.parse(body)?.root, root.isObject else { throw .notJSON }
     let isOurs = root.member("messageID")?.withString { equalIgnoringCase($0, messageID.text) }
     guard isOurs == true else { throw .otherMessage }
     if let version = root.member("version"), (version.integer ?? .max) > SEESRequest.version { throw .otherVersion }
     guard root.member("isAllowed")?.bool == true else {
       throw .denied(
-        code: root.member("error")?.integer ?? 0,
-        message: root.member("errorText")?.withString { sanitised($0, hiding: secrets) } ?? "")
+        code: root.member("error")?.serviceCode ?? 0,
+        message: root.member("errorText")?.spoken(hiding: secrets.all()) ?? "")
     }
     let url =
       root.member("epTokenURL")?.withString { text in
@@ -36,15 +38,16 @@ extension SEESRequest {
 
 extension ExpressPlayError {
   /// Reads the error from JSON of any layout. In any other text, such as a web page, it reads only published numbers.
-  package static func read(_ body: UnsafeBufferPointer<UInt8>, hiding secrets: [Secret] = []) -> ExpressPlayError {
+  package static func read(
+    _ body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
+  ) -> ExpressPlayError {
     guard let root = JSONDocument.parse(body)?.root, !root.isNumber else {
       return ExpressPlayError(code: published(body), message: "")
     }
     let value = (root.arrayCount ?? 0) > 0 ? root.element(0) ?? root : root
     let inner = value.member("error").flatMap { $0.isObject ? $0 : nil }
-    let message =
-      words(value, secrets) ?? inner.flatMap { words($0, secrets) } ?? spoken(value.member("error"), secrets)
-    return ExpressPlayError(code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: message ?? "")
+    return ExpressPlayError(
+      code: number(value) ?? inner.flatMap { number($0) } ?? 0, message: value.words(hiding: secrets.all()) ?? "")
   }
 
   /// Returns the first published number that is a separate word in a text, as in "Error -2002"; 0 if there is none.
@@ -71,16 +74,6 @@ extension ExpressPlayError {
   }
 
   private static func whole(_ value: JSONValue?) -> Int64? {
-    value.flatMap { $0.number ?? $0.numberInText }.flatMap { Int64(exactly: $0) }
-  }
-
-  private static func words(_ value: JSONValue, _ secrets: [Secret]) -> String? {
-    spoken(value.member("errorMessage"), secrets) ?? spoken(value.member("message"), secrets)
-  }
-
-  /// Returns the text of a message; nil if the text is only a number.
-  private static func spoken(_ value: JSONValue?, _ secrets: [Secret]) -> String? {
-    guard let value, value.numberInText == nil else { return nil }
-    return value.withString { $0.isEmpty ? nil : sanitised($0, hiding: secrets) } ?? nil
+    value.flatMap { $0.number ?? $0.numberInText }.flatMap { Int64(exactly: $0) }.flatMap { JSONValue.code($0) }
   }
 }

@@ -30,8 +30,10 @@ extension ReplyDecoder {
   /// Returns the reason why the reply cannot be a certificate; nil if it may be one. Only the server and the CDM know
   /// the form of a certificate. But the delegate keeps the reply for all playbacks, so it must not keep a sign-in page,
   /// or DER whose end is missing.
-  static func notACertificate(_ response: HTTPResponse) -> WireFailure? {
-    if let failure = denial(response) { return failure }
+  static func notACertificate(
+    _ response: HTTPResponse, hiding secrets: ReplySecrets
+  ) -> WireFailure? {
+    if let failure = denial(response, hiding: secrets) { return failure }
     return response.body.withBytes { body in
       if isBlank(body) { return unreadable(response, "the certificate is empty") }
       if isHTML(body) { return unreadable(response, "the answer is a web page") }

@@ -15,20 +15,20 @@ extension ReplyDecoder {
   /// - Parameter isRaw: whether the request asked for the bare licence instead of JSON.
   static func license(
     _ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool, names: SessionFieldNames = SessionFieldNames(),
-    hiding secrets: [Secret] = []
+    hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
     switch outcome {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
-      if let failure = denial(response, hiding: secrets) { return .failure(failure) }
+      if let failure = denial(response, names, hiding: secrets) { return .failure(failure) }
       let decoding: LicenseDecoding = response.body.withBytes { body in
         if isBlank(body) { return .failure(unreadable(response, "the licence is empty")) }
         if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
         switch keySystem {
-        case .fairPlay: return fairPlay(response, body, names, secrets)
-        case .widevine: return isRaw ? raw(response) : widevine(response, body, names, secrets)
+        case .fairPlay: return fairPlay(response, body, names, hiding: secrets)
+        case .widevine: return isRaw ? raw(response) : widevine(response, body, names, hiding: secrets)
         case .playReady: return playReady(response, body, names)
-        case .clearKey: return clearKey(response, body, names, secrets)
+        case .clearKey: return clearKey(response, body, names, hiding: secrets)
         }
       }
       return withHeader(decoding, response, names)
@@ -69,14 +69,16 @@ extension ReplyDecoder {
 
   /// Reads a FairPlay reply: JSON with `CkcMessage`, or the CKC itself.
   private static func fairPlay(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
+    hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
     guard let document = JSONDocument.parse(body), document.root.isObject else {
       return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
     guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
       return .failure(
-        spokenDenial(document.root, response, hiding: secrets) ?? unreadable(response, "the answer has no CkcMessage"))
+        spokenDenial(document.root, response, names, hiding: secrets)
+          ?? unreadable(response, "the answer has no CkcMessage"))
     }
     return .success(LicenseReply(data: ckc, fields: fields(document.root, names)))
   }
@@ -84,12 +86,13 @@ extension ReplyDecoder {
   /// Reads a Widevine reply: JSON with `license`, which is an array of base64 texts in licence replies and one base64
   /// text in renewals. A reply that is not JSON is the licence itself.
   private static func widevine(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
+    hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
     guard let document = JSONDocument.parse(body), document.root.isObject else {
       return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
     }
-    if let failure = spokenDenial(document.root, response, hiding: secrets) { return .failure(failure) }
+    if let failure = spokenDenial(document.root, response, names, hiding: secrets) { return .failure(failure) }
     let member = document.root.member("license")
     let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
     guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else {
@@ -112,14 +115,15 @@ extension ReplyDecoder {
   }
 
   private static func clearKey(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames, _ secrets: [Secret]
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
+    hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
     guard let document = JSONDocument.parse(body) else {
       return .failure(unreadable(response, "the answer is not JSON"))
     }
     guard let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
       return .failure(
-        spokenDenial(document.root, response, hiding: secrets)
+        spokenDenial(document.root, response, names, hiding: secrets)
           ?? unreadable(response, "the answer is not a Clear Key licence"))
     }
     return .success(LicenseReply(data: response.body, fields: fields(document.root, names)))

@@ -3,7 +3,9 @@ internal import UsherCore
 /// Reads replies: session fields, licences, and the reasons of refusals.
 enum ReplyDecoder {
   /// Reads a reply of the SSM to a set-up, a heartbeat or a teardown.
-  static func ssm(_ outcome: HTTPOutcome, _ call: SSMSession.Call, hiding secrets: [Secret] = []) -> SSMOutcome {
+  static func ssm(
+    _ outcome: HTTPOutcome, _ call: SSMSession.Call, hiding secrets: ReplySecrets
+  ) -> SSMOutcome {
     switch outcome {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
@@ -32,8 +34,11 @@ enum ReplyDecoder {
 
   /// Returns the failure that a reply with an error status describes, with the server's code and message; nil for a
   /// status of 2xx.
-  static func denial(_ response: HTTPResponse, hiding secrets: [Secret] = []) -> WireFailure? {
-    if response.status >= 200 && response.status < 300 { return nil }
+  static func denial(
+    _ response: HTTPResponse, _ names: SessionFieldNames = standardNames,
+    hiding secrets: ReplySecrets
+  ) -> WireFailure? {
+    if isSuccess(response) { return nil }
     if response.status >= 300 && response.status < 400 {
       return WireFailure(.redirect, httpStatus: response.status)
     }
@@ -42,22 +47,36 @@ enum ReplyDecoder {
       mayHaveTakenEffect: response.status == 502 || response.status == 504)
     response.body.withBytes { body in
       guard let document = JSONDocument.parse(body) else { return }
-      if let code = document.root.member("errorCode")?.integer, code != 0 {
+      if let code = document.root.member("errorCode")?.serviceCode, code != 0 {
         failure.serviceCode = code
         failure.status = .refused
       }
-      if let message = document.root.member("message")?.withString({ sanitised($0, hiding: secrets) }) {
-        failure.message = message
-      }
+      failure.message = message(document.root, response, names, secrets)
     }
     return failure
   }
 
   /// Returns the refusal in a reply whose HTTP status is a success: the code in the body counts, and not the status.
-  static func spokenDenial(_ root: JSONValue, _ response: HTTPResponse, hiding secrets: [Secret]) -> WireFailure? {
-    guard let code = root.member("errorCode")?.integer, code != 0 else { return nil }
-    let message = root.member("message")?.withString { sanitised($0, hiding: secrets) } ?? ""
-    return WireFailure(.refused, httpStatus: response.status, serviceCode: code, message: message)
+  static func spokenDenial(
+    _ root: JSONValue, _ response: HTTPResponse, _ names: SessionFieldNames = standardNames,
+    hiding secrets: ReplySecrets
+  ) -> WireFailure? {
+    guard let code = root.member("errorCode")?.serviceCode, code != 0 else { return nil }
+    return WireFailure(
+      .refused, httpStatus: response.status, serviceCode: code,
+      message: message(root, response, names, secrets))
+  }
+
+  static func isSuccess(_ response: HTTPResponse) -> Bool { response.status >= 200 && response.status < 300 }
+
+  /// The server's message, without any secret; the token that this reply brings is one too.
+  private static func message(
+    _ root: JSONValue, _ response: HTTPResponse, _ names: SessionFieldNames, _ secrets: ReplySecrets
+  ) -> String {
+    let hidden = secrets.all()
+    if let token = root.member(at: names.token)?.withString({ Secret($0) }) { hidden.add(token) }
+    if let token = response.header { hidden.add(token) }
+    return root.words(hiding: hidden) ?? ""
   }
 
   static func fields(_ root: JSONValue, _ names: SessionFieldNames = standardNames) -> SessionFields {

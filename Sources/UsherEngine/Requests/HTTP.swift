@@ -27,10 +27,20 @@ package struct HTTPRequest {
   package let body: Secret?
   /// Whether the request leaves the queue before others: true for keep-alives and teardowns.
   package let isUrgent: Bool
-  /// The tokens in the request. The library removes them from every text of the reply before it shows the text.
+  /// The tokens in the request. No message repeats them as long as their playback lives.
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
+}
+
+extension HTTPRequest {
+  /// Adds everything in the request that its reply might repeat.
+  func addSecrets(to hidden: HiddenSecrets) {
+    for token in tokens { hidden.add(token) }
+    for line in headers { hidden.addHeader(line) }
+    endpoint.url.withUnsafeBufferPointer { hidden.addQuery(of: UnsafeBufferPointer(rebasing: $0.dropLast())) }
+    if let body { hidden.addBody(body) }
+  }
 }
 
 package struct HTTPResponse {

@@ -21,13 +21,3 @@ package func headerLines(_ text: Secret) -> [Secret] {
     }
   }
 }
-
-/// Returns the value of a header line, which error messages must not show; nil if the value is too short to be a
-/// secret.
-func headerValue(_ line: Secret) -> Secret? {
-  line.withBytes { bytes in
-    guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }
-    let value = bytes[(colon + 1)...].drop { $0 == 0x20 }.dropLast()
-    return value.count < 16 ? nil : Secret(UnsafeBufferPointer(rebasing: value))
-  }
-}

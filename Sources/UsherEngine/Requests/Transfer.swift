@@ -1,7 +1,7 @@
-internal import UsherCore
+package import UsherCore
 
 /// One request of the context, queued or in flight.
-final class Transfer {
+package final class Transfer {
   enum Purpose {
     case ssm(PlaybackID, RequestID, SSMSession.Call)
     case license(PlaybackID, RequestID, LicenseID)

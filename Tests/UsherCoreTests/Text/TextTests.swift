@@ -101,12 +101,17 @@ import Testing
 }
 
 @Suite struct ServerMessageTests {
-  private func safe(_ text: String) -> String { withBytes(text) { sanitised($0) } }
+  private func safe(_ text: String) -> String { withBytes(text) { HiddenSecrets().cleaned($0) } }
 
   @Test func message_plain_staysAsItIs() {
     #expect(
       safe("Maximum number of active sessions exceeded (3/3)") == "Maximum number of active sessions exceeded (3/3)")
     #expect(safe("Größe überschritten") == "Größe überschritten")
+  }
+
+  @Test(arguments: ["\u{85}", "\u{9B}", "\u{202E}", "\u{2066}", "\u{2028}", "\u{200B}", "\u{FEFF}", "\u{E0041}"])
+  func message_withInvisibleCharacters_losesThem(character: String) {
+    #expect(safe("a\(character)b") == "a b")
   }
 
   @Test func message_withControlCharacters_becomesOneLine() {
@@ -128,14 +133,14 @@ import Testing
     var dice = Dice(6)
     for _ in 0..<3000 {
       let bytes = (0..<Int(dice.upTo(700))).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
-      let line = withBytes(bytes) { sanitised($0) }
+      let line = withBytes(bytes) { HiddenSecrets().cleaned($0) }
       #expect(!line.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
     }
   }
 
   @Test func message_thatIsNoUTF8_isAtMost512Bytes() {
     for byte in [0x80, 0xC3, 0xE3, 0xFF] as [UInt8] {
-      let line = withBytes([UInt8](repeating: byte, count: 600)) { sanitised($0) }
+      let line = withBytes([UInt8](repeating: byte, count: 600)) { HiddenSecrets().cleaned($0) }
       #expect(line == String(repeating: "\u{FFFD}", count: 170))
     }
     #expect(safe("a" + String(repeating: "ü ", count: 300)) == "a" + String(repeating: "ü ", count: 170) + "")

@@ -6,17 +6,23 @@ import Testing
 @Suite struct SEESReplyTests {
   private let id = "00112233-4455-4677-8899-aabbccddeeff"
 
-  private func answer(_ body: [UInt8], hiding secrets: [Secret] = []) -> Result<String, SEESRequest.Refusal> {
+  private func answer(
+    _ body: [UInt8], hiding secrets: HiddenSecrets = HiddenSecrets()
+  ) -> Result<String, SEESRequest.Refusal> {
     guard let messageID = UUIDBytes(text: bytes(id)),
       let request = try? SEESRequest(messageID: messageID, kind: .timeBased, contentID: bytes("m"))
     else { return .failure(.notJSON) }
     return withBytes(body) { body in
-      do throws(SEESRequest.Refusal) { return .success(text(try request.tokenURL(in: body, hiding: secrets))) } catch {
+      do throws(SEESRequest.Refusal) {
+        return .success(text(try request.tokenURL(in: body, hiding: ReplySecrets.these(secrets))))
+      } catch {
         return .failure(error)
       }
     }
   }
-  private func answer(_ body: String, hiding secrets: [Secret] = []) -> Result<String, SEESRequest.Refusal> {
+  private func answer(
+    _ body: String, hiding secrets: HiddenSecrets = HiddenSecrets()
+  ) -> Result<String, SEESRequest.Refusal> {
     answer(bytes(body), hiding: secrets)
   }
 
@@ -35,7 +41,7 @@ import Testing
       answer(
         #"{"messageID":"\#(id)","version":1,"isAllowed":false,"epTokenURL":"","#
           + #""error":-7,"errorText":"not\nyours tok"}"#,
-        hiding: [secret("tok")])
+        hiding: HiddenSecrets([secret("tok")]))
         == .failure(.denied(code: -7, message: "not yours [redacted]")))
     for allowed in ["null", "1", "\"true\"", "[]"] {
       #expect(
@@ -87,7 +93,7 @@ import Testing
         bytes((0..<Int(dice.upTo(14))).map { _ in dice.pick(pieces) }.joined())
         + (dice.one(in: 4) ? [UInt8(truncatingIfNeeded: dice.next())] : [])
       _ = answer(body)
-      _ = withBytes(body) { ExpressPlayError.read($0) }
+      _ = withBytes(body) { ExpressPlayError.read($0, hiding: ReplySecrets.these(HiddenSecrets())) }
     }
     #expect(answer([UInt8](repeating: 0x5B, count: 1_000_000)) == .failure(.notJSON))
   }
@@ -95,7 +101,7 @@ import Testing
 
 @Suite struct ExpressPlayReplyTests {
   private func read(_ body: String) -> ExpressPlayError {
-    withBytes(bytes(body)) { ExpressPlayError.read($0, hiding: [secret("tok")]) }
+    withBytes(bytes(body)) { ExpressPlayError.read($0, hiding: ReplySecrets.these(HiddenSecrets([secret("tok")]))) }
   }
 
   @Test(

@@ -15,7 +15,9 @@ import Testing
     if case .failure(let failure) = outcome { return failure } else { return nil }
   }
 
-  private func setup(_ status: Int32, _ body: String) -> SSMOutcome { ReplyDecoder.ssm(response(status, body), .setup) }
+  private func setup(_ status: Int32, _ body: String) -> SSMOutcome {
+    ReplyDecoder.ssm(response(status, body), .setup, hiding: ReplySecrets.these(HiddenSecrets()))
+  }
 
   @Test(arguments: [200, 201, 299] as [Int32])
   func setup_anySuccess_isRead(status: Int32) {
@@ -58,7 +60,7 @@ import Testing
   ])
   func reply_unreadable_isProtocolErrorThatMayHaveTakenEffect(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat] {
-      let failed = failure(ReplyDecoder.ssm(response(200, body), call))
+      let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: ReplySecrets.these(HiddenSecrets())))
       #expect(
         failed?.status == .protocolError && failed?.mayHaveTakenEffect == true && failed?.httpStatus == 200
           && failed?.isTransient == true)
@@ -79,13 +81,15 @@ import Testing
 
   @Test(arguments: ["", "  \r\n", "OK", "{}", #"{"sessionToken":"late"}"#, #"{"sessionToken":7}"#, "[]"])
   func teardown_anyBodyWithSuccess_isFine(body: String) {
-    for status in [200, 204] as [Int32] { #expect(fields(ReplyDecoder.ssm(response(status, body), .teardown)) != nil) }
+    for status in [200, 204] as [Int32] {
+      #expect(fields(ReplyDecoder.ssm(response(status, body), .teardown, hiding: ReplySecrets.these(HiddenSecrets()))) != nil)
+    }
   }
 
   @Test(arguments: ["<html>", "\n<!DOCTYPE html>", "  <HTML lang=de>"])
   func webPage_isNobodysAnswer(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat, .teardown] {
-      let failed = failure(ReplyDecoder.ssm(response(200, body), call))
+      let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: ReplySecrets.these(HiddenSecrets())))
       #expect(
         failed?.status == .protocolError && failed?.message == "the answer is a web page" && failed?.isTransient == true
       )
@@ -95,20 +99,24 @@ import Testing
   @Test func markup_insideAnObject_isNoWebPage() {
     let body = #"{"message":"<html>","sessionToken":"t"}"#
     #expect(text(fields(setup(200, body))?.token) == "t")
-    #expect(fields(ReplyDecoder.ssm(response(200, body), .teardown)) != nil)
+    #expect(fields(ReplyDecoder.ssm(response(200, body), .teardown, hiding: ReplySecrets.these(HiddenSecrets()))) != nil)
   }
 
   @Test(arguments: [
     #"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, "[]", "5", "\"text\""
   ])
   func heartbeat_answeredWithAnUnusableToken_isProtocolError(body: String) {
-    let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat))
+    let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))
     #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true)
   }
 
   @Test(arguments: [#"{"sessionToken":""}"#, #"{"sessionToken":null}"#, "{}", ""])
   func heartbeat_answeredWithoutAToken_isSuccess(body: String) {
-    #expect(fields(ReplyDecoder.ssm(response(200, body), .heartbeat)).map { $0.token == nil } == true)
+    #expect(
+      fields(ReplyDecoder.ssm(response(200, body), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets()))).map {
+        $0.token == nil
+      } == true
+    )
   }
 
   @Test func success_keepsItsHTTPStatus() {
@@ -117,7 +125,7 @@ import Testing
   }
 
   @Test func heartbeat_emptyBody_keepsTheToken() {
-    let read = fields(ReplyDecoder.ssm(response(200, ""), .heartbeat))
+    let read = fields(ReplyDecoder.ssm(response(200, ""), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))
     #expect(read != nil && read?.token == nil)
   }
 
@@ -151,11 +159,16 @@ import Testing
   }
 
   @Test func retryAfter_isPassedOn() {
-    #expect(failure(ReplyDecoder.ssm(response(503, "", retryAfter: 7000), .heartbeat))?.retryAfter == 7000)
+    #expect(
+      failure(ReplyDecoder.ssm(response(503, "", retryAfter: 7000), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))?
+        .retryAfter
+        == 7000)
   }
 
   @Test func transportFailure_isPassedOn() {
-    #expect(failure(ReplyDecoder.ssm(.failure(WireFailure(.tls)), .heartbeat))?.status == .tls)
+    #expect(
+      failure(ReplyDecoder.ssm(.failure(WireFailure(.tls)), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))?.status
+        == .tls)
   }
 
   // MARK: Licences
@@ -163,7 +176,8 @@ import Testing
   private func license(
     _ keySystem: KeySystem, _ body: String, status: Int32 = 200, raw: Bool = false
   ) -> LicenseDecoding {
-    ReplyDecoder.license(response(status, body), keySystem: keySystem, isRaw: raw)
+    ReplyDecoder.license(
+      response(status, body), keySystem: keySystem, isRaw: raw, hiding: ReplySecrets.these(HiddenSecrets()))
   }
   private func reply(_ decoding: LicenseDecoding) -> LicenseReply? {
     if case .success(let reply) = decoding { return reply } else { return nil }
@@ -258,7 +272,8 @@ import Testing
   // MARK: Certificates
 
   private func certificate(_ bytes: [UInt8], status: Int32 = 200) -> WireFailure? {
-    ReplyDecoder.notACertificate(HTTPResponse(status: status, body: Secret(bytes), retryAfter: nil))
+    ReplyDecoder.notACertificate(
+      HTTPResponse(status: status, body: Secret(bytes), retryAfter: nil), hiding: ReplySecrets.these(HiddenSecrets()))
   }
 
   @Test func certificate_ofAnyForm_isTaken() {
