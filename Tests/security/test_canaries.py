@@ -89,10 +89,10 @@ def test_tokens_thatServersSayBack_areTakenOut(stage: Stage, status: int, spelli
     with pytest.raises(usher.UsherError) as refused:
         playback.get_license(usher.KeySystem.CLEARKEY, usher.clear_key_request([KID]))
     told.add(refused.value)
-    stage.advance(100_000)
+    stage.advance(200_000)
     playback.close()
     stage.play(token, player=usher.Player(stage.context), tag="b")
-    stage.advance(100_000)
+    stage.advance(200_000)
     told.add_stage(stage)
     assert "SETUP_ERROR" in stage.events.types("b") and "HEARTBEAT_ERROR" in stage.events.types("a")
     told.check({"content token": token, "session token": session})

@@ -303,6 +303,17 @@ def test_token_inAHeaderOfTheReply_isFound(stage_factory: StageFactory, key_syst
     assert stage.routes()[-1] == "teardown"
 
 
+def test_tokenInBodyAndHeader_theBodysIsUsed(stage: Stage) -> None:
+    """The licence server sends one session token in the body and another in the header; the library uses the body's."""
+    stage.headend.faults.add("license", Fault.header("X-Session-Token", stage.headend.content_token("other")))
+    playback = play(stage, token_reply_header="X-Session-Token")
+    licence(playback)
+    stage.advance(60_000)
+    playback.close(T)
+    stage.settle()
+    assert stage.seqs() == [("license", None), ("heartbeat", 1), ("teardown", 2)]
+
+
 @pytest.mark.parametrize("name", ["token_field", "period_field", "enforced_field"])
 @pytest.mark.parametrize("path", ["", ".", "a.", "a..b", ".a"])
 def test_fieldPath_thatIsNone_isRefused(stage: Stage, name: str, path: str) -> None:

@@ -69,10 +69,19 @@ struct SecretSearch {
     for byte in secret { add(byte) }
     if count < HiddenSecrets.part { findShort() }
     guard secret.contains(0x25) else { return }
-    var decoded = PercentCoding.decode(secret)
     begin()
-    for byte in decoded { add(byte) }
-    wipe(&decoded)
+    var at = 0
+    while at < secret.count {
+      if secret[at] == 0x25, secret.count - at > 2, let high = hexValue(secret[at + 1]),
+        let low = hexValue(secret[at + 2])
+      {
+        add(high << 4 | low)
+        at += 3
+      } else {
+        add(secret[at])
+        at += 1
+      }
+    }
   }
 
   /// Searches for the hex and the base64 of a secret. In base64 the letters depend on how many bytes stand before the

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from headend_client import Client
+from headend_requests import ask
 
 from usher.testing.headend import HeadEnd, SessionState
 from usher.testing.pytest_plugin import HeadEndFactory
@@ -170,6 +171,25 @@ def test_session_withoutKeepAlive_expiresAtPeriodTimesGrace(headend: HeadEnd, cl
     refused = client.heartbeat(token)
     assert (refused.code, refused.json["message"]) == (1006, "session is over: expired")
     assert client.setup(headend.content_token(max_sessions=1)).status == 200
+
+
+@pytest.mark.parametrize("enforced", [frozenset(), frozenset({"clearkey"})])
+def test_session_getsLicences_expiresAsIfItHadNone(
+    headend_factory: HeadEndFactory, enforced: frozenset[str]
+) -> None:
+    """A session gets licences but no keep-alive; it expires two periods after its set-up."""
+    headend = headend_factory(enforced=enforced)
+    client = Client(headend)
+    content = headend.content_token()
+    token = client.setup(content).token
+    for _ in range(3):
+        headend.advance(39_999)
+        answer = ask(client, "clearkey", f"{content},{token}")
+        assert answer.status == 200
+        token = answer.json.get("sessionToken", token)
+    assert len(headend.sessions.active()) == 1
+    headend.advance(3)
+    assert headend.sessions.all()[0].state is SessionState.EXPIRED
 
 
 def test_session_expiry_isJudgedByTheTimeOfExpiryAfterALongJump(headend: HeadEnd, client: Client) -> None:
