@@ -205,7 +205,8 @@ class Scene:
         told = "\n".join(
             [*self.stage.logs, *(f"{e.error} {e.error!r}" for e in self.stage.events.all() if e.error is not None)]
         )
-        assert "eyJ" not in told, told
+        sent = {part.raw for entry in self.headend.journal for part in entry.parts if len(part.raw) >= 8}
+        assert "eyJ" not in told and not [token for token in sent if token in told], told
         assert not self.stage.callback_failures
 
     def finish(self) -> None:

@@ -40,7 +40,7 @@ def test_contexts_withDifferentTimeouts_eachWaitsForItsOwn(stage_factory: StageF
     short = stage_factory(http_timeout_ms=1_000)
     plain = stage_factory()
     for stage in (short, plain):
-        stage.headend.faults.add("setup", Fault.stall("after"))
+        stage.headend.faults.add("setup", Fault.stall("before"))
         stage.play(tag="a")
         stage.headend.wait_held()
         stage.advance(1_500)

@@ -92,12 +92,13 @@ public func usher_complete_license(
 
 private func customerReply(_ given: usher_customer_license) throws(UsherError) -> HostAnswer {
   guard given.license != nil || given.license_size != 0 else {
-    let said = try bytes(given.message, most: 1000) ?? []
+    let words = try secretText(given.message)
+    guard (words?.count ?? 0) <= 1000 else { throw UsherError(.invalidArgument) }
     let status: Status = given.service_code != 0 ? .refused : (given.http_status > 0 ? .http : .callback)
     return .failed(
       WireFailure(
         status, httpStatus: given.http_status > 0 ? given.http_status : -1, serviceCode: given.service_code),
-      words: Secret(said))
+      words: words)
   }
   guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw UsherError(.invalidArgument) }
   guard given.renew_type == 0 || given.renew_type == USHER_RENEW_ENFORCED || given.renew_type == USHER_RENEW_HEARTBEAT

@@ -21,7 +21,7 @@ PUBLIC = {
 
 
 def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
-    """A data class of the package has a field of text or bytes; repr() leaves it out unless it is known to be public."""
+    """A data class of the package has a field of text or bytes; repr() omits it unless it is known to be public."""
     checked = 0
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith(("usher.testing", "usher.aio.testing")):
