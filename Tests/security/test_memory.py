@@ -146,7 +146,8 @@ def test_memory_afterTheEnd_holdsNoSecret(hosts: Hosts, enforced: bool, tls: boo
 
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 def test_memory_afterSecretsOfManyPages_holdsNone(hosts: Hosts, tls: bool) -> None:
-    """A session has a content token, a payload and a header of 6 kB to 12 kB; when all is freed, no part is left."""
+    """A session has a content token, a payload and a header of 6 kB to 12 kB; after the host freed everything, no part
+    is left."""
     with head_end(tls=tls) as headend:
         assert not +hosts.left_of_session(headend, scale=100)
         token = headend.journal.last(route="setup").parts[0].raw

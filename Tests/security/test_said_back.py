@@ -1,4 +1,4 @@
-"""No message has a secret that a server says back, in any spelling, whatever the secret looks like."""
+"""If a server repeats a secret in its reply, in any spelling, the library removes the secret from every message."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def body(words: str, field: str, code: int = 1003) -> dict[str, Any]:
 
 
 def check(told: Told, *kept: str) -> None:
-    """Checks that no 8 letters of a secret, of its base64 or of its hex were told."""
+    """Checks that the output contains no 8 letters in a row of a secret, of its base64 or of its hex."""
     said = letters("\n".join(told.lines))
     for secret in kept:
         raw = secret.encode()
@@ -71,7 +71,8 @@ def check(told: Told, *kept: str) -> None:
 
 @FORMS
 def test_secrets_thatAServerSaysBack_inAnySpelling_areNotTold(stage_factory: Callable[..., Stage], form: str) -> None:
-    """A licence server says back every secret in every spelling and field; nothing that is told has 8 letters of it."""
+    """A licence server repeats every secret in every spelling and field; no output has 8 letters in a row of a
+    secret."""
     stage = stage_factory(headend={"token_form": form})
     told, header, numbers, fields = Told(), secrets.token_hex(6), cycle((400, 403, 500, 200)), cycle(FIELDS)
     payload = secrets.token_bytes(48)
@@ -105,7 +106,7 @@ def test_secrets_thatAServerSaysBack_inAnySpelling_areNotTold(stage_factory: Cal
 def test_secrets_thatTheSessionServerSaysBack_areNotTold(
     stage_factory: Callable[..., Stage], form: str, spelling: str
 ) -> None:
-    """The SSM says back content token, session tokens old and new, and a header; no event and no log line has them."""
+    """The SSM repeats content token, old and new session tokens, and a header; no event or log line contains them."""
     stage = stage_factory(headend={"token_form": form})
     told, header, spell = Told(), secrets.token_hex(6), SPELLINGS[spelling]
     token = stage.headend.content_token(marker=secrets.token_hex(16))
@@ -119,7 +120,7 @@ def test_secrets_thatTheSessionServerSaysBack_areNotTold(
     kept = [token, header, newest, brought, *sent]
     number = count()
     for route in ("heartbeat", "teardown", "setup"):
-        # Set-up is of another playback, which never had these session tokens.
+        # Another playback sends this set-up, and it never had these session tokens.
         spoken = [token, header, brought] if route == "setup" else kept
         for secret in spoken:
             said = {**body(f"'{spell(secret)}' is wrong", FIELDS[next(number) % 6]), "sessionToken": brought}
@@ -149,7 +150,7 @@ def test_secrets_thatTheSessionServerSaysBack_areNotTold(
 
 
 def test_message_ofAFieldThatServersUse_isTold(stage: Stage) -> None:
-    """A server says why in any of the known fields; the error has its words, and nothing of other fields."""
+    """A server gives its reason in one of the known fields; the error has this text, and nothing of other fields."""
     playback = stage.play()
     stage.settle()
     for field in FIELDS:
@@ -162,7 +163,7 @@ def test_message_ofAFieldThatServersUse_isTold(stage: Stage) -> None:
 
 @pytest.mark.parametrize("character", ["\x85", "\x9b", "\u202e", "\u2066", "\u2028", "\u2029", "\u200b", "\x1b"])
 def test_message_withControlOrBidiCharacters_isOneVisibleLine(stage: Stage, character: str) -> None:
-    """A server sends an invisible character in its message; a space replaces it in error and log."""
+    """A server sends an invisible character in its message; in error and log the library replaces it by a space."""
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("license", Fault.error(4000, message=f"a{character}b"))
@@ -174,7 +175,8 @@ def test_message_withControlOrBidiCharacters_isOneVisibleLine(stage: Stage, char
 
 
 def test_wordsOfACustomer_loseItsPayload(stage: Stage) -> None:
-    """The host passes its server's message on, which repeats the challenge; the error does not have the challenge."""
+    """The host answers with its server's message, which repeats the challenge; the error does not contain the
+    challenge."""
     payload = secrets.token_bytes(48)
     said = f"bad challenge {groups(8, ' ')(base64.b64encode(payload).decode())} \u202e"
     told = Told()

@@ -15,9 +15,8 @@ import usher
 from stage import PERIOD_MS, REAL_TIMEOUT_S, Stage, StageFactory
 from usher.testing.headend import HeadEnd
 
-
 TOKEN_FORMS = ("jwt", "uuid", "letters", "digits")
-"""What the tokens of a story look like; each story has one of the forms, by its name."""
+"""The forms of tokens. The name of a story decides which form its tokens have."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ E = usher.EventType
 
 
 def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factory: StageFactory) -> None:
-    """A delegate that sets every option and one that sets none play on one context; the second one has the defaults."""
+    """Two delegates share one context; the first sets every option, the second sets none and has the defaults."""
     stage = stage_factory(headend={"period_s": 60, "limit": 9})
     own = stage.delegate(
         extra_headers="X-Own: 1",
@@ -36,7 +36,7 @@ def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factor
 
 
 def test_contexts_withDifferentTimeouts_eachWaitsForItsOwn(stage_factory: StageFactory) -> None:
-    """One context sets its request time-out and another does not; only the first gives a stalled set-up up early."""
+    """One context sets its request time-out and another does not; only in the first a stalled set-up fails early."""
     short = stage_factory(http_timeout_ms=1_000)
     plain = stage_factory()
     for stage in (short, plain):

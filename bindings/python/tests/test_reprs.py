@@ -17,11 +17,11 @@ PUBLIC = {
     "LicenseResponse": {"message"},
     "HostFunction": {"name"},
 }
-"""Texts and bytes that are no secrets, by class."""
+"""For each class, the fields of text or bytes that are not secret."""
 
 
 def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
-    """A data class of the package has a field of text or bytes; repr() omits it unless it is known to be public."""
+    """If a data class has a field of text or bytes, repr() omits the field, unless PUBLIC lists it."""
     checked = 0
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith(("usher.testing", "usher.aio.testing")):
@@ -37,7 +37,7 @@ def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
 
 
 def test_classes_withAReprOfTheirOwn_areKnown() -> None:
-    """A class of the package that is no enum and no data class defines no repr, so that Python shows no attribute."""
+    """Other classes than enums and data classes define no __repr__, so that Python shows none of their attributes."""
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith("usher.testing"):
             continue
@@ -55,7 +55,7 @@ def test_classes_withAReprOfTheirOwn_areKnown() -> None:
     ],
 )
 def test_protection_withATokenOrKeyInItsUri_doesNotShowIt(uri: str) -> None:
-    """A playlist names a key by a URI with a token or key in it; the repr of the protection does not show the URI."""
+    """A key URI in a playlist contains a token or key; the repr of the protection does not show the URI."""
     line = f'#EXT-X-KEY:METHOD=SAMPLE-AES,KEYFORMAT="com.apple.streamingkeydelivery",URI="{uri}"'
     (found,) = usher.read_hls_keys(line)
     assert found.uri == uri

@@ -461,7 +461,8 @@ OPEN = "0.0.0.0"
 
 
 def test_control_offLoopback_asksForItsToken(headend_factory: HeadEndFactory) -> None:
-    """The head-end asks for its control token when it listens on every address; without it nothing is done or shown."""
+    """The head-end requires its control token when it listens on every address; it refuses requests without the
+    token."""
     headend = headend_factory(host=OPEN, control_token=None)
     client, control = Client(headend), f"http://127.0.0.1:{headend.port}/_control"
     token = headend.control_token
@@ -489,7 +490,7 @@ def test_control_onLoopback_needsNoTokenUnlessOneIsSet(headend_factory: HeadEndF
 
 @pytest.mark.parametrize("host", ["rebound.example:{port}", "rebound.example", "lab.example.rebound.example:{port}"])
 def test_control_offLoopback_foreignHost_isRefused(headend_factory: HeadEndFactory, host: str) -> None:
-    """The head-end refuses a name that is not its own, with the token and a matching Origin too (DNS rebinding)."""
+    """The head-end refuses a Host that is not its name, even with the token and a matching Origin (DNS rebinding)."""
     headend = headend_factory(host=OPEN, host_names=["lab.example"])
     name = host.format(port=headend.port)
     headers = {"Host": name, "Origin": f"http://{name}", "Authorization": f"Bearer {headend.control_token}"}

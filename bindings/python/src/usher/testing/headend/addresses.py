@@ -47,7 +47,7 @@ class Addresses:
 
     @property
     def page_url(self) -> str:
-        """The live page, with the control token if there is one; served if the control endpoints are served."""
+        """The live page's URL, with the control token if one is set. The page exists if the control endpoints do."""
         return self.url + ("/" if self.control_token is None else f"/?token={self.control_token}")
 
     def license_url(self, key_system: KeySystem, api: Api = "v1") -> str:

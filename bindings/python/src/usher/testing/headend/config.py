@@ -29,7 +29,7 @@ SsmRequired = Literal["token", "always", "never"]
 FairPlayReply = Literal["json", "raw"]
 Rotation = Literal["strict", "accept_previous", "none"]
 TokenForm = Literal["jwt", "uuid", "letters", "digits", "mixed"]
-"""What tokens look like; with ``mixed`` each token has one of the other forms."""
+"""The forms of tokens; with ``mixed`` each token has one of the other forms."""
 Api = Literal["v1", "v2"]
 """The version of the licence API; with v2 the licence request sets up the session."""
 

@@ -34,7 +34,7 @@ _PAGE_PATHS = ("/", PREFIX + "page")
 _ICON_PATH = "/favicon.ico"
 _EVENTS_PATH = PREFIX + "events"
 _SECRET_FIELDS = ("expressplaytoken", "authorization", "cookie", "x-api-key")
-"""Names of query items and headers whose values are shown shortened, in lower case."""
+"""Names, in lower case, of the query items and headers whose values the head-end shortens in its output."""
 _SEND_BUFFER_BYTES = 256 * 1024
 
 
@@ -85,7 +85,7 @@ def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
 
 
 def _shortened(text: str, entry: Entry) -> str:
-    """Replaces the tokens of a request in a text by their short names: its tokens, ExpressPlay tokens, credentials."""
+    """Replaces a request's tokens, ExpressPlay tokens and credentials in a text by their short names."""
     names = {part.raw: part.short for part in entry.parts if part.raw}
     given = [value for name, value in (*entry.query, *entry.headers) if name.lower() in _SECRET_FIELDS]
     for value in given:
