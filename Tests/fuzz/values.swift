@@ -62,7 +62,8 @@ private func address(_ host: [UInt8]) -> [UInt8]? {
 /// selects how much of the rest is the token that the library sent.
 func readText(_ bytes: Bytes) {
   must(
-    isHeaderSafe(bytes) == (!bytes.isEmpty && bytes.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }),
+    isHeaderSafe(bytes)
+      == (bytes.contains { $0 > 0x20 } && bytes.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }),
     "a header has no line break")
   let coded = PercentCoding.decode(bytes)
   must(coded.count <= bytes.count, "a decoded text does not grow")

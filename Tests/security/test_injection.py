@@ -101,6 +101,48 @@ def test_option_withALineEnd_isRefused(stage: Stage, door: str, poison: str) -> 
     assert stage.routes() == []
 
 
+FRAMING = [
+    "Content-Length: 3",
+    "transfer-encoding: chunked",
+    "HOST: other.example",
+    "Connection: close",
+    "TE: trailers",
+]
+
+
+@pytest.mark.parametrize("line", FRAMING)
+def test_headerThatFramesARequest_isRefused(stage: Stage, line: str) -> None:
+    """The library refuses a host's header when it says where a request ends or where it goes; it sends nothing."""
+    name, _, value = line.partition(": ")
+    for refused in (
+        lambda: stage.delegate(extra_headers=f"X-One: 1\n{line}"),
+        lambda: stage.delegate(token_header=name),
+        lambda: loader(stage, license_url=stage.headend.fps_url, extra_headers=line),
+        lambda: stage.delegate().set_http_header(name, value),
+    ):
+        with pytest.raises(usher.InvalidArgumentError):
+            refused()
+    assert stage.routes() == []
+
+
+@pytest.mark.parametrize("poison", ["a\x01b", "a\x1b[31mb", "a\x7fb"], ids=["SOH", "ESC", "DEL"])
+@pytest.mark.parametrize("door", [door for door in DOORS if "header" in door or "token" in door or "agent" in door])
+def test_option_withAControlCharacter_isRefused(stage: Stage, door: str, poison: str) -> None:
+    """The library refuses a token or header when a control character is in it; it sends nothing."""
+    with pytest.raises(usher.InvalidArgumentError):
+        DOORS[door](stage, poison)
+    stage.settle()
+    assert stage.routes() == []
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", " \t "])
+def test_contentToken_ofBlanks_isRefused(stage: Stage, blank: str) -> None:
+    """The library refuses a content token of blanks, which would arrive as no header at all; it sends nothing."""
+    with pytest.raises(usher.InvalidArgumentError):
+        stage.play(blank)
+    assert stage.routes() == []
+
+
 def test_extraHeaders_severalLines_areSeveralHeaders(stage: Stage) -> None:
     """``extra_headers`` accepts LF, because there it separates the header lines; each line becomes one header."""
     stage.play(delegate=stage.delegate(extra_headers="X-One: 1\nX-Two: 2")).wait_session()

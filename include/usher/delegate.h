@@ -79,8 +79,9 @@ typedef void (*usher_token_fn)(usher_completion completion, usher_playback *play
 
 /**
  * Options of an SSP delegate. 0 or NULL: the default written here. The library copies the strings. URLs: http or https,
- * up to 8 kB; the library adds a path before the URL's query. Headers: "Name: value" lines separated by '\n', no CR or
- * NUL.
+ * up to 8 kB; the library adds a path before the URL's query. Headers: "Name: value" lines separated by '\n',
+ * without control characters except the tab. The library refuses the headers that it sets itself: Host, Content-Length,
+ * Transfer-Encoding, TE, Trailer, Connection, Keep-Alive, Proxy-Connection, Upgrade, HTTP2-Settings, Expect.
  */
 typedef struct usher_ssp_options {
   /** USHER_SSP_OPTIONS_INIT sets it. */

@@ -35,7 +35,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.transport.clientKeyFile = try cString(given.client_key_file)
   result.transport.proxy = try cString(given.proxy)
   if let agent = try cString(given.user_agent) {
-    guard !agent.contains(0x0A), !agent.contains(0x0D) else { throw UsherError(.invalidArgument) }
+    guard agent.withUnsafeBufferPointer({ !hasControl($0.dropLast()) }) else { throw UsherError(.invalidArgument) }
     result.transport.userAgent = agent
   }
   return result

@@ -89,7 +89,9 @@ private func isRaw(_ format: Int32) throws(UsherError) -> Bool {
 @inline(never)
 func headerName(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [UInt8] {
   let name = try bytes(text) ?? LicenseDelegate.defaultTokenHeader
-  guard !name.isEmpty, name.allSatisfy(isHeaderNameByte) else { throw UsherError(.invalidArgument) }
+  guard !name.isEmpty, name.allSatisfy(isHeaderNameByte), !isReservedHeader(name) else {
+    throw UsherError(.invalidArgument)
+  }
   return name
 }
 
@@ -211,8 +213,21 @@ func headerLines(_ text: UnsafePointer<CChar>?) throws(UsherError) -> [Secret] {
 }
 
 private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-  guard !line.contains(0x0D), let colon = line.firstIndex(of: 0x3A) else { return false }
-  return colon > 0 && line[..<colon].allSatisfy(isHeaderNameByte)
+  guard let colon = line.firstIndex(of: 0x3A), colon > 0, line[..<colon].allSatisfy(isHeaderNameByte) else {
+    return false
+  }
+  return !isReservedHeader(Array(line[..<colon])) && !hasControl(line[(colon + 1)...].dropLast())
+}
+
+/// Whether the library sets this header itself: a header that says where a request ends, where it goes or what happens
+/// to its connection. A host's value could make a server read one request as two.
+@inline(never)
+private func isReservedHeader(_ name: [UInt8]) -> Bool {
+  let reserved: StaticString = """
+     connection content-length expect host http2-settings keep-alive proxy-connection te trailer transfer-encoding \
+    upgrade\u{20}
+    """
+  return reserved.withUTF8Buffer { firstIndex(of: [0x20] + name.map(lowercased) + [0x20], in: $0) } != nil
 }
 
 /// Returns whether a header name (a token of RFC 9110) may have this byte.

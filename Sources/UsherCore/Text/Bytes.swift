@@ -38,25 +38,24 @@ package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, 
   return nil
 }
 
-/// Returns whether the bytes can be a header value: not empty, at most 64 kB, no CR, LF or NUL.
+/// Whether the bytes can be a header value: at most 64 kB, with other characters than blanks, and without control
+/// characters except the tab.
 package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-  if bytes.isEmpty || bytes.count > 1 << 16 { return false }
+  if bytes.count > 1 << 16 || !bytes.contains(where: { $0 > 0x20 }) { return false }
   let raw = UnsafeRawBufferPointer(bytes)
   let whole = bytes.count & ~7
   var at = 0
   while at < whole {
     let eight = raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+    // Most words have no control character. Subtraction finds those below 32, addition finds 127.
+    let isSuspect = (eight &- 0x2020_2020_2020_2020) | (eight &+ 0x0101_0101_0101_0101)
+    if isSuspect & ~eight & 0x8080_8080_8080_8080 != 0, hasControl(bytes[at..<(at + 8)]) { return false }
     at += 8
-    // NUL, LF and CR are all below 16. Most words have no byte below 16, so they need no exact test.
-    guard (eight &- 0x1010_1010_1010_1010) & ~eight & 0x8080_8080_8080_8080 != 0 else { continue }
-    let isUnsafe =
-      zeroBytes(eight) | zeroBytes(eight ^ 0x0A0A_0A0A_0A0A_0A0A) | zeroBytes(eight ^ 0x0D0D_0D0D_0D0D_0D0D)
-    if isUnsafe & 0x8080_8080_8080_8080 != 0 { return false }
   }
-  for byte in bytes[whole...] where byte == 0 || byte == 0x0A || byte == 0x0D { return false }
-  return true
+  return !hasControl(bytes[whole...])
 }
 
-/// Tests eight bytes at once: if and only if one of them is zero, the top bit of at least one byte of the result is
-/// set.
-private func zeroBytes(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }
+/// Whether the bytes have a control character that a header value must not have. A tab is allowed.
+package func hasControl(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+  bytes.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
+}
