@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -197,6 +198,19 @@ static inline long platform_read_file(const char *path, void *target, size_t roo
   }
   close(fd);
   return (long)done;
+}
+/* Whether the process or the system has no free file descriptor at this moment. */
+static inline int platform_is_short_of_descriptors(void) {
+  int fd = platform_eventfd_new();
+  if (fd < 0) return errno == EMFILE || errno == ENFILE;
+  close(fd);
+  return 0;
+}
+/* The highest number of file descriptors that the process may have open; INT32_MAX for more, or if it is unknown. */
+static inline int32_t platform_descriptors_max(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX) return INT32_MAX;
+  return (int32_t)limit.rlim_cur;
 }
 static inline size_t platform_strnlen(const char *s, size_t most) { return strnlen(s, most); }
 

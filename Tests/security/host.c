@@ -31,6 +31,7 @@ static int play(char *at, int is_held) {
   ssp.license_url = line(&at);
   ssp.ssm_url = line(&at);
   options.ca_file = line(&at);
+  if (options.ca_file && !*options.ca_file) options.ca_file = NULL;
   ssp.extra_headers = header = line(&at);
   item.content_token = token = line(&at);
   payload = line(&at);

@@ -6,16 +6,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import pty
+import select
+import signal
+import socket
 import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import trustme
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
 from raw import RawServer, reply
 
 import usher
@@ -52,6 +63,19 @@ class Server(RawServer):
             client_of.configure_trust(context)
             context.verify_mode = ssl.CERT_REQUIRED
         super().__init__(SETUP, reply(b"{}"), tls=context)
+
+    def _answer(self, client: socket.socket) -> None:
+        """Reads until the client closes if the handshake fails: a reset would overtake the server's alert."""
+        assert self._tls
+        with self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False) as connection:
+            try:
+                connection.do_handshake()
+            except ssl.SSLError:
+                with socket.socket(fileno=os.dup(connection.fileno())) as plain:
+                    while plain.recv(4096):
+                        pass
+                return
+            self._read_and_answer(connection)
 
 
 @pytest.fixture
@@ -96,6 +120,46 @@ def test_server_ofAnotherAuthorityOrName_isSentNothing(told: Setup, certificate:
         assert told(server) == ["SETUP_ERROR"]
 
 
+def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path: Path) -> None:
+    """The library sends nothing to a server when only the system's folder has its authority and `ca_file` is set."""
+    other = trustme.CA()
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    other.cert_pem.write_to_path(str(folder / "other.pem"))
+    trustme.CA().cert_pem.write_to_path(str(folder / "ca-certificates.crt"))
+    subprocess.run(["openssl", "rehash", str(folder)], check=True, timeout=30)
+    assert list(folder.glob("*.0"))
+    with Server(other.issue_cert("127.0.0.1")) as server:
+        assert in_a_namespace(folder, server.url, ca_file) == "TLS"
+        assert server.requests == []
+        assert in_a_namespace(folder, server.url, "") == "OK"
+
+
+def in_a_namespace(folder: Path, url: str, ca_file: str) -> str:
+    """Runs SCRIPT where `folder` is the system's folder of authorities; returns what it printed."""
+    mount = f"mount --bind '{folder}' /etc/ssl/certs && exec \"$@\""
+    command = ["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", SCRIPT, url, ca_file]
+    host = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert host.returncode == 0, host.stderr
+    return host.stdout.strip()
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, **more, "PYTHONPATH": str(Path(usher.__file__).parents[1])}
+
+
+def test_keyLog_ofTheEnvironment_staysEmpty(ca_file: str, tmp_path: Path) -> None:
+    """The library writes no TLS keys when SSLKEYLOGFILE names a file; the session plays."""
+    log = tmp_path / "keys"
+    with Server(CA.issue_cert("127.0.0.1")) as server:
+        command = [sys.executable, "-c", SCRIPT, server.url, ca_file]
+        host = subprocess.run(
+            command, env=environment(SSLKEYLOGFILE=str(log)), capture_output=True, text=True, timeout=60, check=True
+        )
+    assert host.stdout.split() == ["OK"]
+    assert not log.exists() or "SECRET" not in log.read_text(), "keys of this library's connections are in the file"
+
+
 def test_pinnedKey_itsServer_isTalkedTo(told: Setup) -> None:
     certificate = CA.issue_cert("127.0.0.1")
     with Server(certificate) as server:
@@ -107,14 +171,119 @@ def test_pinnedKey_anotherServerOfTheSameAuthority_isSentNothing(told: Setup) ->
         assert told(server, pinned_public_key=pin(CA.issue_cert("127.0.0.1"))) == ["SETUP_ERROR"]
 
 
-def test_clientCertificate_whereTheServerAsksForOne_isShown(told: Setup, tmp_path: Path) -> None:
-    clients = trustme.CA()
-    client = clients.issue_cert("player@example.invalid")
-    chain, key = tmp_path / "client.pem", tmp_path / "client.key"
-    client.cert_chain_pems[0].write_to_path(str(chain))
-    client.private_key_pem.write_to_path(str(key))
-    with Server(CA.issue_cert("127.0.0.1"), client_of=clients) as server:
-        assert told(server, client_certificate_file=str(chain), client_key_file=str(key)) == ["SESSION_STARTED"]
+CLIENTS = trustme.CA()
+
+
+@dataclass
+class Client:
+    """The files of a client certificate: its chain, its key, its key with a pass phrase."""
+
+    chain: str
+    key: str
+    locked_key: str
+    phrase: str = "open sesame"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Client:
+    certificate = CLIENTS.issue_cert("player@example.invalid")
+    found = Client(*(str(tmp_path / name) for name in ("client.pem", "client.key", "locked.key")))
+    certificate.cert_chain_pems[0].write_to_path(found.chain)
+    certificate.private_key_pem.write_to_path(found.key)
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
+    locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(found.phrase.encode()))
+    Path(found.locked_key).write_bytes(locked)
+    return found
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+def test_clientCertificate_whereTheServerAsksForOne_isShown(
+    told: Setup, client: Client, newest: ssl.TLSVersion
+) -> None:
+    with Server(CA.issue_cert("127.0.0.1"), client_of=CLIENTS, newest=newest) as server:
+        assert told(server, client_certificate_file=client.chain, client_key_file=client.key) == ["SESSION_STARTED"]
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+def test_clientCertificate_missing_isToldAsTLS(
+    stage_factory: Callable[..., Stage], ca_file: str, newest: ssl.TLSVersion
+) -> None:
+    """The library reports a TLS error without an orphan when the server wants a client certificate and gets none."""
+    stage = stage_factory(ca_file=ca_file)
+    with Server(CA.issue_cert("127.0.0.1"), client_of=CLIENTS, newest=newest) as server:
+        stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
+        stage.settle()
+        error = stage.events.error(usher.EventType.SETUP_ERROR, "a")
+        assert (error.status, error.orphan_possible) == (usher.Status.TLS, False), error
+        assert server.requests == []
+
+
+def test_lockedClientKey_withItsPassPhrase_isUsed(told: Setup, client: Client) -> None:
+    with Server(CA.issue_cert("127.0.0.1"), client_of=CLIENTS) as server:
+        files = {"client_certificate_file": client.chain, "client_key_file": client.locked_key}
+        assert told(server, **files, client_key_passphrase=client.phrase) == ["SESSION_STARTED"]
+
+
+def test_lockedClientKey_withoutItsPassPhrase_isRefusedAndNobodyIsAsked(client: Client) -> None:
+    """The library refuses the context when the key's pass phrase is missing; it asks nobody on the host's terminal."""
+    script = (
+        "import sys, usher\n"
+        "try: usher.Context(client_certificate_file=sys.argv[1], client_key_file=sys.argv[2])\n"
+        "except usher.UsherError as error: print('status', error.status.name)\n"
+    )
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(environment())
+        os.execv(sys.executable, [sys.executable, "-c", script, client.chain, client.locked_key])
+    try:
+        said = b""
+        while b"\n" not in said.partition(b"status")[2] and select.select([terminal], [], [], 30)[0]:
+            try:
+                said += os.read(terminal, 4096)
+            except OSError:  # the child has closed the terminal
+                break
+        assert said.split() == [b"status", b"TLS"]
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(terminal)
+
+
+WRONG_FILES: dict[str, tuple[dict[str, str], type[usher.UsherError]]] = {
+    "no such authorities": ({"ca_file": "{nothing}"}, usher.InvalidArgumentError),
+    "a folder of authorities": ({"ca_file": "{folder}"}, usher.InvalidArgumentError),
+    "empty authorities": ({"ca_file": "{empty}"}, usher.InvalidArgumentError),
+    "authorities that are none": ({"ca_file": "{junk}"}, usher.TLSError),
+    "no such certificate": ({"client_certificate_file": "{nothing}"}, usher.InvalidArgumentError),
+    "a certificate without a key": ({"client_certificate_file": "{chain}"}, usher.TLSError),
+    "a certificate that is none": ({"client_certificate_file": "{junk}", "client_key_file": "{key}"}, usher.TLSError),
+    "a key that is none": ({"client_certificate_file": "{chain}", "client_key_file": "{junk}"}, usher.TLSError),
+    "a key of another": ({"client_certificate_file": "{chain}", "client_key_file": "{other}"}, usher.TLSError),
+    "a key without a certificate": ({"client_key_file": "{key}"}, usher.InvalidArgumentError),
+    "a wrong pass phrase": (
+        {"client_certificate_file": "{chain}", "client_key_file": "{locked}", "client_key_passphrase": "sesame"},
+        usher.TLSError,
+    ),
+    "a pin of no file": ({"pinned_public_key": "{nothing}"}, usher.InvalidArgumentError),
+    "a pin that is too short": ({"pinned_public_key": "sha256//AAAA"}, usher.InvalidArgumentError),
+    "a second pin that is none": (
+        {"pinned_public_key": f"sha256//{'A' * 43}=;{'A' * 43}="},
+        usher.InvalidArgumentError,
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_FILES)
+def test_certificateFile_thatIsWrong_isRefusedWithTheContext(client: Client, tmp_path: Path, wrong: str) -> None:
+    """The library refuses the context when a certificate file, pass phrase or pin cannot be used."""
+    (tmp_path / "empty").touch()
+    (tmp_path / "junk").write_text("not a certificate\n", encoding="ascii")
+    CLIENTS.issue_cert("other@example.invalid").private_key_pem.write_to_path(str(tmp_path / "other"))
+    places = {name: str(tmp_path / name) for name in ("nothing", "empty", "junk", "other")}
+    places |= {"folder": str(tmp_path), "chain": client.chain, "key": client.key, "locked": client.locked_key}
+    options, error = WRONG_FILES[wrong]
+    with pytest.raises(error):
+        usher.Context(**{name: text.format(**places) for name, text in options.items()})
 
 
 OLD_OPENSSL = """openssl_conf = all
@@ -129,7 +298,7 @@ CipherString = ALL:@SECLEVEL=0
 SCRIPT = """
 import sys, usher
 url, ca_file = sys.argv[1:]
-with usher.Context(ca_file=ca_file, proxy="") as context, usher.Player(context) as player:
+with usher.Context(ca_file=ca_file or None, proxy="") as context, usher.Player(context) as player:
     with player.play("token", delegate=usher.SSPDelegate(context, license_url=url, ssm_url=url)) as playback:
         try:
             playback.wait_session()
@@ -149,9 +318,10 @@ def test_server_withoutTls12_isSentNothing_alsoWhereOpenSSLWouldDo(
     """The library sends nothing to a server below TLS 1.2, although this host's OpenSSL accepts every version."""
     settings = tmp_path / "openssl.cnf"
     settings.write_text(OLD_OPENSSL, encoding="ascii")
-    environment = {**os.environ, "OPENSSL_CONF": str(settings), "PYTHONPATH": str(Path(usher.__file__).parents[1])}
     with Server(CA.issue_cert("127.0.0.1"), newest=newest) as server:
         command = [sys.executable, "-c", SCRIPT, server.url, ca_file]
-        host = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        host = subprocess.run(
+            command, env=environment(OPENSSL_CONF=str(settings)), capture_output=True, text=True, timeout=60, check=True
+        )
         assert host.stdout.split() == [wanted]
         assert bool(server.requests) == (wanted == "OK")

@@ -72,14 +72,16 @@ typedef struct usher_context_options {
   uint32_t requests_per_origin_max;
   /** 1: allow `http` URLs to hosts other than loopback. Default 0: such URLs get USHER_E_INVALID_ARGUMENT. */
   int32_t allow_insecure_http;
-  /** PEM file of the certificate authorities to trust. Default: the system's. */
+  /** PEM file of the certificate authorities to trust; no others are trusted, for servers and for an https proxy.
+      Default: the system's. usher_context_new() checks the files of this and the next three options; libcurl reads them
+      again for new connections. */
   const char *ca_file;
   /** Pin of the server's public key, in the form of libcurl's CURLOPT_PINNEDPUBLICKEY ("sha256//..."). Default: none.
       */
   const char *pinned_public_key;
   /** PEM file of a client certificate. Default: none. */
   const char *client_certificate_file;
-  /** PEM file of the client certificate's private key. Default: none. */
+  /** PEM file of the client certificate's private key. Default: client_certificate_file. */
   const char *client_key_file;
   /** Proxy URL. Default: from the environment (http_proxy, https_proxy, no_proxy); "" for no proxy. */
   const char *proxy;
@@ -87,21 +89,31 @@ typedef struct usher_context_options {
   const char *user_agent;
   /** USHER_CALLBACKS_...: which threads run callbacks. Default: USHER_CALLBACKS_THREADED. */
   int32_t callbacks;
-  /** Must be 0. */
-  int32_t reserved;
+  /** How many connections the context may have, to all servers together. Further requests wait in a queue, keep-alives
+      first; connections that are only kept are closed for new ones. Default: half of the process's limit of file
+      descriptors (RLIMIT_NOFILE) less 8, at least 4 and at most 4096. A host with several contexts sets it, so that
+      descriptors are left for its own files. */
+  uint32_t connections_max;
+  /** Pass phrase of the client certificate's private key. Default: none; nobody is ever asked for one. */
+  const char *client_key_passphrase;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
-  { sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
+  { \
+    sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
+        NULL \
+  }
 
 /**
  * Makes a context and starts its I/O thread.
  *
  * @param options  copied before return. NULL: all defaults.
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
- * @return USHER_OK, USHER_E_INVALID_ARGUMENT, or USHER_E_SYSTEM if the system gives no thread or file descriptor. After
- *         a failure `log_destroy` has run, unless `struct_size` itself was refused.
+ * @return USHER_OK; USHER_E_INVALID_ARGUMENT, also if a certificate file cannot be read or a pin is malformed;
+ *         USHER_E_TLS if a certificate file has no certificate or key, or if key, certificate and pass phrase do not
+ *         belong together; USHER_E_SYSTEM if the system gives no thread or file descriptor. After a failure
+ *         `log_destroy` has run, unless `struct_size` itself was refused.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);

@@ -1,3 +1,4 @@
+internal import CPlatform
 internal import CUsher
 internal import UsherCore
 internal import UsherEngine
@@ -8,6 +9,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.registerQuestion = { ask in UInt64(handles.give(CompletionObject(ask: ask))) }
   result.unregisterQuestion = { number in _ = handles.release(UInt(number)) }
   result.transport.userAgent = Array("usher/".utf8) + versionText + [0]
+  result.connectionsMax = connectionsMaxDefault()
   guard let pointer else { return result }
   let given = try options(pointer)
   guard given.clock == USHER_CLOCK_SYSTEM || given.clock == USHER_CLOCK_MANUAL else {
@@ -26,13 +28,16 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
     result.requestsPerOriginMax = Int(min(given.requests_per_origin_max, 4096))
     result.requestsPerOriginMin = result.requestsPerOriginMax
   }
+  result.connectionsMax =
+    given.connections_max == 0 ? result.connectionsMax : Int(min(given.connections_max, 1 << 16))
+  // While an origin is slow to answer its first requests, they must not use all connections.
+  result.requestsPerOriginMin = min(result.requestsPerOriginMin, max(1, result.connectionsMax / 4))
   result.transport.connectTimeout = milliseconds(given.connect_timeout_ms, default: 5000)
   result.transport.httpTimeout = milliseconds(given.http_timeout_ms, default: 10_000)
   if given.max_response_bytes > 0 { result.transport.maxResponseBytes = Int(given.max_response_bytes) }
-  result.transport.caFile = try cString(given.ca_file)
-  result.transport.pinnedPublicKey = try cString(given.pinned_public_key)
-  result.transport.clientCertificateFile = try cString(given.client_certificate_file)
-  result.transport.clientKeyFile = try cString(given.client_key_file)
+  result.transport.tls = try TLSOptions.checked(
+    authorities: given.ca_file, certificate: given.client_certificate_file, key: given.client_key_file,
+    passphrase: given.client_key_passphrase, pin: given.pinned_public_key)
   result.transport.proxy = try cString(given.proxy)
   if let agent = try cString(given.user_agent) {
     guard agent.withUnsafeBufferPointer({ !hasControl($0.dropLast()) }) else { throw UsherError(.invalidArgument) }
@@ -41,7 +46,11 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   return result
 }
 
-/// Returns the `log_destroy` of options with a valid size. It must run even if the context cannot be created.
+/// Half of the file descriptors that the process may have are for the host. Of the rest, a context needs a few besides
+/// its connections.
+private func connectionsMaxDefault() -> Int { min(4096, max(4, Int(platform_descriptors_max()) / 2 - 8)) }
+
+/// The `log_destroy` of options with a valid size. It must run even if the context cannot be created.
 func logDestroy(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> (() -> Void)? {
   guard let pointer else { return nil }
   let given = try options(pointer)

@@ -45,6 +45,15 @@ struct Slots<Value> {
     return value
   }
 
+  /// The number of the value with the lowest key; nil if no value has a key.
+  func lowest(_ key: (Value) -> UInt64?) -> ID? {
+    var lowest: (id: ID, key: UInt64)?
+    for slot in slots {
+      if let value = slot.value, let key = key(value), key < lowest?.key ?? .max { lowest = (slot.id, key) }
+    }
+    return lowest?.id
+  }
+
   /// The numbers of all values, oldest first.
   var ids: [ID] { slots.compactMap { $0.id == 0 ? nil : $0.id }.sorted() }
 }

@@ -9,6 +9,8 @@ package struct EngineOptions {
   /// for a slow one.
   package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
+  /// How many requests of the context may be in flight, and how many connections it may have.
+  package var connectionsMax = 1 << 20
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()
   /// Whether plain http is allowed to other machines too.
@@ -56,7 +58,9 @@ package final class Engine {
   ) {
     guard
       let transport = given
-        ?? CurlTransport(options: options.transport, connectionsMax: max(64, options.requestsPerOriginMax))
+        ?? CurlTransport(
+          options: options.transport, keptMax: max(64, options.requestsPerOriginMax),
+          connectionsMax: options.connectionsMax)
     else { return nil }
     let idle = IdleMonitor()
     let clock = Clock(isManual: options.isManualClock)
@@ -79,7 +83,8 @@ package final class Engine {
     requests = RequestDispatcher(
       transport: transport, timers: timers, clock: clock, httpTimeout: options.transport.httpTimeout,
       queue: RequestQueue(
-        least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax))
+        least: min(options.requestsPerOriginMin, options.requestsPerOriginMax), most: options.requestsPerOriginMax,
+        connectionsMax: options.connectionsMax))
   }
 
   package var executor: any CallbackExecutor { calls.executor }

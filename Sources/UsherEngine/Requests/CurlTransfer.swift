@@ -17,6 +17,10 @@ final class CurlTransfer {
   private var attempts = 0
   private var wasStopped = false
   private var told = Told()
+  /// Whether the system had no file descriptor for the connection.
+  private var lacksDescriptor = false
+  /// libcurl writes its description of an error here.
+  private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
   /// The header lines; libcurl reads them in place.
   private var lines: UnsafeMutableBufferPointer<curl_slist>
 
@@ -32,9 +36,14 @@ final class CurlTransfer {
     self.easy = easy
     self.limit = limit
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
+    errorText.pointee = 0
+    _ = curl_shim_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
   }
 
-  deinit { lines.deallocate() }
+  deinit {
+    lines.deallocate()
+    errorText.deallocate()
+  }
 
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
   func prepare(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool) -> Bool {
@@ -43,6 +52,8 @@ final class CurlTransfer {
     isTooLarge = false
     attempts = 0
     wasStopped = false
+    lacksDescriptor = false
+    errorText.pointee = 0
     return setAddress(request, avoidsProxy: avoidsProxy) && setMethod(request)
       && setConnection(request, isFresh: isFresh) && setHeaders(request)
   }
@@ -118,6 +129,13 @@ final class CurlTransfer {
     return !wasStopped
   }
 
+  /// libcurl needs a socket for a new connection.
+  func open(_ address: UnsafePointer<curl_sockaddr>) -> Int32 {
+    let socket = curl_shim_open_socket(address)
+    if socket < 0, platform_is_short_of_descriptors() != 0 { lacksDescriptor = true }
+    return socket
+  }
+
   func take(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     guard reply.count + bytes.count <= limit else {
       isTooLarge = true
@@ -149,8 +167,31 @@ final class CurlTransfer {
       return .failure(
         WireFailure(.transport, message: "the connection ended before the answer", mayHaveTakenEffect: true))
     }
+    return .failure(failure(code))
+  }
+
+  private func failure(_ code: CURLcode) -> WireFailure {
+    if attempts == 0, lacksDescriptor || mayLackDescriptor(code) {
+      return WireFailure(.system, message: "no file descriptor for a connection")
+    }
     let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
-    return .failure(WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer))
+    // With TLS 1.3 the server checks the client's certificate after the client has finished the handshake and may have
+    // sent the request.
+    if code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR, let alert = curl_shim_tls_alert(errorText) {
+      let isHandshake = curl_shim_refuses_certificate(alert) != 0
+      let message = isHandshake ? "the server refuses the client certificate, or asks for one" : words
+      return WireFailure(.tls, message: message, mayHaveTakenEffect: mayHaveReachedServer && !isHandshake)
+    }
+    return WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer)
+  }
+
+  /// Whether the descriptor for a name look-up or for reading a certificate file may have been missing.
+  private func mayLackDescriptor(_ code: CURLcode) -> Bool {
+    switch code {
+    case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM:
+      return platform_is_short_of_descriptors() != 0
+    default: return false
+    }
   }
 
   /// Whether the server may have read the request. libcurl's result code cannot say this: if a kept connection ended

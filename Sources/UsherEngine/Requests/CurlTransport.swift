@@ -7,10 +7,7 @@ package struct TransportOptions {
   package var connectTimeout: Milliseconds = 5000
   package var httpTimeout: Milliseconds = 10_000
   package var maxResponseBytes = 1 << 20
-  package var caFile: [UInt8]?
-  package var pinnedPublicKey: [UInt8]?
-  package var clientCertificateFile: [UInt8]?
-  package var clientKeyFile: [UInt8]?
+  package var tls: TLSOptions?
   package var proxy: [UInt8]?
   package var userAgent: [UInt8] = []
   package init() {}
@@ -46,15 +43,18 @@ final class CurlTransport: Transport {
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
-  /// - Parameter connectionsMax: how many connections libcurl may keep open between requests.
-  init?(options: TransportOptions, connectionsMax: Int) {
+  /// - Parameters:
+  ///   - keptMax: how many connections are kept.
+  ///   - connectionsMax: how many connections there may be.
+  init?(options: TransportOptions, keptMax: Int, connectionsMax: Int) {
     self.options = options
-    handlesMax = connectionsMax
+    handlesMax = min(keptMax, connectionsMax)
     multi = curl_multi_init().map { OpaquePointer($0) }
     epoll = platform_epoll_new()
     wakeFD = platform_eventfd_new()
     timerFD = platform_timerfd_new()
     guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0 else { return nil }
+    curl_shim_close_wake_up_on_exec(UnsafeMutableRawPointer(multi))
     _ = platform_epoll_watch(epoll, wakeFD, 0, PLATFORM_READABLE)
     _ = platform_epoll_watch(epoll, timerFD, 0, PLATFORM_READABLE)
     let me = Unmanaged.passUnretained(self).toOpaque()
@@ -63,7 +63,12 @@ final class CurlTransport: Transport {
     _ = curl_shim_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, me)
     _ = curl_shim_multi_set_timer_callback(handle, onTimer)
     _ = curl_shim_multi_set_pointer(handle, CURLMOPT_TIMERDATA, me)
-    _ = curl_shim_multi_set_long(handle, CURLMOPT_MAXCONNECTS, connectionsMax)
+    _ = curl_shim_multi_set_long(handle, CURLMOPT_MAXCONNECTS, handlesMax)
+    limitConnections(connectionsMax)
+  }
+
+  func limitConnections(_ count: Int) {
+    _ = curl_shim_multi_set_long(multiHandle, CURLMOPT_MAX_TOTAL_CONNECTIONS, count)
   }
 
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
@@ -217,14 +222,11 @@ final class CurlTransport: Transport {
       && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
       && curl_shim_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK
       && curl_shim_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
-      && curl_shim_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)) == CURLE_OK
-      && set(easy, CURLOPT_CAINFO, options.caFile)
-      && set(easy, CURLOPT_PINNEDPUBLICKEY, options.pinnedPublicKey)
-      && set(easy, CURLOPT_SSLCERT, options.clientCertificateFile)
-      && set(easy, CURLOPT_SSLKEY, options.clientKeyFile) && set(easy, CURLOPT_PROXY, options.proxy)
+      && setTLS(easy) && set(easy, CURLOPT_PROXY, options.proxy)
       && set(easy, CURLOPT_USERAGENT, options.userAgent)
       && curl_shim_set_prerequest_callback(easy, onPrerequest) == CURLE_OK
       && curl_shim_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
+      && curl_shim_set_open_callback(easy, onOpen, pointer) == CURLE_OK
       && curl_shim_set_close_callback(easy, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK
       && curl_shim_set_data_callback(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
       && curl_shim_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
@@ -237,6 +239,12 @@ final class CurlTransport: Transport {
     _ = curl_shim_set_long(easy, CURLOPT_TCP_NODELAY, 1)
     _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
     return transfer
+  }
+
+  private func setTLS(_ easy: UnsafeMutableRawPointer) -> Bool {
+    if let tls = options.tls { return tls.set(easy) }
+    var defaults = curl_shim_tls()
+    return curl_shim_set_tls(easy, &defaults) == 0
   }
 
   private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
@@ -257,6 +265,8 @@ final class CurlTransport: Transport {
     guard socket >= 0 else { return }
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
+    // libcurl made this descriptor itself if it belongs to a name look-up.
+    if watches[index].told == 0, interest != 0 { curl_shim_close_on_exec(socket) }
     watches[index].wanted = interest
     if interest == 0, watches[index].isKept, watches[index].told == PLATFORM_READABLE { return }
     tell(socket, interest)
@@ -307,6 +317,15 @@ private func onSocket(
 ) -> Int32 {
   if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().watch(socket, what) }
   return 0
+}
+
+private func onOpen(
+  _ data: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+)
+  -> Int32
+{
+  guard let address, let data else { return -1 }
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().open(address)
 }
 
 private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {

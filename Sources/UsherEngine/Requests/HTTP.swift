@@ -66,6 +66,8 @@ package protocol Transport: AnyObject {
   /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool
+  /// Closes kept connections when a new one would make more than `count`.
+  func limitConnections(_ count: Int)
   /// Waits until I/O, `wake()`, or the instant (boot time in nanoseconds; nil: no timer).
   func wait(until instant: Int64?)
   /// Any thread: ends a wait.
@@ -74,6 +76,10 @@ package protocol Transport: AnyObject {
   func takeFinished() -> [FinishedTransfer]
   /// Ends all connections.
   func shutDown()
+}
+
+extension Transport {
+  package func limitConnections(_ count: Int) {}
 }
 
 package struct FinishedTransfer {

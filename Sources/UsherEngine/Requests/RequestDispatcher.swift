@@ -23,10 +23,10 @@ final class RequestDispatcher {
   private let httpTimeout: Milliseconds
   private(set) var transfers = Slots<Transfer>()
   private var queue: RequestQueue
+  /// The limit of `connections_max`. The queue's own limit is lower while the system lacks file descriptors.
+  private let connectionsMax: Int
   /// The number of running calls of `withoutStartingQueued`.
   private var pauses = 0
-  /// Origins whose queued requests may start when the last call of `withoutStartingQueued` has ended.
-  private var pausedOrigins: [[UInt8]] = []
   /// Origins whose last request failed. Their earlier connections are not used until a new connection has been
   /// answered.
   private var distrusted: [[UInt8]] = []
@@ -37,11 +37,12 @@ final class RequestDispatcher {
     self.clock = clock
     self.httpTimeout = httpTimeout
     self.queue = queue
+    connectionsMax = queue.connectionsMax
   }
 
   var queuedCount: Int { queue.waitingCount }
   var inFlightCount: Int { transfers.count - queue.waitingCount }
-  var pausedCount: Int { pausedOrigins.count }
+  var pausedCount: Int { pauses }
 
   // MARK: Sending
 
@@ -76,16 +77,47 @@ final class RequestDispatcher {
 
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests,
   /// it waits longer, up to `keepAliveWaitMax`, because more connections would only slow the server down. Otherwise it
-  /// is sent without a permit.
-  private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
+  /// is sent without a permit. If no connection is free, it takes the connection of a stalled request that is not
+  /// urgent, or else waits for the next free one.
+  /// - Returns: the reply to the request that lost its connection.
+  private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) -> Reply? {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
-    guard now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) else {
-      _ = queue.withdraw(id, transfer.origin)
-      leaveQueue(transfer, now)
-      transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
-      return start(id, transfer)
+    if now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) {
+      transfer.timer = timers.set(at: min(last, now.adding(Self.keepAliveWait)), .transfer(id))
+      return nil
     }
-    transfer.timer = timers.set(at: min(last, now.adding(Self.keepAliveWait)), .transfer(id))
+    if queue.sendsWithoutPermit(id, transfer.origin) {
+      startWithoutPermit(id, transfer, now)
+      return nil
+    }
+    transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+    return makeRoom(for: transfer.origin, now)
+  }
+
+  private func startWithoutPermit(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) {
+    leaveQueue(transfer, now)
+    timers.cancel(transfer.timer)
+    transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+    start(id, transfer)
+  }
+
+  /// Ends the stalled request whose time-out is nearest, and sends an overdue keep-alive of `origin` over
+  /// the connection that becomes free. Never ends a keep-alive or a teardown.
+  private func makeRoom(for origin: [UInt8], _ now: Milliseconds) -> Reply? {
+    let found = transfers.lowest { transfer in
+      let isStalled = !transfer.isQueued && !transfer.hasPermit && !transfer.request.isUrgent
+      return isStalled && queue.mayTakeOver(origin, from: transfer.origin) ? transfer.deadline : nil
+    }
+    guard let id = found, let transfer = transfers.remove(id) else { return nil }
+    timers.cancel(transfer.timer)
+    let mayHaveReachedServer = transport.cancel(id)
+    distrust(transfer.origin)
+    queue.ended(transfer.origin, hadPermit: false)
+    if let next = queue.takeOverdue(origin), let keepAlive = transfers[next] {
+      startWithoutPermit(next, keepAlive, now)
+    }
+    let waited = now.since(transfer.deadline.since(transfer.timeout))
+    return unanswered(transfer, after: waited, mayHaveTakenEffect: mayHaveReachedServer)
   }
 
   /// Called when a request leaves the queue: its time-out starts now.
@@ -97,44 +129,77 @@ final class RequestDispatcher {
 
   // MARK: Outcomes
 
-  /// Called when the transport has finished a request.
+  /// Called when the transport has finished a request. Returns nil if the request is queued again.
   func ended(_ finished: FinishedTransfer) -> Reply? {
-    guard let transfer = transfers.remove(finished.id) else { return nil }
+    guard let transfer = transfers[finished.id] else { return nil }
     timers.cancel(transfer.timer)
     switch finished.outcome {
     case .response(let response):
       trust(transfer.origin)
       let isGood = (200..<300).contains(response.status)
       queue.answered(transfer.origin, after: isGood ? finished.microseconds : nil, now: clock.now)
-    case .failure: distrust(transfer.origin)
+      if queue.connectionsMax < connectionsMax { limitConnections(queue.connectionsMax + 1) }
+    case .failure(let failure):
+      if failure.status == .system, putBack(finished.id, transfer) { return nil }
+      distrust(transfer.origin)
     }
-    releasePermit(transfer)
+    transfers.remove(finished.id)
+    giveBack(transfer)
     return Reply(transfer: transfer, outcome: finished.outcome)
   }
 
-  /// Called when the timer of a request has fired. Returns nil if the request continues.
+  /// The system has no file descriptor for a request: queues it until another request ends, and keeps to fewer
+  /// connections meanwhile. If no other request is in flight, tries once more, because libcurl then closes a connection
+  /// that it only keeps.
+  /// - Returns: false if the request has failed.
+  private func putBack(_ id: TransferID, _ transfer: Transfer) -> Bool {
+    let others = inFlightCount - 1
+    guard others > 0 || !transfer.lacksDescriptor else { return false }
+    transfer.lacksDescriptor = true
+    queue.ended(transfer.origin, hadPermit: transfer.hasPermit)
+    transfer.hasPermit = false
+    transfer.isQueued = true
+    transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+    queue.putBack(id, transfer.request)
+    limitConnections(max(1, others))
+    startQueued()
+    return true
+  }
+
+  private func limitConnections(_ count: Int) {
+    queue.connectionsMax = count
+    transport.limitConnections(count)
+  }
+
+  /// Called when the timer of a request has fired. Returns nil if no request has ended.
   func timerFired(_ id: TransferID) -> Reply? {
     guard let transfer = transfers[id] else { return nil }
     let now = clock.now
     if now < transfer.deadline {
-      if transfer.isQueued {
-        keepAliveWaited(id, transfer, now)
-      } else {
-        transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
-        queue.stalled(transfer.origin)
-        releasePermit(transfer)
-      }
+      if transfer.isQueued { return keepAliveWaited(id, transfer, now) }
+      transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+      stalled(transfer)
       return nil
     }
     transfer.timer = nil
     let wasQueued = transfer.isQueued
     let mayHaveReachedServer = abandon(id)
-    if !wasQueued { distrust(transfer.origin) }
-    let message =
-      wasQueued ? "the request waited in the queue until its time-out" : "no answer within \(transfer.timeout) ms"
+    guard wasQueued else {
+      distrust(transfer.origin)
+      return unanswered(transfer, after: transfer.timeout, mayHaveTakenEffect: mayHaveReachedServer)
+    }
+    let failure =
+      transfer.lacksDescriptor
+      ? WireFailure(.system, message: "no file descriptor for a connection")
+      : WireFailure(.timeout, message: "the request waited in the queue until its time-out")
+    return Reply(transfer: transfer, outcome: .failure(failure))
+  }
+
+  private func unanswered(_ transfer: Transfer, after time: Milliseconds, mayHaveTakenEffect: Bool) -> Reply {
+    let message = "no answer within \(time) ms"
     return Reply(
       transfer: transfer,
-      outcome: .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: mayHaveReachedServer)))
+      outcome: .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: mayHaveTakenEffect)))
   }
 
   /// Ends a request without a reply.
@@ -148,7 +213,7 @@ final class RequestDispatcher {
       return false
     }
     let mayHaveReachedServer = transport.cancel(id)
-    releasePermit(transfer)
+    giveBack(transfer)
     return mayHaveReachedServer
   }
 
@@ -161,13 +226,19 @@ final class RequestDispatcher {
 
   // MARK: Permits
 
-  private func releasePermit(_ transfer: Transfer) {
-    if transfer.hasPermit {
-      transfer.hasPermit = false
-      queue.free(transfer.origin)
-    }
-    // Do this even if the request had no permit, because its reply may have raised the origin's limit.
-    startQueued(transfer.origin)
+  /// A request in flight takes so long that it gives its permit up.
+  private func stalled(_ transfer: Transfer) {
+    queue.stalled(transfer.origin)
+    transfer.hasPermit = false
+    queue.free(transfer.origin)
+    startQueued()
+  }
+
+  /// A request in flight has ended: gives its connection and its permit to queued requests.
+  private func giveBack(_ transfer: Transfer) {
+    queue.ended(transfer.origin, hadPermit: transfer.hasPermit)
+    transfer.hasPermit = false
+    startQueued()
   }
 
   /// Runs `body`, during which several playbacks may close. Starts no queued request before `body` has ended, because
@@ -176,28 +247,22 @@ final class RequestDispatcher {
     pauses += 1
     body()
     pauses -= 1
-    guard pauses == 0 else { return }
-    let origins = pausedOrigins
-    pausedOrigins = []
-    for origin in origins { startQueued(origin) }
+    startQueued()
   }
 
-  private func startQueued(_ origin: [UInt8]) {
-    guard pauses == 0 else {
-      if !pausedOrigins.contains(origin) { pausedOrigins.append(origin) }
-      return
-    }
-    while let next = queue.next(origin) {
-      guard let transfer = transfers[next] else {
-        queue.free(origin)
+  private func startQueued() {
+    while pauses == 0, let next = queue.next() {
+      guard let transfer = transfers[next.id] else { continue }
+      let now = clock.now
+      guard next.hasPermit else {
+        startWithoutPermit(next.id, transfer, now)
         continue
       }
-      let now = clock.now
       leaveQueue(transfer, now)
       transfer.hasPermit = true
       timers.cancel(transfer.timer)
-      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(next))
-      start(next, transfer)
+      transfer.timer = timers.set(at: firstTimer(transfer, now), .transfer(next.id))
+      start(next.id, transfer)
     }
   }
 

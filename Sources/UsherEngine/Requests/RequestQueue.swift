@@ -1,7 +1,12 @@
 internal import UsherCore
 
-/// Limits the requests in flight to each origin and queues the others, urgent ones first. A request in flight holds a
-/// permit. A request that stalls gives its permit up, so that a hanging server does not delay keep-alives.
+/// Limits the requests in flight, to each origin and together, and queues the others, urgent ones first. A request in
+/// flight holds a permit of its origin. A request that stalls gives its permit up, so that a hanging server does not
+/// delay keep-alives; it keeps its connection.
+///
+/// All requests in flight together, with and without a permit, have at most `connectionsMax` connections. An origin may
+/// use only so many that some are left for others: with non-urgent requests twice, with urgent ones four times as many
+/// as are free. So a server that hangs blocks neither other servers nor its own keep-alives.
 ///
 /// The limit adapts to the time the origin takes to reply. Few connections are best for an origin that replies within a
 /// few milliseconds, but would be too slow for one far away. While requests are queued, the limit grows by two with
@@ -10,7 +15,12 @@ internal import UsherCore
 struct RequestQueue {
   private final class OriginQueue {
     let origin: [UInt8]
+    /// Requests with a permit.
     var inFlight = 0
+    /// Requests with a connection: those with a permit, and those that gave it up or were sent without one.
+    var connected = 0
+    /// Keep-alives that may be sent without a permit as soon as there is a connection for them.
+    var overdue = Fifo<TransferID>()
     var urgent = Fifo<TransferID>()
     var others = Fifo<TransferID>()
     var limit: Int
@@ -24,7 +34,9 @@ struct RequestQueue {
       self.origin = origin
       self.limit = limit
     }
-    var hasQueued: Bool { !urgent.isEmpty || !others.isEmpty }
+    var hasUrgent: Bool { !overdue.isEmpty || !urgent.isEmpty }
+    var hasQueued: Bool { hasUrgent || !others.isEmpty }
+    var hasPermit: Bool { inFlight < limit }
   }
   /// How long one request may keep the I/O thread busy, in µs.
   private static var share: Int64 { 200 }
@@ -33,30 +45,84 @@ struct RequestQueue {
   private let least: Int
   private let most: Int
   private(set) var waitingCount = 0
+  private var connectedCount = 0
+  /// How many requests may have a connection.
+  var connectionsMax: Int
 
   /// - Parameters:
   ///   - least: the limit for an origin that replies at once.
   ///   - most: the limit for any origin.
-  init(least: Int, most: Int) {
+  init(least: Int, most: Int, connectionsMax: Int = 1 << 20) {
     self.least = max(1, least)
     self.most = max(self.least, most)
+    self.connectionsMax = max(1, connectionsMax)
   }
 
   /// - Returns: true if the request has a permit and must be sent now; false if it is queued.
   mutating func admit(_ id: TransferID, _ request: HTTPRequest) -> Bool {
     let queue = queue(request.endpoint.origin)
-    if queue.inFlight < queue.limit, request.isUrgent ? queue.urgent.isEmpty : !queue.hasQueued {
+    if queue.hasPermit, request.isUrgent ? !queue.hasUrgent : !queue.hasQueued,
+      hasConnection(queue, isUrgent: request.isUrgent)
+    {
       queue.inFlight += 1
+      connect(queue)
       return true
     }
-    if request.isUrgent { queue.urgent.append(id) } else { queue.others.append(id) }
-    waitingCount += 1
+    append(id, request.isUrgent, queue)
     return false
   }
 
+  /// Queues a request that could not be sent.
+  mutating func putBack(_ id: TransferID, _ request: HTTPRequest) {
+    append(id, request.isUrgent, queue(request.endpoint.origin))
+  }
+
+  private mutating func append(_ id: TransferID, _ isUrgent: Bool, _ queue: OriginQueue) {
+    if isUrgent { queue.urgent.append(id) } else { queue.others.append(id) }
+    waitingCount += 1
+  }
+
+  /// - Parameter freed: how many connections of other requests are about to become free.
+  private func hasConnection(_ queue: OriginQueue, isUrgent: Bool, freed: Int = 0) -> Bool {
+    let left = connectionsMax &- connectedCount &+ freed
+    return left > 0 && queue.connected < (isUrgent ? 4 : 2) &* left
+  }
+
+  private mutating func connect(_ queue: OriginQueue) {
+    queue.connected += 1
+    connectedCount += 1
+  }
+
+  /// Called when a keep-alive has waited so long for a permit that it is sent without one.
+  /// - Returns: false if there is no connection for it; then it stays queued, before all other requests of its origin.
+  mutating func sendsWithoutPermit(_ id: TransferID, _ origin: [UInt8]) -> Bool {
+    guard let queue = find(origin), queue.urgent.remove(where: { $0 == id }) else { return false }
+    guard hasConnection(queue, isUrgent: true) else {
+      queue.overdue.append(id)
+      return false
+    }
+    waitingCount -= 1
+    connect(queue)
+    return true
+  }
+
+  /// Returns whether an overdue keep-alive may take the connection of a request to `other`, which ends for it.
+  /// An origin may always take its own connections.
+  mutating func mayTakeOver(_ origin: [UInt8], from other: [UInt8]) -> Bool {
+    origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
+  }
+
+  /// Takes the oldest overdue keep-alive of an origin out of the queue, to send it over a connection that another
+  /// request just gave up.
+  mutating func takeOverdue(_ origin: [UInt8]) -> TransferID? {
+    guard let queue = find(origin), let next = queue.overdue.popFirst() else { return nil }
+    waitingCount -= 1
+    connect(queue)
+    return next
+  }
+
   /// Called when a request was answered.
-  /// - Parameter microseconds: the time from sending the request to the reply; nil if the time is not typical of the
-  ///   origin.
+  /// - Parameter microseconds: the time from sending to the reply; nil: not typical of the origin.
   mutating func answered(_ origin: [UInt8], after microseconds: Int64?, now: Milliseconds) {
     guard let queue = find(origin) else { return }
     queue.answeredAt = now
@@ -76,7 +142,7 @@ struct RequestQueue {
   /// it does with a reply, because an unsent teardown keeps its slot taken. For other requests the limit does not grow,
   /// since they do not justify a hundred connections to a hanging server.
   mutating func stalled(_ origin: [UInt8]) {
-    guard let queue = find(origin), !queue.urgent.isEmpty else { return }
+    guard let queue = find(origin), queue.hasUrgent else { return }
     queue.limit = min(queue.limit + 2, most)
   }
 
@@ -86,27 +152,69 @@ struct RequestQueue {
     find(origin)?.answeredAt.map { $0 >= instant } ?? false
   }
 
-  /// Called when a request with a permit has ended or stalled: frees the permit.
+  /// Called when a request with a permit has stalled: frees its permit.
   mutating func free(_ origin: [UInt8]) {
+    if let queue = find(origin) { queue.inFlight = max(0, queue.inFlight - 1) }
+  }
+
+  /// Called when a request in flight has ended: frees its connection, and its permit if it had one.
+  mutating func ended(_ origin: [UInt8], hadPermit: Bool) {
     guard let queue = find(origin) else { return }
-    queue.inFlight = max(0, queue.inFlight - 1)
+    if hadPermit { queue.inFlight = max(0, queue.inFlight - 1) }
+    guard queue.connected > 0 else { return }
+    queue.connected -= 1
+    connectedCount -= 1
     forgetIfUnused(queue)
   }
 
-  /// Gives the next queued request a permit and returns it; nil if none is queued or no permit is free.
-  mutating func next(_ origin: [UInt8]) -> TransferID? {
-    guard let queue = find(origin), queue.inFlight < queue.limit,
-      let next = queue.urgent.popFirst() ?? queue.others.popFirst()
-    else { return nil }
-    queue.inFlight += 1
+  /// A queued request that may be sent now.
+  struct Next: Equatable {
+    let id: TransferID
+    let hasPermit: Bool
+  }
+
+  /// Takes the next request out of the queue: an urgent one before all others, of the origin with the fewest
+  /// connections. Returns nil if none may be sent.
+  mutating func next() -> Next? {
+    guard waitingCount > 0, connectedCount < connectionsMax else { return nil }
+    var chosen: OriginQueue?
+    var best = Rank.none
+    for queue in origins {
+      let rank = rank(queue)
+      guard rank < best || (rank == best && queue.connected < (chosen?.connected ?? 0)) else { continue }
+      chosen = queue
+      best = rank
+    }
+    guard let queue = chosen else { return nil }
+    let overdue = queue.overdue.popFirst()
+    guard let id = overdue ?? (best == .urgent ? queue.urgent.popFirst() : queue.others.popFirst()) else { return nil }
     waitingCount -= 1
-    return next
+    if overdue == nil { queue.inFlight += 1 }
+    connect(queue)
+    return Next(id: id, hasPermit: overdue == nil)
+  }
+
+  private enum Rank: Int, Comparable {
+    case urgent, other, none
+
+    static func < (a: Rank, b: Rank) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  /// The most important request of an origin that may be sent now.
+  private func rank(_ queue: OriginQueue) -> Rank {
+    if queue.hasUrgent, queue.hasPermit || !queue.overdue.isEmpty, hasConnection(queue, isUrgent: true) {
+      return .urgent
+    }
+    return !queue.others.isEmpty && queue.hasPermit && hasConnection(queue, isUrgent: false) ? .other : .none
   }
 
   /// Takes a request out of the queue. Returns false if it is not queued.
   mutating func withdraw(_ id: TransferID, _ origin: [UInt8]) -> Bool {
     guard let queue = find(origin) else { return false }
-    guard queue.urgent.remove(where: { $0 == id }) || queue.others.remove(where: { $0 == id }) else { return false }
+    guard
+      queue.urgent.remove(where: { $0 == id }) || queue.others.remove(where: { $0 == id })
+        || queue.overdue.remove(where: { $0 == id })
+    else { return false }
     waitingCount -= 1
     forgetIfUnused(queue)
     return true
@@ -122,7 +230,7 @@ struct RequestQueue {
 
   /// Removes the queue if it is unused. Call only for the queue that `find` returned last, which is the first one.
   private mutating func forgetIfUnused(_ queue: OriginQueue) {
-    if queue.inFlight == 0, !queue.hasQueued { origins.removeFirst() }
+    if queue.connected == 0, !queue.hasQueued { origins.removeFirst() }
   }
 
   /// Finds an origin's queue and moves it to the front.

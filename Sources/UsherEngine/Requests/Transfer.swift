@@ -21,6 +21,8 @@ package final class Transfer {
   var queueDelay: Milliseconds = 0
   /// Whether the request holds a permit of its origin.
   var hasPermit = true
+  /// Whether it was queued again because the system had no file descriptor for it.
+  var lacksDescriptor = false
 
   init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds) {
     self.purpose = purpose

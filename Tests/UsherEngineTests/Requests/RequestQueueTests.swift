@@ -6,8 +6,8 @@ import Testing
 extension RequestQueue {
   /// Ends a request and returns the next one that gets a permit.
   fileprivate mutating func passOn(_ origin: [UInt8]) -> TransferID? {
-    free(origin)
-    return next(origin)
+    ended(origin, hadPermit: true)
+    return next()?.id
   }
 }
 
@@ -122,9 +122,9 @@ extension RequestQueue {
     return (0..<trips).map { _ in
       for _ in 0..<underWay {
         queue.answered(origin, after: microseconds, now: 0)
-        queue.free(origin)
+        queue.ended(origin, hadPermit: true)
         underWay -= 1
-        while queue.next(origin) != nil { underWay += 1 }
+        while queue.next() != nil { underWay += 1 }
       }
       return underWay
     }
@@ -147,7 +147,7 @@ extension RequestQueue {
       let isAdmitted = queue.admit(id, request())
       #expect(isAdmitted)
       queue.answered(origin, after: 90_000, now: 0)
-      queue.free(origin)
+      queue.ended(origin, hadPermit: true)
     }
     let places = (100..<110 as Range<TransferID>).map { queue.admit($0, request()) }
     #expect(places.filter { $0 }.count == 2)
@@ -159,7 +159,7 @@ extension RequestQueue {
     for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request()) }
     for microseconds in answers { queue.answered(origin, after: microseconds, now: 0) }
     var count = least
-    while queue.next(origin) != nil { count += 1 }
+    while queue.next() != nil { count += 1 }
     return count
   }
 
@@ -192,7 +192,7 @@ extension RequestQueue {
         queue.free(origin)
       }
       underWay = 0
-      while queue.next(origin) != nil { underWay += 1 }
+      while queue.next() != nil { underWay += 1 }
       return underWay
     }
   }
@@ -202,7 +202,7 @@ extension RequestQueue {
     let admitted = (1...2 as ClosedRange<TransferID>).map { queue.admit($0, request(urgent: true)) }
     queue.answered(origin, after: 90_000, now: 0)
     let later = [queue.admit(3, request()), queue.admit(4, request(urgent: true))]
-    let next = [queue.next(origin), queue.next(origin)]
+    let next = [queue.next()?.id, queue.next()?.id]
     #expect(admitted == [true, false] && later == [false, false] && next == [2, 4])
   }
 
@@ -214,5 +214,107 @@ extension RequestQueue {
     let later = [400, 500, 501].map { queue.hasAnswered(origin, since: $0) }
     let elsewhere = queue.hasAnswered(Array("b".utf8), since: 0)
     #expect(!atFirst && later == [true, true, false] && !elsewhere)
+  }
+
+  // MARK: Connections
+
+  /// How many of `count` requests to an origin get a connection.
+  private func connected(
+    _ queue: inout RequestQueue, _ count: Int, host: String = "a", urgent: Bool = false, from first: TransferID
+  ) -> Int {
+    (0..<count).filter { queue.admit(first + TransferID($0), request(host: host, urgent: urgent)) }.count
+  }
+
+  @Test(arguments: [(1, 1), (2, 2), (3, 3), (4, 4), (24, 20), (504, 404)])
+  func oneOrigin_ofUrgentRequests_leavesAFifthOfTheConnections(most: Int, expected: Int) {
+    var queue = RequestQueue(least: 4096, most: 4096, connectionsMax: most)
+    #expect(connected(&queue, 600, urgent: true, from: 0) == expected)
+    #expect(queue.waitingCount == 600 - expected)
+  }
+
+  @Test func origins_thatHang_leaveConnectionsToOthersAndToUrgentRequests() {
+    var queue = RequestQueue(least: 4096, most: 4096, connectionsMax: 24)
+    #expect(connected(&queue, 50, host: "a", from: 0) == 16)
+    #expect(connected(&queue, 50, host: "a", urgent: true, from: 100) == 4)
+    #expect(connected(&queue, 50, host: "b", urgent: true, from: 200) == 4)
+    #expect(connected(&queue, 50, host: "c", urgent: true, from: 300) == 0)
+  }
+
+  @Test func connections_allInUse_nextIsTheUrgentOneOfTheOriginWithTheFewest() {
+    var queue = RequestQueue(least: 9, most: 9, connectionsMax: 3)
+    #expect(connected(&queue, 3, host: "a", urgent: true, from: 1) == 3)
+    _ = queue.admit(11, request(host: "a", urgent: true))
+    _ = queue.admit(12, request(host: "b"))
+    _ = queue.admit(13, request(host: "c", urgent: true))
+    let order = (0..<3).map { _ -> TransferID? in
+      queue.ended(Array("a".utf8), hadPermit: true)
+      return queue.next()?.id
+    }
+    #expect(order == [13, 11, 12])
+  }
+
+  @Test func keepAlive_withoutPermitAndConnection_isTheNextAndHasNoPermit() {
+    var queue = RequestQueue(least: 1, most: 1, connectionsMax: 1)
+    let admitted = (1...3 as ClosedRange<TransferID>).map { queue.admit($0, request(urgent: true)) }
+    let isSent = queue.sendsWithoutPermit(3, origin)
+    #expect(admitted == [true, false, false] && !isSent && queue.waitingCount == 2)
+    queue.ended(origin, hadPermit: true)
+    let next = queue.next()
+    #expect(next == RequestQueue.Next(id: 3, hasPermit: false))
+    let withdrawn = [queue.withdraw(3, origin), queue.withdraw(2, origin)]
+    #expect(withdrawn == [false, true] && queue.waitingCount == 0)
+  }
+
+  @Test func keepAlive_withAConnectionLeft_isSentWithoutAPermit() {
+    var queue = RequestQueue(least: 1, most: 1, connectionsMax: 2)
+    for id in 1...2 as ClosedRange<TransferID> { _ = queue.admit(id, request(urgent: true)) }
+    let isSent = queue.sendsWithoutPermit(2, origin)
+    #expect(isSent && queue.waitingCount == 0 && queue.next() == nil)
+  }
+
+  @Test func randomUse_keepsTheConnectionBoundAndLosesNothing() {
+    for seed in 0..<50 as Range<UInt64> {
+      var dice = Dice(seed)
+      let most = 1 + Int(dice.upTo(9))
+      var queue = RequestQueue(least: 2, most: 4, connectionsMax: most)
+      var connected: [TransferID: (host: String, hasPermit: Bool)] = [:]
+      var waiting: [TransferID: (host: String, isUrgent: Bool)] = [:]
+      for id in 0..<600 as Range<TransferID> {
+        let host = dice.pick(["a", "b", "c"])
+        switch dice.upTo(4) {
+        case 0, 1:
+          let isUrgent = dice.one(in: 2)
+          if queue.admit(id, request(host: host, urgent: isUrgent)) {
+            connected[id] = (host, true)
+          } else {
+            waiting[id] = (host, isUrgent)
+          }
+        case 2:
+          guard let (id, entry) = waiting.filter({ $0.value.isUrgent }).min(by: { $0.key < $1.key }) else { continue }
+          if queue.sendsWithoutPermit(id, Array(entry.host.utf8)) {
+            waiting[id] = nil
+            connected[id] = (entry.host, false)
+          }
+        default:
+          guard let (id, entry) = connected.min(by: { $0.key < $1.key }) else { continue }
+          connected[id] = nil
+          queue.ended(Array(entry.host.utf8), hadPermit: entry.hasPermit)
+        }
+        while let next = queue.next() {
+          #expect(waiting[next.id] != nil)
+          connected[next.id] = (waiting.removeValue(forKey: next.id)?.host ?? "", next.hasPermit)
+        }
+        #expect(connected.count <= most && queue.waitingCount == waiting.count)
+      }
+      for _ in 0..<600 {
+        guard let (id, entry) = connected.first else { break }
+        connected[id] = nil
+        queue.ended(Array(entry.host.utf8), hadPermit: entry.hasPermit)
+        while let next = queue.next() {
+          connected[next.id] = (waiting.removeValue(forKey: next.id)?.host ?? "", next.hasPermit)
+        }
+      }
+      #expect(waiting.isEmpty, "with all connections free, every queued request is sent")
+    }
   }
 }

@@ -57,6 +57,8 @@ struct context_options {
   bool allow_insecure_http = false;
   std::optional<std::string> ca_file, pinned_public_key, client_certificate_file, client_key_file, proxy, user_agent;
   callback_mode callbacks = callback_mode::threaded;
+  uint32_t connections_max = 0;
+  std::optional<std::string> client_key_passphrase;
 };
 
 /** usher_pending. */
@@ -87,8 +89,9 @@ public:
   static outcome<context> make(context_options options = {}) {
     auto kept = std::make_shared<detail::faults>();
     detail::c_text ca(options.ca_file), pin(options.pinned_public_key), certificate(options.client_certificate_file),
-        key(options.client_key_file), proxy(options.proxy), agent(options.user_agent);
-    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent))
+        key(options.client_key_file), proxy(options.proxy), agent(options.user_agent),
+        passphrase(options.client_key_passphrase);
+    if (!detail::are_valid(ca, pin, certificate, key, proxy, agent, passphrase))
       return detail::done(USHER_E_INVALID_ARGUMENT, context(nullptr, kept));
     usher_context_options raw = USHER_CONTEXT_OPTIONS_INIT;
     raw.clock = static_cast<int32_t>(options.clock);
@@ -106,6 +109,8 @@ public:
     raw.proxy = proxy.c_str();
     raw.user_agent = agent.c_str();
     raw.callbacks = static_cast<int32_t>(options.callbacks);
+    raw.connections_max = options.connections_max;
+    raw.client_key_passphrase = passphrase.c_str();
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);
       raw.log = detail::on_log;

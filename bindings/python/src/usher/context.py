@@ -96,6 +96,8 @@ class Context(ffi.Owner):
         client_key_file: str | os.PathLike[str] | None = None,
         proxy: str | None = None,
         user_agent: str | None = None,
+        connections_max: int = 0,
+        client_key_passphrase: str | None = None,
         on_callback_error: CallbackErrorHook | None = None,
     ) -> None:
         """Makes a context and starts its I/O thread. 0 and None mean the default that usher_context_options documents.
@@ -105,12 +107,14 @@ class Context(ffi.Owner):
             callbacks: which threads run callbacks; see the class.
             log: a function that gets each log line, without newline and without secrets, up to `log_level`
                 (default INFO).
-            ca_file: PEM file with the certificate authorities to trust. Default: those of the system.
+            ca_file: PEM file with the certificate authorities to trust; no others are trusted. Default: those of the
+                system.
             proxy: URL of the proxy; "" for no proxy. Default: the proxy that the environment variables name.
             on_callback_error: a function that gets exceptions of callbacks; see the class.
 
         Raises:
-            InvalidArgumentError: an option is out of range or malformed.
+            InvalidArgumentError: an option is out of range or malformed, or a certificate file cannot be read.
+            TLSError: certificate, key and pass phrase do not belong together, or a file has none.
             ResourceError: the operating system refused memory, a thread or a file descriptor.
         """
         self.on_callback_error = on_callback_error
@@ -144,6 +148,8 @@ class Context(ffi.Owner):
             proxy=ffi.c_string(proxy, "proxy"),
             user_agent=ffi.c_string(user_agent, "user_agent"),
             callbacks=Callbacks.PUMPED if self._pumped else Callbacks.THREADED,
+            connections_max=ffi.integer(connections_max, 32, "connections_max"),
+            client_key_passphrase=ffi.c_string(client_key_passphrase, "client_key_passphrase"),
         )
         if log is not None:
             options.log = _on_log

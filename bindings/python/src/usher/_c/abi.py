@@ -146,7 +146,8 @@ class ContextOptions(ctypes.Structure):
         ("proxy", c_char_p),
         ("user_agent", c_char_p),
         ("callbacks", c_int32),
-        ("reserved", c_int32),
+        ("connections_max", c_uint32),
+        ("client_key_passphrase", c_char_p),
     ]
 
 

@@ -1,0 +1,56 @@
+/* The descriptors that libcurl opens. A program that the host starts must not inherit them. */
+#ifndef USHER_CCURL_SOCKETS_H
+#define USHER_CCURL_SOCKETS_H
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+typedef curl_socket_t (*curl_shim_open_callback)(void *, curlsocktype, struct curl_sockaddr *);
+static inline CURLcode curl_shim_set_open_callback(CURL *e, curl_shim_open_callback v, void *data) {
+  CURLcode result = curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, v);
+  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data) : result;
+}
+static inline curl_socket_t curl_shim_open_socket(const struct curl_sockaddr *address) {
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+static inline void curl_shim_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
+/* Whether `fd` is one of the two ends of a socket pair or pipe in which `count` separate bytes lie; for `count` 0:
+ * whether it is empty. */
+static inline int curl_shim_has_inside(int fd, int count) {
+  int arrived = 0, sent = 0, domain = 0;
+  socklen_t size = sizeof domain;
+  if (ioctl(fd, FIONREAD, &arrived) != 0) return 0;
+  /* The kernel counts the memory of what was sent through a local socket, not the bytes. */
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0)
+    if (domain != AF_UNIX || ioctl(fd, TIOCOUTQ, &sent) != 0) return 0;
+  return count == 0 ? arrived == 0 && sent == 0 : arrived == count || sent > 0;
+}
+/* Sets FD_CLOEXEC on the two descriptors that curl_multi_init() made for curl_multi_wakeup(). libcurl 7.88 neither sets
+ * it nor gives their numbers, so this function recognises them by their behaviour: they fill when it calls
+ * curl_multi_wakeup(), and empty when it calls curl_multi_poll(), twice. Call it before you add a handle. */
+static inline void curl_shim_close_wake_up_on_exec(CURLM *m) {
+  enum { bytes = 29, room = 16, gap_most = 1024 };
+  int found[room], count = 0;
+  for (int round = 0; round < 2; round++) {
+    int left = 0;
+    for (int at = 0; at < bytes; at++) curl_multi_wakeup(m);
+    for (int fd = 0, gap = 0; round == 0 && count < room && gap < gap_most; fd++) {
+      int flags = fcntl(fd, F_GETFD);
+      gap = flags < 0 ? gap + 1 : 0;
+      if (flags == 0 && curl_shim_has_inside(fd, bytes)) found[count++] = fd;
+    }
+    for (int at = 0; at < count; at++)
+      if (curl_shim_has_inside(found[at], bytes)) found[left++] = found[at];
+    curl_multi_poll(m, NULL, 0, 0, NULL);
+    count = 0;
+    for (int at = 0; at < left; at++)
+      if (curl_shim_has_inside(found[at], 0)) found[count++] = found[at];
+  }
+  for (int at = 0; at < count; at++) curl_shim_close_on_exec(found[at]);
+}
+
+#endif

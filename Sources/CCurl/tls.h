@@ -1,0 +1,161 @@
+/* What libcurl's options cannot do for TLS. libcurl usually has OpenSSL as its TLS library; then its functions are here
+ * too, because a shared library may use whatever its own libraries brought along. The declarations are weak: with
+ * another TLS library they are NULL, and the functions below do nothing. */
+#ifndef USHER_CCURL_TLS_H
+#define USHER_CCURL_TLS_H
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CURL_SHIM_WEAK __attribute__((weak))
+extern void SSL_CTX_set_keylog_callback(void *context, void *callback) CURL_SHIM_WEAK;
+extern const void *TLS_client_method(void) CURL_SHIM_WEAK;
+extern void *SSL_CTX_new(const void *method) CURL_SHIM_WEAK;
+extern void SSL_CTX_free(void *context) CURL_SHIM_WEAK;
+extern int SSL_CTX_load_verify_locations(void *context, const char *file, const char *folder) CURL_SHIM_WEAK;
+extern int SSL_CTX_use_certificate_chain_file(void *context, const char *file) CURL_SHIM_WEAK;
+extern int SSL_CTX_use_PrivateKey_file(void *context, const char *file, int type) CURL_SHIM_WEAK;
+extern int SSL_CTX_check_private_key(const void *context) CURL_SHIM_WEAK;
+extern void SSL_CTX_set_default_passwd_cb(void *context, int (*callback)(char *, int, int, void *)) CURL_SHIM_WEAK;
+extern void SSL_CTX_set_default_passwd_cb_userdata(void *context, void *data) CURL_SHIM_WEAK;
+extern int ERR_set_mark(void) CURL_SHIM_WEAK;
+extern int ERR_pop_to_mark(void) CURL_SHIM_WEAK;
+
+/* libcurl writes the keys of all connections to the file that SSLKEYLOGFILE names; these connections are left out. */
+static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
+  (void)e, (void)data;
+  if (SSL_CTX_set_keylog_callback != NULL) SSL_CTX_set_keylog_callback(context, NULL);
+  return CURLE_OK;
+}
+static int curl_shim_pass_phrase(char *target, int room, int is_writing, void *phrase) {
+  size_t size = phrase == NULL ? 0 : strlen((const char *)phrase);
+  (void)is_writing;
+  if (room < 0 || size > (size_t)room) return -1;
+  if (size > 0) memcpy(target, phrase, size);
+  return (int)size;
+}
+/* Whom a handle trusts, and who it is: three files, a pin, and the pass phrase of the key. Each text may be NULL. */
+typedef struct curl_shim_tls {
+  const char *authorities, *certificate, *key, *pin, *phrase;
+} curl_shim_tls;
+
+/* Sets the TLS options of a handle. Returns 0 on success. */
+static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls) {
+  int failed = curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) != CURLE_OK;
+  CURLcode result = curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, curl_shim_on_tls_context);
+  failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN; /* not built in: libcurl without OpenSSL */
+  /* Without a pass phrase, OpenSSL asks for one on the terminal if the key needs it. */
+  failed |= curl_easy_setopt(e, CURLOPT_KEYPASSWD, tls->phrase != NULL ? tls->phrase : "") != CURLE_OK;
+  if (tls->pin != NULL) failed |= curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, tls->pin) != CURLE_OK;
+  if (tls->certificate != NULL) failed |= curl_easy_setopt(e, CURLOPT_SSLCERT, tls->certificate) != CURLE_OK;
+  if (tls->key != NULL) failed |= curl_easy_setopt(e, CURLOPT_SSLKEY, tls->key) != CURLE_OK;
+  if (tls->authorities == NULL) return failed;
+  failed |= curl_easy_setopt(e, CURLOPT_CAINFO, tls->authorities) != CURLE_OK;
+  failed |= curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, tls->authorities) != CURLE_OK;
+  /* By default libcurl also trusts the authorities in the system's folder. */
+  result = curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+  failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN;
+  result = curl_easy_setopt(e, CURLOPT_PROXY_CAPATH, NULL);
+  return failed | (result != CURLE_OK && result != CURLE_NOT_BUILT_IN);
+}
+
+#define CURL_SHIM_TLS_REFUSED 1
+#define CURL_SHIM_TLS_INVALID 2
+#define CURL_SHIM_TLS_SHORT 3
+
+/* Whether this is a regular file that is not empty and can be read; NULL counts as one. */
+static inline int curl_shim_check_file(const char *path) {
+  struct stat is;
+  if (path == NULL) return 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return errno == EMFILE || errno == ENFILE ? CURL_SHIM_TLS_SHORT : CURL_SHIM_TLS_INVALID;
+  int is_good = fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_size > 0;
+  close(fd);
+  return is_good ? 0 : CURL_SHIM_TLS_INVALID;
+}
+/* A pin is a list of "sha256//" with the base64 of 32 bytes, or a file with the public key. */
+static inline int curl_shim_check_pin(const char *pin) {
+  static const char mark[] = "sha256//", digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  enum { mark_size = sizeof mark - 1, digits_size = 43 };
+  if (pin == NULL || strncmp(pin, mark, mark_size) != 0) return curl_shim_check_file(pin);
+  for (;; pin++) {
+    if (strncmp(pin, mark, mark_size) != 0) return CURL_SHIM_TLS_INVALID;
+    pin += mark_size;
+    if (strspn(pin, digits) != digits_size || pin[digits_size] != '=') return CURL_SHIM_TLS_INVALID;
+    pin += digits_size + 1;
+    if (*pin == 0) return 0;
+    if (*pin != ';') return CURL_SHIM_TLS_INVALID;
+  }
+}
+/* Lets OpenSSL read the files, as libcurl does for each connection. */
+static inline int curl_shim_load_files(const curl_shim_tls *tls) {
+  if (SSL_CTX_new == NULL || TLS_client_method == NULL || SSL_CTX_free == NULL ||
+      SSL_CTX_load_verify_locations == NULL || SSL_CTX_use_certificate_chain_file == NULL ||
+      SSL_CTX_use_PrivateKey_file == NULL || SSL_CTX_check_private_key == NULL ||
+      SSL_CTX_set_default_passwd_cb == NULL || SSL_CTX_set_default_passwd_cb_userdata == NULL || ERR_set_mark == NULL ||
+      ERR_pop_to_mark == NULL)
+    return 0;
+  enum { pem = 1 };
+  int is_good = 1;
+  ERR_set_mark(); /* The host may use OpenSSL on this thread: leave its errors as they are. */
+  void *context = SSL_CTX_new(TLS_client_method());
+  if (context != NULL && tls->authorities != NULL)
+    is_good = SSL_CTX_load_verify_locations(context, tls->authorities, NULL) == 1;
+  if (context != NULL && tls->certificate != NULL) {
+    SSL_CTX_set_default_passwd_cb(context, curl_shim_pass_phrase);
+    SSL_CTX_set_default_passwd_cb_userdata(context, (void *)tls->phrase);
+    is_good = is_good && SSL_CTX_use_certificate_chain_file(context, tls->certificate) == 1 &&
+              SSL_CTX_use_PrivateKey_file(context, tls->key != NULL ? tls->key : tls->certificate, pem) == 1 &&
+              SSL_CTX_check_private_key(context) == 1;
+  }
+  SSL_CTX_free(context);
+  ERR_pop_to_mark();
+  return context == NULL ? CURL_SHIM_TLS_SHORT : is_good ? 0 : CURL_SHIM_TLS_REFUSED;
+}
+/* Returns 0 if libcurl can use the options. CURL_SHIM_TLS_INVALID: a file cannot be read, a pin is malformed, or a key
+ * or pass phrase has no certificate. CURL_SHIM_TLS_REFUSED: the TLS library cannot use the content of a file.
+ * CURL_SHIM_TLS_SHORT: the system is short of memory or descriptors. */
+static inline int curl_shim_check_tls(const curl_shim_tls *tls) {
+  if (tls->certificate == NULL && (tls->key != NULL || tls->phrase != NULL)) return CURL_SHIM_TLS_INVALID;
+  int result = curl_shim_check_file(tls->authorities);
+  if (result == 0) result = curl_shim_check_file(tls->certificate);
+  if (result == 0) result = curl_shim_check_file(tls->key);
+  if (result == 0) result = curl_shim_check_pin(tls->pin);
+  if (result != 0 || (tls->authorities == NULL && tls->certificate == NULL)) return result;
+  return curl_shim_load_files(tls);
+}
+
+static inline void curl_shim_free_tls(curl_shim_tls *tls) {
+  if (tls->phrase != NULL) explicit_bzero((char *)tls->phrase, strlen(tls->phrase));
+  const char *texts[] = {tls->authorities, tls->certificate, tls->key, tls->pin, tls->phrase};
+  for (size_t at = 0; at < sizeof texts / sizeof *texts; at++) free((char *)texts[at]);
+}
+/* Copies the texts. Returns 0 if the system is short of memory. */
+static inline int curl_shim_copy_tls(curl_shim_tls *copy, const curl_shim_tls *tls) {
+  const char *from[] = {tls->authorities, tls->certificate, tls->key, tls->pin, tls->phrase};
+  const char **to[] = {&copy->authorities, &copy->certificate, &copy->key, &copy->pin, &copy->phrase};
+  int is_whole = 1;
+  for (size_t at = 0; at < sizeof from / sizeof *from; at++) {
+    *to[at] = from[at] == NULL ? NULL : strdup(from[at]);
+    is_whole &= (*to[at] == NULL) == (from[at] == NULL);
+  }
+  return is_whole;
+}
+
+/* Returns the name of the TLS alert in an error text of libcurl, for example "certificate required", or NULL. */
+static inline const char *curl_shim_tls_alert(const char *text) {
+  const char *found = strstr(text, " alert ");
+  return found == NULL ? NULL : found + 7;
+}
+/* Whether the server sends this alert only while it checks the client's certificate, so before it reads a request. */
+static inline int curl_shim_refuses_certificate(const char *alert) {
+  return strstr(alert, "certificate") != NULL || strncmp(alert, "unknown ca", 10) == 0;
+}
+
+#endif

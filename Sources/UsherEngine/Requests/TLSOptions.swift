@@ -1,0 +1,33 @@
+internal import CCurl
+package import UsherCore
+
+/// Whom a context trusts, and who it is.
+package final class TLSOptions {
+  private var texts = curl_shim_tls()
+
+  private init() {}
+
+  /// Copies and checks the options, each of which may be nil. It reads the files, so that a wrong file or pass phrase
+  /// fails here and not in every request; libcurl reads them again for new connections.
+  package static func checked(
+    authorities: UnsafePointer<CChar>?, certificate: UnsafePointer<CChar>?, key: UnsafePointer<CChar>?,
+    passphrase: UnsafePointer<CChar>?, pin: UnsafePointer<CChar>?
+  ) throws(UsherError) -> TLSOptions {
+    var given = curl_shim_tls(
+      authorities: authorities, certificate: certificate, key: key, pin: pin, phrase: passphrase)
+    let options = TLSOptions()
+    guard curl_shim_copy_tls(&options.texts, &given) != 0 else { throw UsherError(.system) }
+    switch curl_shim_check_tls(&options.texts) {
+    case 0: return options
+    case CURL_SHIM_TLS_SHORT: throw UsherError(.system)
+    case CURL_SHIM_TLS_REFUSED: throw UsherError(.tls)
+    default: throw UsherError(.invalidArgument)
+    }
+  }
+
+  deinit { curl_shim_free_tls(&texts) }
+
+  /// Sets the options of a libcurl handle.
+  /// - Returns: false if libcurl refused one of them; then the handle must not be used.
+  func set(_ easy: UnsafeMutableRawPointer) -> Bool { curl_shim_set_tls(easy, &texts) == 0 }
+}
