@@ -1,4 +1,4 @@
-"""File descriptors: a program that the host starts inherits none of the library's."""
+"""File descriptors: a program that the host starts inherits no descriptor of the library."""
 
 from __future__ import annotations
 

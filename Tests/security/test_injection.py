@@ -112,7 +112,7 @@ FRAMING = [
 
 @pytest.mark.parametrize("line", FRAMING)
 def test_headerThatFramesARequest_isRefused(stage: Stage, line: str) -> None:
-    """The library refuses a host's header when it says where a request ends or where it goes; it sends nothing."""
+    """The library refuses a header of the host that decides where a request ends or goes; it sends nothing."""
     name, _, value = line.partition(": ")
     for refused in (
         lambda: stage.delegate(extra_headers=f"X-One: 1\n{line}"),
@@ -137,7 +137,7 @@ def test_option_withAControlCharacter_isRefused(stage: Stage, door: str, poison:
 
 @pytest.mark.parametrize("blank", [" ", "\t", " \t "])
 def test_contentToken_ofBlanks_isRefused(stage: Stage, blank: str) -> None:
-    """The library refuses a content token of blanks, which would arrive as no header at all; it sends nothing."""
+    """The library refuses a content token of blanks only, because libcurl would send no header; it sends nothing."""
     with pytest.raises(usher.InvalidArgumentError):
         stage.play(blank)
     assert stage.routes() == []

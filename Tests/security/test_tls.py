@@ -65,7 +65,7 @@ class Server(RawServer):
         super().__init__(SETUP, reply(b"{}"), tls=context)
 
     def _answer(self, client: socket.socket) -> None:
-        """Reads until the client closes if the handshake fails: a reset would overtake the server's alert."""
+        """If the handshake fails, reads until the client closes: a reset could arrive before the server's alert."""
         assert self._tls
         with self._tls.wrap_socket(client, server_side=True, do_handshake_on_connect=False) as connection:
             try:
@@ -225,7 +225,7 @@ def test_lockedClientKey_withItsPassPhrase_isUsed(told: Setup, client: Client) -
 
 
 def test_lockedClientKey_withoutItsPassPhrase_isRefusedAndNobodyIsAsked(client: Client) -> None:
-    """The library refuses the context when the key's pass phrase is missing; it asks nobody on the host's terminal."""
+    """The library refuses the context when the key's pass phrase is missing; it asks nothing on the host's terminal."""
     script = (
         "import sys, usher\n"
         "try: usher.Context(client_certificate_file=sys.argv[1], client_key_file=sys.argv[2])\n"

@@ -1,4 +1,4 @@
-"""The bound on the connections of a context, and what becomes of the requests that wait for one."""
+"""The limit on the connections of a context, and the requests that wait for a free connection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def other(headend_factory: Callable[..., HeadEnd]) -> HeadEnd:
 
 
 def elsewhere(stage: Stage, other: HeadEnd) -> usher.SSPDelegate:
-    """A delegate of another head-end, whose held requests the stage then expects."""
+    """Makes a delegate of another head-end. From then on the stage expects that head-end's held requests, too."""
     stage.also_held.append(lambda: other.held)
     return stage.delegate(license_url=other.license_url("clearkey"), ssm_url=other.ssm_url)
 
