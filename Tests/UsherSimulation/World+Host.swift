@@ -102,7 +102,8 @@ extension World {
     answer(
       .customer, ask, host, good: .license(license), input: .customerLicence,
       bad: mixed(story.seed, play.answers) % 2 == 0
-        ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000), words: nil), badInput: .customerNoLicence)
+        ? .none : .failed(WireFailure(.refused, httpStatus: 400, serviceCode: 4000), words: nil),
+      badInput: .customerNoLicence)
   }
 
   func customerCall(_ ask: HostQuestion, _ host: HostPlayback, isTeardown: Bool) {

@@ -27,6 +27,7 @@ class Stage:
         self.media = demo.make_media(folder, "--seconds", str(SECONDS))
         preview = self.media["preview"]
         more = [
+            "--journal-tokens",
             "--limit",
             "2",
             "--period",

@@ -47,9 +47,7 @@ class Examples:
         )
         self.media = demo.make_media(folder)
         self.clip, self.kid = str(folder / self.media["encrypted"]), str(self.media["kid"])
-        self.headend = demo.HeadEnd(
-            self.python, folder, self.stage.environment, self.kid, self.media["key"], "--journal-tokens"
-        )
+        self.headend = demo.HeadEnd(self.python, folder, self.stage.environment, self.kid, self.media["key"])
         self.stage.processes.append(self.headend.process)
         self.seen = 0
 

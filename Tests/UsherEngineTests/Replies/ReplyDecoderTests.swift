@@ -3,6 +3,8 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
+private var nothing: ReplySecrets { .these(HiddenSecrets()) }
+
 @Suite struct ReplyDecoderTests {
   private func response(_ status: Int32, _ body: String, retryAfter: Milliseconds? = nil) -> HTTPOutcome {
     .response(HTTPResponse(status: status, body: secret(body), retryAfter: retryAfter))
@@ -16,7 +18,7 @@ import Testing
   }
 
   private func setup(_ status: Int32, _ body: String) -> SSMOutcome {
-    ReplyDecoder.ssm(response(status, body), .setup, hiding: ReplySecrets.these(HiddenSecrets()))
+    ReplyDecoder.ssm(response(status, body), .setup, hiding: nothing)
   }
 
   @Test(arguments: [200, 201, 299] as [Int32])
@@ -60,7 +62,7 @@ import Testing
   ])
   func reply_unreadable_isProtocolErrorThatMayHaveTakenEffect(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat] {
-      let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: ReplySecrets.these(HiddenSecrets())))
+      let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: nothing))
       #expect(
         failed?.status == .protocolError && failed?.mayHaveTakenEffect == true && failed?.httpStatus == 200
           && failed?.isTransient == true)
@@ -82,14 +84,14 @@ import Testing
   @Test(arguments: ["", "  \r\n", "OK", "{}", #"{"sessionToken":"late"}"#, #"{"sessionToken":7}"#, "[]"])
   func teardown_anyBodyWithSuccess_isFine(body: String) {
     for status in [200, 204] as [Int32] {
-      #expect(fields(ReplyDecoder.ssm(response(status, body), .teardown, hiding: ReplySecrets.these(HiddenSecrets()))) != nil)
+      #expect(fields(ReplyDecoder.ssm(response(status, body), .teardown, hiding: nothing)) != nil)
     }
   }
 
   @Test(arguments: ["<html>", "\n<!DOCTYPE html>", "  <HTML lang=de>"])
   func webPage_isNobodysAnswer(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat, .teardown] {
-      let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: ReplySecrets.these(HiddenSecrets())))
+      let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: nothing))
       #expect(
         failed?.status == .protocolError && failed?.message == "the answer is a web page" && failed?.isTransient == true
       )
@@ -99,21 +101,21 @@ import Testing
   @Test func markup_insideAnObject_isNoWebPage() {
     let body = #"{"message":"<html>","sessionToken":"t"}"#
     #expect(text(fields(setup(200, body))?.token) == "t")
-    #expect(fields(ReplyDecoder.ssm(response(200, body), .teardown, hiding: ReplySecrets.these(HiddenSecrets()))) != nil)
+    #expect(fields(ReplyDecoder.ssm(response(200, body), .teardown, hiding: nothing)) != nil)
   }
 
   @Test(arguments: [
     #"{"sessionToken":5}"#, #"{"sessionToken":["t"]}"#, #"{"sessionToken":"a\r\nX: y"}"#, "[]", "5", "\"text\""
   ])
   func heartbeat_answeredWithAnUnusableToken_isProtocolError(body: String) {
-    let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))
+    let failed = failure(ReplyDecoder.ssm(response(200, body), .heartbeat, hiding: nothing))
     #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true)
   }
 
   @Test(arguments: [#"{"sessionToken":""}"#, #"{"sessionToken":null}"#, "{}", ""])
   func heartbeat_answeredWithoutAToken_isSuccess(body: String) {
     #expect(
-      fields(ReplyDecoder.ssm(response(200, body), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets()))).map {
+      fields(ReplyDecoder.ssm(response(200, body), .heartbeat, hiding: nothing)).map {
         $0.token == nil
       } == true
     )
@@ -125,7 +127,7 @@ import Testing
   }
 
   @Test func heartbeat_emptyBody_keepsTheToken() {
-    let read = fields(ReplyDecoder.ssm(response(200, ""), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))
+    let read = fields(ReplyDecoder.ssm(response(200, ""), .heartbeat, hiding: nothing))
     #expect(read != nil && read?.token == nil)
   }
 
@@ -160,14 +162,14 @@ import Testing
 
   @Test func retryAfter_isPassedOn() {
     #expect(
-      failure(ReplyDecoder.ssm(response(503, "", retryAfter: 7000), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))?
+      failure(ReplyDecoder.ssm(response(503, "", retryAfter: 7000), .heartbeat, hiding: nothing))?
         .retryAfter
         == 7000)
   }
 
   @Test func transportFailure_isPassedOn() {
     #expect(
-      failure(ReplyDecoder.ssm(.failure(WireFailure(.tls)), .heartbeat, hiding: ReplySecrets.these(HiddenSecrets())))?.status
+      failure(ReplyDecoder.ssm(.failure(WireFailure(.tls)), .heartbeat, hiding: nothing))?.status
         == .tls)
   }
 
@@ -177,7 +179,7 @@ import Testing
     _ keySystem: KeySystem, _ body: String, status: Int32 = 200, raw: Bool = false
   ) -> LicenseDecoding {
     ReplyDecoder.license(
-      response(status, body), keySystem: keySystem, isRaw: raw, hiding: ReplySecrets.these(HiddenSecrets()))
+      response(status, body), keySystem: keySystem, isRaw: raw, hiding: nothing)
   }
   private func reply(_ decoding: LicenseDecoding) -> LicenseReply? {
     if case .success(let reply) = decoding { return reply } else { return nil }
@@ -273,7 +275,7 @@ import Testing
 
   private func certificate(_ bytes: [UInt8], status: Int32 = 200) -> WireFailure? {
     ReplyDecoder.notACertificate(
-      HTTPResponse(status: status, body: Secret(bytes), retryAfter: nil), hiding: ReplySecrets.these(HiddenSecrets()))
+      HTTPResponse(status: status, body: Secret(bytes), retryAfter: nil), hiding: nothing)
   }
 
   @Test func certificate_ofAnyForm_isTaken() {

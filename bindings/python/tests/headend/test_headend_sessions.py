@@ -174,9 +174,7 @@ def test_session_withoutKeepAlive_expiresAtPeriodTimesGrace(headend: HeadEnd, cl
 
 
 @pytest.mark.parametrize("enforced", [frozenset(), frozenset({"clearkey"})])
-def test_session_getsLicences_expiresAsIfItHadNone(
-    headend_factory: HeadEndFactory, enforced: frozenset[str]
-) -> None:
+def test_session_getsLicences_expiresAsIfItHadNone(headend_factory: HeadEndFactory, enforced: frozenset[str]) -> None:
     """A session gets licences but no keep-alive; it expires two periods after its set-up."""
     headend = headend_factory(enforced=enforced)
     client = Client(headend)
