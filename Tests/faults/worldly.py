@@ -40,7 +40,11 @@ def beats_through_jumps(world: World) -> dict[str, Any]:
     with HeadEnd(clock="system", period_s=0.2, grace=50) as headend, usher.Context(proxy="") as context:
         context.add_observer(look)
         delegate = usher.SSPDelegate(
-            context, license_url=headend.license_url("clearkey"), ssm_url=headend.ssm_url, jitter_permille=usher.OFF
+            context,
+            license_url=headend.license_url("clearkey"),
+            ssm_url=headend.ssm_url,
+            period_min_ms=200,
+            jitter_permille=usher.OFF,
         )
         playback = usher.Player(context).play(headend.content_token(), delegate=delegate)
         done.wait(30)

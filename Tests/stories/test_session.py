@@ -80,10 +80,32 @@ def test_period_inEitherSpelling_isRead(stage_factory: StageFactory, key: str) -
 
 def test_period_fractional_beatsThatOften(stage_factory: StageFactory) -> None:
     stage = stage_factory(headend={"period_s": 0.07})
-    stage.play()
+    stage.play(delegate=stage.delegate(period_min_ms=50))
     stage.advance(350)
     assert stage.events.only(E.SESSION_STARTED).period_ms == 70
     assert stage.routes() == ["setup"] + ["heartbeat"] * 5
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_period_belowOneSecond_isRaisedAndTheLogSaysSo(stage_factory: StageFactory) -> None:
+    """The library raises the period when a server asks for 20 heartbeats per second; the server gets one per second,
+    and the log names both periods."""
+    stage = stage_factory(headend={"period_s": 0.05, "grace": 50})
+    stage.play()
+    stage.advance(3000)
+    assert stage.events.only(E.SESSION_STARTED).period_ms == 1000
+    assert stage.routes() == ["setup"] + ["heartbeat"] * 3
+    said = [line for line in stage.logs if "asked for a heartbeat" in line]
+    assert len(said) == 1, stage.logs
+    assert said[0].endswith("the server asked for a heartbeat every 50 ms; the library sends one every 1000 ms")
+
+
+def test_periodMax_belowTheDefaultMinimum_isTheOnlyPeriod(stage: Stage) -> None:
+    """The host sets period_max_ms below the default of period_min_ms; the library uses that period for every
+    session."""
+    stage.play(delegate=stage.delegate(period_max_ms=500))
+    stage.settle()
+    assert stage.events.only(E.SESSION_STARTED).period_ms == 500
 
 
 @pytest.mark.parametrize("value", [0, -1, "60", None, True, [], {}, "", -0.5], ids=repr)
@@ -120,7 +142,7 @@ def test_period_asText_isReadWhereLenient(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("value", "period_ms"),
-    [(1e12, 86_400_000), (1e300, 86_400_000), (86_401, 86_400_000), (0.001, 50), (2**62, 86_400_000)],
+    [(1e12, 86_400_000), (1e300, 86_400_000), (86_401, 86_400_000), (0.001, 1000), (2**62, 86_400_000)],
 )
 def test_period_outOfBounds_isBounded(stage: Stage, value: float, period_ms: int) -> None:
     stage.headend.faults.add("setup", Fault.fields(heartbeat=value))

@@ -273,7 +273,7 @@ def test_periodMissing_theOptionSaysWhich(stage_factory: StageFactory, option: i
         ([], 60_000),
         (True, 60_000),
         (1e300, 86_400_000),
-        (0.001, 50),
+        (0.001, 1000),
     ],
 )
 def test_periodOfNoUse_isTheDefaultOrTheNearestOfUse(

@@ -134,7 +134,8 @@ typedef struct usher_ssp_options {
   int32_t heartbeat_start;
   /** 1: also accept a period that is a string with a number ("60"). Default 0. */
   int32_t lenient_numbers;
-  /** Shortest period, ms; the library raises a shorter period to this value. Default 50. */
+  /** Shortest period, ms. If a server asks for a shorter one, the library uses this and logs a warning. Default
+      1000. */
   uint32_t period_min_ms;
   /** Longest period, ms; the library lowers a longer period to this value. Default 86400000 (a day). */
   uint32_t period_max_ms;

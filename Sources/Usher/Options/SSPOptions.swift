@@ -138,8 +138,8 @@ private func sspPolicy(_ given: usher_ssp_options, hasSSM: Bool) throws(UsherErr
   policy.teardownTimeout = milliseconds(given.teardown_timeout_ms, default: policy.teardownTimeout)
   policy.tokenTimeout = milliseconds(given.token_timeout_ms, default: policy.tokenTimeout)
   policy.payloadTimeout = milliseconds(given.payload_timeout_ms, default: policy.payloadTimeout)
-  policy.periodMin = milliseconds(given.period_min_ms, default: policy.periodMin)
   policy.periodMax = milliseconds(given.period_max_ms, default: policy.periodMax)
+  policy.periodMin = milliseconds(given.period_min_ms, default: min(policy.periodMin, policy.periodMax))
   guard policy.periodMin <= policy.periodMax else { throw UsherError(.invalidArgument) }
   policy.lenientNumbers = given.lenient_numbers == 1
   policy.periodUpdates = given.period_updates == 1

@@ -14,6 +14,8 @@ extension PlaybackMachine {
       case .started(let period):
         setupDenial = nil
         result.append(.report(.started(period: period)))
+      case .periodRaised(let asked):
+        result.append(.report(.periodRaised(asked: asked, to: session.policy.periodMin)))
       case .keptAlive(let lateness): result.append(.report(.keptAlive(lateness: lateness)))
       case .recovered: result.append(.report(.recovered))
       case .doubtful: result.append(.report(.doubtful))

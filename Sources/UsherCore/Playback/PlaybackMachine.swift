@@ -30,6 +30,8 @@ package struct PlaybackMachine {
 
   package enum Report {
     case started(period: Milliseconds)
+    /// The server asked for a period of `asked`, but the session uses a longer one.
+    case periodRaised(asked: Milliseconds, to: Milliseconds)
     case setupError(UsherError)
     case heartbeatError(UsherError)
     case teardownError(UsherError)

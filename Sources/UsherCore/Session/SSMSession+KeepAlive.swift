@@ -129,6 +129,7 @@ extension SSMSession {
       if policy.periodUpdates, let newPeriod = policy.period(fields.period), newPeriod != period {
         schedule?.change(period: newPeriod, now: sentAt)
         return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: false)
+          + periodRaised(fields.period)
       }
       return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: true)
     case .failure(let failure):

@@ -75,7 +75,7 @@ extension SSMSession {
     }
     lifecycle.wasSetUp()
     if policy.keepAlive == .renewal { setMode(.enforced) }
-    var actions: [Action] = [.started(period: period)]
+    var actions: [Action] = [.started(period: period)] + periodRaised(fields.period)
     if period > 0 {
       if policy.heartbeatStart == .setup || policy.opensByLicense {
         actions += beginSchedule(period: period, now: now)
@@ -84,6 +84,11 @@ extension SSMSession {
       }
     }
     return actions
+  }
+
+  /// The action that reports a period below the policy's bound; none if the period is used.
+  func periodRaised(_ field: PeriodField) -> [Action] {
+    policy.periodBelowMin(field).map { [.periodRaised(asked: $0)] } ?? []
   }
 
   private mutating func refused(
@@ -134,6 +139,18 @@ extension SSMSession {
 extension SSPPolicy {
   /// Returns the period in a reply, limited to the bounds of the policy; nil if the reply has no usable period.
   package func period(_ field: PeriodField) -> Milliseconds? {
+    guard let seconds = seconds(field) else { return nil }
+    guard seconds < 1e9 else { return periodMax }
+    return min(max(Milliseconds(seconds * 1000), periodMin), periodMax)
+  }
+
+  /// The period in a reply if it is shorter than the policy allows; otherwise nil.
+  package func periodBelowMin(_ field: PeriodField) -> Milliseconds? {
+    guard let seconds = seconds(field), seconds * 1000 < Double(periodMin) else { return nil }
+    return Milliseconds(seconds * 1000)
+  }
+
+  private func seconds(_ field: PeriodField) -> Double? {
     let seconds: Double
     switch field {
     case .missing, .wrongType: return nil
@@ -142,8 +159,6 @@ extension SSPPolicy {
       guard lenientNumbers else { return nil }
       seconds = number
     }
-    guard seconds > 0, seconds.isFinite else { return nil }
-    guard seconds < 1e9 else { return periodMax }
-    return min(max(Milliseconds(seconds * 1000), periodMin), periodMax)
+    return seconds > 0 && seconds.isFinite ? seconds : nil
   }
 }

@@ -13,6 +13,8 @@ package struct SSMSession {
     /// An enforced renewal is due: ask the host for a payload.
     case renewalDue
     case started(period: Milliseconds)
+    /// The server asked for a period shorter than the policy's shortest, and the session uses the shortest.
+    case periodRaised(asked: Milliseconds)
     case keptAlive(lateness: Milliseconds)
     case recovered
     case doubtful

@@ -22,7 +22,7 @@ package struct SSPPolicy: Sendable {
   package var missingPeriod = MissingPeriod.error
   package var heartbeatStart = HeartbeatStart.setup
   package var lenientNumbers = false
-  package var periodMin: Milliseconds = 50
+  package var periodMin: Milliseconds = 1000
   package var periodMax: Milliseconds = 86_400_000
   package var periodUpdates = false
   /// How early a keep-alive may be sent at most, in thousandths of the period.

@@ -60,6 +60,14 @@ extension Engine {
     case .started(let period):
       events.emit(.sessionStarted, entry, period: period)
       endSetupWaits(entry, .ok)
+    case .periodRaised(let asked, let period):
+      guard events.logs(.warning) else { return }
+      var line = LogLine(playback: entry.id, "the server asked for a heartbeat every ")
+      line.add(asked)
+      line.add(" ms; the library sends one every ")
+      line.add(period)
+      line.add(" ms")
+      events.write(.warning, line)
     case .setupError(let error):
       events.emit(.setupError, entry, error: error)
       endSetupWaits(entry, error.status)

@@ -161,6 +161,7 @@ struct PlaybackDriver {
   private mutating func tell(_ report: PlaybackMachine.Report) {
     switch report {
     case .started: story.append("started")
+    case .periodRaised(let asked, let period): story.append("period raised from \(asked) to \(period)")
     case .setupError(let error):
       lastError = error
       story.append("setup error: \(UsherCoreTests.name(error.status))")

@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (PeriodField.number(60), 60_000 as Milliseconds), (.number(0.07), 70), (.number(30), 30_000), (.number(0.001), 50),
+    (PeriodField.number(60), 60_000 as Milliseconds), (.number(30), 30_000), (.number(1), 1000),
     (.number(1e12), 86_400_000),
     (.number(.greatestFiniteMagnitude), 86_400_000), (.number(1_000_000), 86_400_000), (.number(1.5), 1500)
   ])
@@ -34,6 +34,28 @@ import Testing
     s.answer(.setup, Say.token("t1", period: field))
     #expect(s.take() == ["started \(expected)"])
     #expect(s.timer == expected)
+  }
+
+  @Test(arguments: [
+    (PeriodField.number(0.07), 70 as Milliseconds), (.number(0.999), 999), (.number(0.0001), 0),
+    (.number(.leastNonzeroMagnitude), 0)
+  ])
+  func period_belowTheShortest_isRaisedAndReported(field: PeriodField, asked: Milliseconds) {
+    var s = SessionDriver()
+    s.start()
+    _ = s.take()
+    s.answer(.setup, Say.token("t1", period: field))
+    #expect(s.take() == ["started 1000", "period raised from \(asked)"])
+    #expect(s.timer == 1000)
+  }
+
+  @Test func period_belowTheShortestInAHeartbeatReply_isRaisedAndReported() {
+    var s = SessionDriver.active(steady { $0.periodUpdates = true })
+    s.run(until: 60_000)
+    _ = s.take()
+    s.answer(.heartbeat, Say.token("t2", period: .number(0.05)))
+    #expect(s.take() == ["kept alive", "period raised from 50"])
+    #expect(s.timer == 61_000)
   }
 
   @Test(arguments: [

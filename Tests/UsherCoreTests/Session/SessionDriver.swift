@@ -131,6 +131,7 @@ struct SessionDriver {
       case .openAgain: story.append("open again")
       case .renewalDue: story.append("renewal due")
       case .started(let period): story.append("started \(period)")
+      case .periodRaised(let asked): story.append("period raised from \(asked)")
       case .keptAlive(let lateness): story.append(lateness == 0 ? "kept alive" : "kept alive \(lateness) late")
       case .recovered: story.append("recovered")
       case .doubtful: story.append("doubtful")
