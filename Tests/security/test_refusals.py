@@ -215,6 +215,27 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
 
 
+def peak() -> int:
+    """The most memory that this process has had since the last call, in bytes."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024
+
+
+@pytest.mark.parametrize("unit", ["1,", "null,", "1.5,", '"",', "[],", "{},", '{"a":1},', '"a",'])
+def test_json_ofManyValues_takesLittleMemory(stage: Stage, unit: str) -> None:
+    """A server replies with a JSON array of 1 MB of small values; the process grows by the reply's bytes and a few
+    copies of them, not by the memory of a million values."""
+    text = '{"sessionToken":"t","heartbeat":60,"more":[' + (unit * (1_000_000 // len(unit)))[:-1] + "]}"
+    with RawServer(reply(text.encode()), reply(b"{}")) as server:
+        playback = stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")
+        peak()
+        before = resident()
+        stage.settle()
+        playback.close()
+        assert peak() - before < 12_000_000
+
+
 # ---- too deep --------------------------------------------------------------------------------------------------------
 
 

@@ -7,10 +7,13 @@ final class JSONDocument {
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// Parses the bytes; nil unless they are exactly one JSON value, at most 32 levels deep. (This is no failable
-  /// initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
+  /// Parses the bytes; nil unless they are exactly one JSON value, at most 32 levels deep, that takes at most four times
+  /// its size in memory. (This is no failable initialiser, because in Embedded Swift a failable initialiser that fails
+  /// leaks its object.)
   static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
-    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max) else { return nil }
+    guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), JSONCost.isBounded(bytes) else {
+      return nil
+    }
     return json_shim_parse(UnsafeRawPointer(base).assumingMemoryBound(to: CChar.self), Int32(bytes.count), 32).map {
       JSONDocument(raw: $0)
     }

@@ -1,0 +1,56 @@
+/// An upper bound of the memory that json-c takes for a JSON text. A text of many small values takes up to 300 times its
+/// size, so the library counts the values before it lets json-c build them.
+struct JSONCost {
+  /// Texts of at most this size are parsed without counting; such a text takes at most 1.3 MB.
+  private static var uncounted: Int { 4096 }
+  /// json-c's tokener takes the size of the text once. Its values may take three times the size, and this in addition.
+  private static var allowance: Int { 1 << 16 }
+
+  // What json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
+  private static var object: Int { 800 }
+  /// One member of an object in addition to its value and the bytes of its name: its share of a table that grew.
+  private static var member: Int { 200 }
+  private static var array: Int { 400 }
+  /// One element of an array in addition to its value.
+  private static var element: Int { 24 }
+  private static var scalar: Int { 96 }
+
+  private var bytes = 0
+  /// Whether each open container is an object: one bit for each, the innermost lowest.
+  private var kinds: UInt64 = 0
+
+  /// Whether json-c reads this text with at most four times its size and 64 KiB.
+  static func isBounded(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard text.count > uncounted else { return true }
+    var cost = JSONCost()
+    let most = 3 &* text.count &+ allowance
+    var index = 0
+    while index < text.count, cost.bytes <= most {
+      index = text[index] == 0x22 ? cost.skipString(text, index &+ 1) : cost.count(text[index], index)
+    }
+    return cost.bytes <= most
+  }
+
+  private mutating func count(_ byte: UInt8, _ index: Int) -> Int {
+    switch byte {
+    case 0x7B:  // {
+      kinds = kinds << 1 | 1
+      bytes &+= Self.object &+ Self.scalar
+    case 0x5B:  // [
+      kinds <<= 1
+      bytes &+= Self.array &+ Self.scalar
+    case 0x7D, 0x5D: kinds >>= 1
+    case 0x2C: bytes &+= Self.scalar &+ (kinds & 1 == 1 ? Self.member : Self.element)
+    default: bytes &+= 1  // json-c keeps the text of a number that is no integer
+    }
+    return index &+ 1
+  }
+
+  /// - Returns: the index after the string.
+  private mutating func skipString(_ text: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int {
+    var index = start
+    while index < text.count, text[index] != 0x22 { index &+= text[index] == 0x5C ? 2 : 1 }
+    bytes &+= index &- start
+    return index &+ 1
+  }
+}
