@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo generate test lint format faults sanitize fuzz bench profile model simulate mutants build clean
+.PHONY: help demo generate test lint format faults floods sanitize fuzz bench profile model simulate mutants build clean
 .PHONY: packages
 .SECONDARY:
 
@@ -40,6 +40,7 @@ help:
 	@echo
 	@echo 'Slower tests:'
 	@echo '  make faults    every fault on every operation; writes docs/faults.md (minutes; needs network namespaces)'
+	@echo '  make floods    servers that send without end, 5 s each: how late other heartbeats are (minutes; SECONDS=20)'
 	@echo '  make model     every order of events in the state machines; writes docs/model.md (SECONDS=120)'
 	@echo '  make simulate  the engine in random stories: 10,000 screens for 24 hours of virtual time'
 	@echo '                 (minutes; SEED=N repeats one story)'
@@ -76,6 +77,10 @@ format: .venv/ready
 faults: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
 	  --write-page Tests/faults
+
+floods: $(shipped) .venv/ready
+	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q -s --timeout 300 -p no:cacheprovider \
+	  Tests/floods --flood-seconds $(or $(SECONDS),5)
 
 # Its parts call this Makefile to build the libraries they need.
 sanitize: .venv/ready

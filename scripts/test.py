@@ -21,7 +21,7 @@ SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
 MUTANTS = ("mutants", "row-mutants")
-PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")
+PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/faults", "Tests/floods")
 """Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
 
 
@@ -136,6 +136,7 @@ def all_parts() -> list[Part]:
         python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories"),
         python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security"),
         python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security"),
+        python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods"),
         python_tests("faults", "faults on every operation, a selection", SHIPPED, "Tests/faults", "-m", "not whole"),
         Part(
             "mypy",

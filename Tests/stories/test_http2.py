@@ -55,7 +55,7 @@ class SilentServer:
                     stream.sendall(self._frame(SETTINGS, 1, 0))
                 if kind in (HEADERS, DATA) and flags & 1 and not (number == 1 and answered):
                     answered += 1
-                    body = json.dumps({"sessionToken": f"token-{number}-{where}", "heartbeat": 1}).encode()
+                    body = json.dumps({"sessionToken": f"token-{number}-{where}", "heartbeat": 0.3}).encode()
                     stream.sendall(self._frame(HEADERS, 4, where, b"\x88") + self._frame(DATA, 1, where, body))
 
     @staticmethod
@@ -78,20 +78,50 @@ def silent() -> Iterator[SilentServer]:
 
 
 def test_heartbeat_overADeadConnection_isTriedAgainOverAFreshOne(lib: Any, silent: SilentServer) -> None:
-    kept_alive = threading.Event()
-    errors: list[usher.UsherError] = []
+    """A server stops answering on its first connection; the library retries the heartbeat on a new connection, and
+    never sends another request on the first one."""
+    changed = threading.Condition()
+    events: list[usher.Event] = []
 
     def look(event: usher.Event) -> None:
-        if event.error is not None:
-            errors.append(event.error)
-        if event.type is usher.EventType.KEPT_ALIVE:
-            kept_alive.set()
+        with changed:
+            events.append(event)
+            changed.notify_all()
 
-    with usher.Context(ca_file=silent.authority.ca_file, proxy="") as context:
+    def are_kept_alive() -> bool:
+        return sum(event.type is usher.EventType.KEPT_ALIVE for event in events) >= 4
+
+    with usher.Context(ca_file=silent.authority.ca_file, proxy="", http2=True) as context:
         context.add_observer(look)
-        delegate = usher.SSPDelegate(context, license_url=silent.url, ssm_url=silent.url, keep_alive_timeout_ms=200)
+        delegate = usher.SSPDelegate(
+            context, license_url=silent.url, ssm_url=silent.url, period_min_ms=300, keep_alive_timeout_ms=1000
+        )
         playback = usher.Player(context).play("token", delegate=delegate)
-        assert kept_alive.wait(10)
-        assert not errors
+        with changed:
+            assert changed.wait_for(are_kept_alive, 20)
         assert silent.connections == 2
         playback.close()
+
+
+@pytest.mark.parametrize(("http2", "spoken"), [(False, "http/1.1"), (True, "h2")])
+def test_https_speaksHttp2_onlyIfTheHostAllowsIt(lib: Any, http2: bool, spoken: str) -> None:
+    """A server offers both versions of HTTP; the library chooses HTTP/2 only in a context with `http2`."""
+    authority = Authority("localhost")
+    tls = authority.server_context()
+    tls.set_alpn_protocols(["h2", "http/1.1"])
+    chosen: list[str | None] = []
+
+    def serve() -> None:
+        raw, _ = listening.accept()
+        with contextlib.suppress(OSError), tls.wrap_socket(raw, server_side=True) as stream:
+            chosen.append(stream.selected_alpn_protocol())
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+        with usher.Context(ca_file=authority.ca_file, proxy="", http2=http2) as context:
+            delegate = usher.SSPDelegate(context, license_url=url, ssm_url=url)
+            usher.Player(context).play("token", delegate=delegate)
+            server.join(10)
+    assert chosen == [spoken]

@@ -96,13 +96,18 @@ typedef struct usher_context_options {
   uint32_t connections_max;
   /** Pass phrase of the client certificate's private key. Default: none; nobody is ever asked for one. */
   const char *client_key_passphrase;
+  /** 1: use HTTP/2 for https if the server offers it. Default 0: HTTP/1.1, with which a heartbeat takes less processor
+      time. */
+  int32_t http2;
+  /** Must be 0. */
+  int32_t reserved;
 } usher_context_options;
 
 /** All defaults. */
 #define USHER_CONTEXT_OPTIONS_INIT \
   { \
     sizeof(usher_context_options), 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, \
-        NULL \
+        NULL, 0, 0 \
   }
 
 /**

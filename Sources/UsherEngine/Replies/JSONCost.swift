@@ -1,5 +1,5 @@
-/// An upper bound of the memory that json-c takes for a JSON text. A text of many small values takes up to 300 times its
-/// size, so the library counts the values before it lets json-c build them.
+/// An upper bound of the memory that json-c takes for a JSON text. A text of many small values takes up to 300 times
+/// its size, so the library counts the values before it lets json-c build them.
 struct JSONCost {
   /// Texts of at most this size are parsed without counting; such a text takes at most 1.3 MB.
   private static var uncounted: Int { 4096 }

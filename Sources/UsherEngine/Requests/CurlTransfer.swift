@@ -10,6 +10,10 @@ final class CurlTransfer {
   /// The endpoint of the last request.
   private(set) var endpoint: Endpoint?
   private let limit: Int
+  /// How many bytes of header lines libcurl may still take for this reply.
+  private let headersLeft = UnsafeMutablePointer<Int64>.allocate(capacity: 1)
+  private static var headersMost: Int64 { 1 << 16 }
+  private static let sslPending = curl_shim_find_ssl_pending()
   private var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
@@ -30,6 +34,8 @@ final class CurlTransfer {
     var isFresh: Bool?
     var isUrgent: Bool?
     var avoidsProxy: Bool?
+    /// Whether the handle's connection must not be used again.
+    var isUsedUp = false
   }
 
   init(easy: UnsafeMutableRawPointer, limit: Int) {
@@ -38,18 +44,24 @@ final class CurlTransfer {
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
     errorText.pointee = 0
     _ = curl_shim_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+    headersLeft.initialize(to: Self.headersMost)
   }
 
   deinit {
     lines.deallocate()
     errorText.deallocate()
+    headersLeft.deallocate()
   }
+
+  /// Sets the options that never change. Returns false if libcurl refused one.
+  func limitHeaders() -> Bool { curl_shim_limit_headers(easy, headersLeft) == CURLE_OK }
 
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
   func prepare(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool) -> Bool {
     self.id = id
     self.request = request
     isTooLarge = false
+    headersLeft.pointee = Self.headersMost
     attempts = 0
     wasStopped = false
     lacksDescriptor = false
@@ -94,6 +106,10 @@ final class CurlTransfer {
     }
     // The server may be about to close a connection that was idle for a long time. The library repeats only urgent
     // requests, so all others use connections that were used a short time ago.
+    if told.isUsedUp {
+      guard curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK else { return false }
+      told.isUsedUp = false
+    }
     if told.isUrgent != request.isUrgent {
       guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
       told.isUrgent = request.isUrgent
@@ -142,6 +158,11 @@ final class CurlTransfer {
       return false
     }
     reply.append(bytes)
+    // Decrypted bytes after the reply would be read as the next one. libcurl reads whole records, except at the end.
+    if request?.endpoint.isHTTPS ?? false, curl_shim_has_pending(easy, Self.sslPending) != 0 {
+      _ = curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 1)
+      told.isUsedUp = true
+    }
     return true
   }
 
@@ -153,9 +174,22 @@ final class CurlTransfer {
     reply = SecretBuffer()
   }
 
-  func outcome(_ code: CURLcode) -> HTTPOutcome {
+  /// What a server sent too much of, so that its connection was dropped.
+  enum Flood {
+    /// Bytes in one reply, most of them not in its body.
+    case reply
+    /// Data without a pause in one turn of libcurl.
+    case turn
+  }
+
+  func outcome(_ code: CURLcode, flood: Flood?) -> HTTPOutcome {
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))
-    if isTooLarge {
+    if code != CURLE_OK, flood == .turn {
+      return .failure(
+        WireFailure(
+          .transport, message: "the server sent data without a pause", mayHaveTakenEffect: mayHaveReachedServer))
+    }
+    if isTooLarge || headersLeft.pointee < 0 || (flood == .reply && code != CURLE_OK) {
       return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
     }
     if code == CURLE_OK || (status >= 300 && code == CURLE_PARTIAL_FILE) {

@@ -8,6 +8,10 @@ package struct TransportOptions {
   package var httpTimeout: Milliseconds = 10_000
   package var maxResponseBytes = 1 << 20
   package var tls: TLSOptions?
+  /// Whether https requests may use HTTP/2.
+  package var allowsHTTP2 = false
+  /// For tests: whether requests use HTTP/2 without asking the server, also in plain http.
+  package var speaksHTTP2WithoutTLS = false
   package var proxy: [UInt8]?
   package var userAgent: [UInt8] = []
   package init() {}
@@ -20,6 +24,7 @@ final class CurlTransport: Transport {
   private let epoll: Int32
   private let wakeFD: Int32
   private let timerFD: Int32
+  private let watchdog = TurnWatchdog()
   /// How many handles without a request are kept: at most one for each connection that may be kept.
   private let handlesMax: Int
   private var idle: [CurlTransfer] = []
@@ -36,7 +41,22 @@ final class CurlTransport: Transport {
     /// the transport knows when the system may use the socket's number again. libcurl closes other connections without
     /// the callback.
     var isKept = false
+    /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
+    var isHTTP2 = false
+    /// How many events of the socket libcurl has handled since it last had no interest in it, and for HTTP/2 since the
+    /// last reply of any connection.
+    var turns: UInt32 = 0
+    /// How many bytes the kernel had received on it in the first turn that was counted; see `isFlooding`.
+    var receivedBefore: UInt64 = 0
+    /// The number of replies at that time.
+    var repliesBefore: UInt64 = 0
   }
+  /// Connections are not asked for their bytes before this turn: most replies take one or two.
+  private static var uncountedTurns: UInt32 { 8 }
+  /// How many replies the transport has received.
+  private var replies: UInt64 = 0
+  /// Whether requests were started whose connections the transport has not checked for unasked bytes.
+  private var mustCheckKept = false
   /// The watches, by socket number.
   private var watches: [Watch] = []
   /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
@@ -53,7 +73,7 @@ final class CurlTransport: Transport {
     epoll = platform_epoll_new()
     wakeFD = platform_eventfd_new()
     timerFD = platform_timerfd_new()
-    guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0 else { return nil }
+    guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0, watchdog.start() else { return nil }
     curl_shim_close_wake_up_on_exec(UnsafeMutableRawPointer(multi))
     _ = platform_epoll_watch(epoll, wakeFD, 0, PLATFORM_READABLE)
     _ = platform_epoll_watch(epoll, timerFD, 0, PLATFORM_READABLE)
@@ -85,12 +105,15 @@ final class CurlTransport: Transport {
     let place = Slots<Transfer>.place(id)
     while running.count <= place { running.append(nil) }
     running[place] = transfer
+    watchdog.requestStarted()
+    mustCheckKept = true
   }
 
   private func takeRunning(_ id: TransferID) -> CurlTransfer? {
     let place = Slots<Transfer>.place(id)
     guard place < running.count, let transfer = running[place], transfer.id == id else { return nil }
     running[place] = nil
+    watchdog.requestEnded()
     return transfer
   }
 
@@ -104,7 +127,7 @@ final class CurlTransport: Transport {
     // next request over that connection.
     _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
-    _ = curl_multi_remove_handle(multiHandle, transfer.easy)
+    _ = watchdog.turn { curl_multi_remove_handle(multiHandle, transfer.easy) }
     discard(transfer)
     return mayHaveReachedServer
   }
@@ -119,6 +142,9 @@ final class CurlTransport: Transport {
 
   func wait(until instant: Int64?) {
     arm(instant)
+    // libcurl may send a new request on a kept connection as soon as it is called. First close those connections on
+    // which the server has sent something that no request asked for.
+    if mustCheckKept { readSockets(timeout: 0) }
     // Run libcurl's timers first, so that libcurl sends requests that were just added, before this thread waits for
     // replies.
     callWhereDue()
@@ -129,19 +155,36 @@ final class CurlTransport: Transport {
       timeout = left <= 0 ? 0 : Int32(truncatingIfNeeded: min(left, 60_000))
     }
     if !finished.isEmpty { timeout = 0 }
+    readSockets(timeout: timeout)
+    callWhereDue()
+    collect()
+  }
+
+  private func readSockets(timeout: Int32) {
+    mustCheckKept = false
     withUnsafeTemporaryAllocation(of: platform_ready_fd.self, capacity: Int(PLATFORM_READY_MAX)) { ready in
       let count = Int(platform_epoll_wait(epoll, ready.baseAddress, timeout))
       for index in 0..<count { handle(ready[index]) }
     }
-    callWhereDue()
-    collect()
   }
 
   private func callWhereDue() {
     guard let due = curlDue, due <= platform_monotonic_ms() else { return }
     curlDue = nil
+    callCurl(-1, 0)
+  }
+
+  /// Lets libcurl work on a socket, or on its timers (-1).
+  /// - Parameter wasDropped: whether the transport has dropped this connection because its server sends too much.
+  private func callCurl(_ socket: Int32, _ flags: Int32, wasDropped: Bool = false) {
+    let before = watchdog.droppedCount
     var left: Int32 = 0
-    _ = curl_multi_socket_action(multiHandle, -1, 0, &left)
+    _ = watchdog.turn { curl_multi_socket_action(multiHandle, socket, flags, &left) }
+    if wasDropped {
+      collect(flood: .reply)
+    } else if watchdog.droppedCount != before {
+      collect(flood: .turn)
+    }
   }
 
   /// Sets the timer only if it would fire too late. A wake-up that comes too early costs less than a system call for
@@ -160,26 +203,56 @@ final class CurlTransport: Transport {
       timerSetTo = 0
     default:
       let index = Int(ready.fd)
-      guard index < watches.count, watches[index].wanted != 0 else { return tell(ready.fd, 0) }
+      guard index < watches.count, watches[index].wanted != 0 else { return closeUnasked(ready.fd) }
       var flags: Int32 = 0
       if ready.readable != 0 { flags |= CURL_CSELECT_IN }
       if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
       if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
-      var left: Int32 = 0
-      _ = curl_multi_socket_action(multiHandle, ready.fd, flags, &left)
+      let floods = isFlooding(ready.fd)
+      if floods {
+        // What other connections have brought must not count as this flood.
+        collect()
+        platform_socket_drop(ready.fd)
+      }
+      callCurl(ready.fd, flags, wasDropped: floods)
     }
   }
 
-  private func collect() {
+  /// Whether the server has sent far more than a reply may have. libcurl reads parts of a reply that are never stored,
+  /// for example extensions of chunks, so the kernel's count is the only one.
+  private func isFlooding(_ socket: Int32) -> Bool {
+    let index = Int(socket)
+    watches[index].turns &+= 1
+    guard watches[index].turns >= Self.uncountedTurns else { return false }
+    let received = platform_socket_received(socket)
+    let isNew = watches[index].isHTTP2 && watches[index].repliesBefore != replies
+    if watches[index].turns == Self.uncountedTurns || isNew {
+      watches[index].receivedBefore = received
+      watches[index].repliesBefore = replies
+    }
+    return received &- watches[index].receivedBefore > UInt64(2 &* options.maxResponseBytes &+ 1 << 16)
+  }
+
+  /// A server has sent something, or has closed the connection, while no request was in flight on it. Over HTTP/1.1 the
+  /// bytes would be read as the reply to the next request, so the connection is closed.
+  private func closeUnasked(_ socket: Int32) {
+    tell(socket, 0)
+    let index = Int(socket)
+    if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
+  }
+
+  /// - Parameter flood: why a connection was dropped in this turn; the requests on it have failed.
+  private func collect(flood: CurlTransfer.Flood? = nil) {
     var code = CURLE_OK
     while let easy = curl_shim_next_finished(multiHandle, &code) {
       guard let pointer = curl_shim_private_pointer(easy) else { continue }
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
       guard takeRunning(transfer.id) != nil else { continue }
-      let outcome = transfer.outcome(code)
+      let outcome = transfer.outcome(code, flood: flood)
+      replies &+= 1
       let microseconds = curl_shim_reply_time(easy)
-      if code == CURLE_OK { keep(curl_shim_socket_made(easy)) }
-      _ = curl_multi_remove_handle(multiHandle, easy)
+      if code == CURLE_OK { keep(curl_shim_socket_made(easy), easy) }
+      _ = watchdog.turn { curl_multi_remove_handle(multiHandle, easy) }
       finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
       if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
     }
@@ -227,15 +300,18 @@ final class CurlTransport: Transport {
       && curl_shim_set_prerequest_callback(easy, onPrerequest) == CURLE_OK
       && curl_shim_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
       && curl_shim_set_open_callback(easy, onOpen, pointer) == CURLE_OK
+      && curl_shim_set_socket_made_callback(easy, onSocketMade, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK
       && curl_shim_set_close_callback(easy, onClose, Unmanaged.passUnretained(self).toOpaque()) == CURLE_OK
       && curl_shim_set_data_callback(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
       && curl_shim_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
-      && curl_shim_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK && transfer.limitHeaders()
     guard isSafe else {
       curl_easy_cleanup(easy)
       return nil
     }
-    _ = curl_shim_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    let version = options.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+    _ = curl_shim_set_long(
+      easy, CURLOPT_HTTP_VERSION, options.speaksHTTP2WithoutTLS ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : version)
     _ = curl_shim_set_long(easy, CURLOPT_TCP_NODELAY, 1)
     _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
     return transfer
@@ -268,6 +344,7 @@ final class CurlTransport: Transport {
     // libcurl made this descriptor itself if it belongs to a name look-up.
     if watches[index].told == 0, interest != 0 { curl_shim_close_on_exec(socket) }
     watches[index].wanted = interest
+    if interest == 0 { watches[index].turns = 0 }
     if interest == 0, watches[index].isKept, watches[index].told == PLATFORM_READABLE { return }
     tell(socket, interest)
   }
@@ -279,14 +356,21 @@ final class CurlTransport: Transport {
     watches[index].told = interest
   }
 
-  private func keep(_ socket: Int32) {
-    if socket >= 0, Int(socket) < watches.count { watches[Int(socket)].isKept = true }
+  private func keep(_ socket: Int32, _ easy: UnsafeMutableRawPointer) {
+    guard socket >= 0, Int(socket) < watches.count else { return }
+    watches[Int(socket)].isKept = true
+    watches[Int(socket)].isHTTP2 = options.allowsHTTP2 && curl_shim_was_http2(easy) != 0
+    // From now on epoll watches the connection also while no request is in flight; see `closeUnasked`.
+    if watches[Int(socket)].wanted == 0 { tell(socket, PLATFORM_READABLE) }
   }
+
+  fileprivate func opened(_ socket: Int32) { watchdog.opened(socket) }
 
   /// Takes the socket out of epoll first, because closing does not do so while a forked child still has the socket
   /// open.
   fileprivate func close(_ socket: Int32) {
     tell(socket, 0)
+    watchdog.closed(socket)
     if Int(socket) < watches.count { watches[Int(socket)] = Watch() }
     platform_fd_close(socket)
   }
@@ -304,7 +388,8 @@ final class CurlTransport: Transport {
     running.removeAll()
     for transfer in idle { curl_easy_cleanup(transfer.easy) }
     idle.removeAll()
-    _ = curl_multi_cleanup(multiHandle)
+    _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
+    watchdog.stop()
     platform_fd_close(epoll)
     platform_fd_close(wakeFD)
     platform_fd_close(timerFD)
@@ -326,6 +411,11 @@ private func onOpen(
 {
   guard let address, let data else { return -1 }
   return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().open(address)
+}
+
+private func onSocketMade(_ data: UnsafeMutableRawPointer?, _ socket: Int32, _: curlsocktype) -> Int32 {
+  if let data { Unmanaged<CurlTransport>.fromOpaque(data).takeUnretainedValue().opened(socket) }
+  return CURL_SOCKOPT_OK
 }
 
 private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {

@@ -11,6 +11,9 @@ package final class Endpoint {
   /// Whether the host is this machine: then plain http is allowed, and the request must not go through a proxy.
   package let isLoopback: Bool
 
+  /// Whether its requests use TLS.
+  var isHTTPS: Bool { origin.first == 0x73 }
+
   package init(url: [UInt8], origin: [UInt8], isLoopback: Bool) {
     self.url = url
     self.origin = origin

@@ -54,7 +54,7 @@ struct context_options {
   uint32_t callback_threads_max = 0;
   milliseconds connect_timeout{0}, http_timeout{0};
   uint32_t max_response_bytes = 0, requests_per_origin_max = 0;
-  bool allow_insecure_http = false;
+  bool allow_insecure_http = false, http2 = false;
   std::optional<std::string> ca_file, pinned_public_key, client_certificate_file, client_key_file, proxy, user_agent;
   callback_mode callbacks = callback_mode::threaded;
   uint32_t connections_max = 0;
@@ -102,6 +102,7 @@ public:
     raw.max_response_bytes = options.max_response_bytes;
     raw.requests_per_origin_max = options.requests_per_origin_max;
     raw.allow_insecure_http = options.allow_insecure_http;
+    raw.http2 = options.http2;
     raw.ca_file = ca.c_str();
     raw.pinned_public_key = pin.c_str();
     raw.client_certificate_file = certificate.c_str();

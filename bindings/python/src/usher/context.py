@@ -90,6 +90,7 @@ class Context(ffi.Owner):
         max_response_bytes: int = 0,
         requests_per_origin_max: int = 0,
         allow_insecure_http: bool = False,
+        http2: bool = False,
         ca_file: str | os.PathLike[str] | None = None,
         pinned_public_key: str | None = None,
         client_certificate_file: str | os.PathLike[str] | None = None,
@@ -107,6 +108,7 @@ class Context(ffi.Owner):
             callbacks: which threads run callbacks; see the class.
             log: a function that gets each log line, without newline and without secrets, up to `log_level`
                 (default INFO).
+            http2: use HTTP/2 for https if the server offers it. Default: HTTP/1.1.
             ca_file: PEM file with the certificate authorities to trust; no others are trusted. Default: those of the
                 system.
             proxy: URL of the proxy; "" for no proxy. Default: the proxy that the environment variables name.
@@ -141,6 +143,7 @@ class Context(ffi.Owner):
             max_response_bytes=ffi.integer(max_response_bytes, 32, "max_response_bytes"),
             requests_per_origin_max=ffi.integer(requests_per_origin_max, 32, "requests_per_origin_max"),
             allow_insecure_http=int(allow_insecure_http),
+            http2=int(http2),
             ca_file=ffi.c_string(ca_file, "ca_file"),
             pinned_public_key=ffi.c_string(pinned_public_key, "pinned_public_key"),
             client_certificate_file=ffi.c_string(client_certificate_file, "client_certificate_file"),

@@ -148,6 +148,8 @@ class ContextOptions(ctypes.Structure):
         ("callbacks", c_int32),
         ("connections_max", c_uint32),
         ("client_key_passphrase", c_char_p),
+        ("http2", c_int32),
+        ("reserved", c_int32),
     ]
 
 

@@ -1,0 +1,173 @@
+internal import CPlatform
+internal import Synchronization
+
+/// Ends turns that would not end. A turn is one call of libcurl by the I/O thread. libcurl and OpenSSL read a
+/// connection until the kernel has no more bytes for them, so a server that sends control frames or TLS messages fast
+/// enough would keep the I/O thread in one turn, and all other servers would wait. The watchdog's thread notices a turn
+/// that takes too long, finds the connection that brings the most bytes, and drops it.
+///
+/// The thread looks every few milliseconds while requests are in flight, and sleeps otherwise. A turn costs the I/O
+/// thread two stores in memory.
+final class TurnWatchdog {
+  /// How often the watchdog looks for a long turn, in milliseconds. For some time after it dropped a connection it
+  /// looks more often, because servers that flood usually do so on each connection.
+  private static var pause: Int64 { 15 }
+  private static var alertPause: Int64 { 2 }
+  private static var alertTime: Int64 { 2000 }
+  /// How often it looks at a turn that it has seen before.
+  private static var closePause: Int64 { 5 }
+  /// A connection that brought more than this in one turn floods; see `allowed`.
+  private static var bytesMost: UInt64 { 1 << 16 }
+  /// Processor time of a turn, in microseconds. The watchdog does nothing before `leastTime`: on a busy machine a turn
+  /// may only seem long, because the I/O thread does not run. After `longTime` a sixteenth of those bytes is a flood.
+  private static var leastTime: Int64 { 4000 }
+  private static var longTime: Int64 { 50_000 }
+
+  // The I/O thread changes these.
+  /// The turns that have begun and ended: an odd number during a turn.
+  private let turns = Atomic<UInt64>(0)
+  private let inFlight = Atomic<Int>(0)
+  private let ioThread = Atomic<UInt64>(0)
+
+  // The watchdog's thread changes these.
+  private let isAsleep = Atomic<Bool>(false)
+  private let dropped = Atomic<UInt64>(0)
+
+  private let monitor = Monitor()
+  private struct Socket {
+    let number: Int32
+    let cookie: UInt64
+    /// The bytes received when the watchdog began to count in the turn.
+    var received: UInt64 = 0
+  }
+  /// Under the monitor: the sockets that libcurl has opened.
+  private var sockets: [Socket] = []
+  private var isStopping = false
+  private var threadID: UInt64 = 0
+
+  /// A turn that the watchdog has seen before.
+  private struct Seen {
+    let turn: UInt64
+    let processorTime: Int64
+    var isCounted = false
+  }
+
+  // MARK: The I/O thread
+
+  /// Starts the thread. Returns false if the system has no thread.
+  func start() -> Bool {
+    let me = Unmanaged.passRetained(self)
+    if platform_thread_start(runWatchdogThread, me.toOpaque(), 0, &threadID) == 0 { return true }
+    me.release()
+    return false
+  }
+
+  func stop() {
+    monitor.change {
+      isStopping = true
+      return true
+    }
+    platform_thread_join(threadID)
+  }
+
+  /// One turn: `body` calls libcurl.
+  func turn<Value>(_ body: () -> Value) -> Value {
+    let number = turns.load(ordering: .relaxed)
+    turns.store(number &+ 1, ordering: .releasing)
+    defer { turns.store(number &+ 2, ordering: .releasing) }
+    return body()
+  }
+
+  func requestStarted() {
+    let before = inFlight.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue
+    guard before == 0 else { return }
+    ioThread.store(platform_thread_self(), ordering: .relaxed)
+    if isAsleep.load(ordering: .sequentiallyConsistent) { monitor.change { true } }
+  }
+
+  func requestEnded() { _ = inFlight.wrappingSubtract(1, ordering: .relaxed) }
+
+  /// libcurl has opened this socket.
+  func opened(_ socket: Int32) {
+    let cookie = platform_socket_cookie(socket)
+    guard cookie != 0 else { return }
+    monitor.locked {
+      sockets.removeAll { $0.number == socket }
+      sockets.append(Socket(number: socket, cookie: cookie))
+    }
+  }
+
+  func closed(_ socket: Int32) { monitor.locked { sockets.removeAll { $0.number == socket } } }
+
+  /// How many connections the watchdog has dropped.
+  var droppedCount: UInt64 { dropped.load(ordering: .relaxed) }
+
+  // MARK: The watchdog's thread
+
+  fileprivate func run() {
+    var seen: Seen?
+    var alertUntil: Int64 = 0
+    while sleepUnlessNeeded(seen: seen != nil, isAlert: platform_monotonic_ms() < alertUntil) {
+      let before = droppedCount
+      seen = look(seen)
+      if droppedCount != before { alertUntil = platform_monotonic_ms() &+ Self.alertTime }
+    }
+  }
+
+  /// Waits until it is time to look again. Returns false when the thread must end.
+  private func sleepUnlessNeeded(seen: Bool, isAlert: Bool) -> Bool {
+    monitor.locked {
+      isAsleep.store(true, ordering: .sequentiallyConsistent)
+      while !isStopping, inFlight.load(ordering: .sequentiallyConsistent) <= 0 { monitor.wait() }
+      isAsleep.store(false, ordering: .relaxed)
+      let next = platform_monotonic_ms() &+ (isAlert ? Self.alertPause : seen ? Self.closePause : Self.pause)
+      while !isStopping, monitor.wait(until: next) {}
+      return !isStopping
+    }
+  }
+
+  /// Looks at the turn in progress. Returns nil if there is none.
+  private func look(_ seen: Seen?) -> Seen? {
+    let turn = turns.load(ordering: .acquiring)
+    guard turn & 1 == 1 else { return nil }
+    let now = platform_thread_cpu_us(ioThread.load(ordering: .relaxed))
+    guard var seen, seen.turn == turn else { return Seen(turn: turn, processorTime: now) }
+    return monitor.locked {
+      if !seen.isCounted {
+        for index in sockets.indices { sockets[index].received = platform_socket_received(sockets[index].number) }
+        seen.isCounted = true
+        return seen
+      }
+      let used = now &- seen.processorTime
+      guard used >= Self.leastTime, let flood = flood(isLong: used >= Self.longTime),
+        turns.load(ordering: .acquiring) == turn
+      else { return seen }
+      // Count first: the I/O thread looks at the number when the turn has ended.
+      _ = dropped.wrappingAdd(1, ordering: .releasing)
+      platform_socket_drop_by_cookie(flood.number, flood.cookie)
+      return nil
+    }
+  }
+
+  /// The socket that received the most bytes since the watchdog began to count, if they are too many.
+  private func flood(isLong: Bool) -> Socket? {
+    var (found, most): (Socket?, UInt64) = (nil, allowed(isLong: isLong))
+    for socket in sockets {
+      let now = platform_socket_received(socket.number)
+      guard now > socket.received, now &- socket.received > most else { continue }
+      (found, most) = (socket, now &- socket.received)
+    }
+    return found
+  }
+
+  /// How many bytes a connection may bring in a turn: replies to requests that were all sent in this turn are no flood.
+  private func allowed(isLong: Bool) -> UInt64 {
+    let most = Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* 4096
+    return isLong ? most / 16 : most
+  }
+}
+
+private func runWatchdogThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let argument { Unmanaged<TurnWatchdog>.fromOpaque(argument).takeRetainedValue().run() }
+  return nil
+}

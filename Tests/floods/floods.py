@@ -1,0 +1,110 @@
+"""Servers that send without end, as bytes: the kinds of flood, and the frames that they are made of."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+PIECE = 256 * 1024
+"""How many bytes a server sends at once."""
+
+
+@dataclass(frozen=True)
+class Flood:
+    """What a server sends after it has read a request: `start` once, then `unit` without end.
+
+    Attributes:
+        kind: "http" (HTTP/1.1), "h2" (HTTP/2 over TLS), "tickets" (TLS session tickets, then HTTP/1.1), or "raw" (bytes
+            at once, before the client sends anything, to a client that expects TLS).
+    """
+
+    kind: str
+    start: bytes
+    unit: bytes
+    is_too_large: bool = False
+    """Whether the error must be TOO_LARGE: the library counts the bytes of such a reply."""
+
+    def piece(self) -> bytes:
+        return self.unit * max(1, PIECE // len(self.unit))
+
+
+@dataclass
+class Servers:
+    """The flooding servers: the file of their certificate authority, and the URL of each kind of flood."""
+
+    ca_file: str
+    urls: dict[str, str]
+
+
+# ---- HTTP/2 ----------------------------------------------------------------------------------------------------------
+
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION, ALTSVC = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    6,
+    7,
+    8,
+    9,
+    10,
+)
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+OK = b"\x88"
+"""HPACK: `:status: 200`."""
+EARLY_HINTS = b"\x08\x03103"
+"""HPACK: `:status: 103`."""
+
+
+def frame(kind: int, payload: bytes = b"", stream: int = 1, flags: int = 0) -> bytes:
+    return struct.pack("!I", len(payload))[1:] + bytes([kind, flags]) + struct.pack("!I", stream) + payload
+
+
+def field(name: bytes, value: bytes) -> bytes:
+    """One header in HPACK, not indexed."""
+    return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+ANSWER = frame(HEADERS, OK, flags=END_HEADERS)
+
+
+def http2(unit: bytes, start: bytes = b"") -> Flood:
+    return Flood("h2", start, unit)
+
+
+# ---- all -------------------------------------------------------------------------------------------------------------
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+FLOODS: dict[str, Flood] = {
+    "trailers": Flood("http", CHUNKED + b"0\r\n", b"X-Filler: " + b"x" * 100 + b"\r\n", True),
+    "short trailers": Flood("http", CHUNKED + b"0\r\n", b"a:\r\n", True),
+    "chunk extension": Flood("http", CHUNKED + b"1;", b"x" * 1024, True),
+    "chunk extensions": Flood("http", CHUNKED, b"1;" + b"x" * 4096 + b"\r\na\r\n", True),
+    "interim replies": Flood("http", b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", True),
+    "header lines": Flood("http", b"HTTP/1.1 200 OK\r\n", b"a:\r\n", True),
+    "one header line": Flood("http", b"HTTP/1.1 200 OK\r\nX-Filler: ", b"x" * 1024),
+    "body": Flood("http", CHUNKED, b"400\r\n" + b"x" * 1024 + b"\r\n", True),
+    "error body": Flood("http", b"HTTP/1.1 500 Oops\r\nContent-Length: 99999999999\r\n\r\n", b"x" * 1024, True),
+    "after the reply": Flood("http", REPLY, REPLY),
+    "TLS hello requests": Flood("raw", b"", b"\x16\x03\x03\x40\x00" + b"\0\0\0\0" * 4096),
+    "TLS session tickets": Flood("tickets", REPLY, b""),
+    "h2 WINDOW_UPDATE": http2(frame(WINDOW_UPDATE, b"\0\0\0\1", 0)),
+    "h2 WINDOW_UPDATE of the stream": http2(frame(WINDOW_UPDATE, b"\0\0\0\1")),
+    "h2 HEADERS": http2(frame(HEADERS, EARLY_HINTS + field(b"link", b"</a>"), flags=END_HEADERS)),
+    "h2 trailers": http2(frame(HEADERS, field(b"x-filler", b"x" * 100), flags=END_HEADERS), ANSWER),
+    "h2 RST_STREAM": http2(frame(RST_STREAM, b"\0\0\0\0")),
+    "h2 GOAWAY": http2(frame(GOAWAY, b"\0\0\0\1\0\0\0\0", 0)),
+    "h2 SETTINGS": http2(frame(SETTINGS, b"", 0)),
+    "h2 SETTINGS ACK": http2(frame(SETTINGS, b"", 0, ACK)),
+    "h2 PING": http2(frame(PING, b"12345678", 0)),
+    "h2 PING ACK": http2(frame(PING, b"12345678", 0, ACK)),
+    "h2 CONTINUATION": http2(frame(CONTINUATION, field(b"a", b"b")), frame(HEADERS, OK)),
+    "h2 PRIORITY": http2(frame(PRIORITY, b"\0\0\0\3\0")),
+    "h2 empty DATA": http2(frame(DATA), ANSWER),
+    "h2 padding": http2(frame(DATA, b"\xff" + b"\0" * 255, flags=8), ANSWER),
+    "h2 unknown frames": http2(frame(0xEE, b"x" * 20, 0)),
+    "h2 ALTSVC": http2(frame(ALTSVC, b"\0\1aclear", 0)),
+}

@@ -1,0 +1,104 @@
+"""Runs the servers of floods.py in a process of its own, so that they compete with nothing in the test's process.
+
+Prints one line of JSON: the file of the certificate authority, and the URL of each flood. Ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import ssl
+import sys
+import threading
+
+from floods import ACK, DATA, END_STREAM, FLOODS, HEADERS, SETTINGS, Flood, frame
+
+from usher.testing.headend.fixtures import Authority
+
+TICKETS = 2_000_000
+
+
+class Server:
+    """Floods every client that connects."""
+
+    def __init__(self, flood: Flood, authority: Authority) -> None:
+        self._flood = flood
+        self._tls: ssl.SSLContext | None = None
+        if flood.kind in ("h2", "tickets"):
+            self._tls = authority.server_context()
+            if flood.kind == "h2":
+                self._tls.set_alpn_protocols(["h2"])
+            else:
+                self._tls.num_tickets = TICKETS
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        scheme = "http" if self._flood.kind == "http" else "https"
+        return f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self._listener.accept()
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError, EOFError), client:
+            client.settimeout(30)
+            if not self._tls:
+                self._send(client)
+                return
+            with self._tls.wrap_socket(client, server_side=True) as stream:
+                self._send(stream)
+
+    def _send(self, stream: socket.socket) -> None:
+        if self._flood.kind == "h2":
+            read_http2_request(stream)
+        elif self._flood.kind != "raw":
+            read_request(stream)
+        stream.sendall(self._flood.start)
+        piece = self._flood.piece() if self._flood.unit else b""
+        while piece:
+            stream.sendall(piece)
+        while stream.recv(4096):  # the flood has ended: wait for the client to close
+            pass
+
+
+def read_request(stream: socket.socket) -> None:
+    """Reads one request with a short body."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        if not (more := stream.recv(4096)):
+            raise EOFError
+        head += more
+
+
+def read_http2_request(stream: socket.socket) -> None:
+    """Reads until the first request is complete, and answers with settings."""
+    incoming = stream.makefile("rb")
+    incoming.read(24)
+    stream.sendall(frame(SETTINGS, b"", 0))
+    while True:
+        head = incoming.read(9)
+        if len(head) < 9:
+            raise EOFError
+        kind, flags = head[3], head[4]
+        incoming.read(int.from_bytes(head[:3], "big"))
+        if kind == SETTINGS and not flags & ACK:
+            stream.sendall(frame(SETTINGS, b"", 0, ACK))
+        if kind in (HEADERS, DATA) and flags & END_STREAM:
+            return
+
+
+def main() -> None:
+    authority = Authority()
+    servers = {name: Server(flood, authority) for name, flood in FLOODS.items()}
+    told = {"ca_file": str(authority.ca_file), "urls": {name: server.url for name, server in servers.items()}}
+    print(json.dumps(told), flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
