@@ -9,7 +9,8 @@ let targets: [(name: StaticString, read: (Bytes) -> Void)] = [
   ("url", readURL), ("text", readText), ("spc-request", writeRequests), ("token-map", useTokenMap),
   ("ssm", readSSMReply), ("licence", readLicence), ("custom-data", readCustomData), ("ckc", readCKC),
   ("certificate", readCertificate),
-  ("entitlement", readEntitlement), ("expressplay", readExpressPlayError)
+  ("entitlement", readEntitlement), ("expressplay", readExpressPlayError),
+  ("retry-after", readRetryAfter), ("http1", readHTTP1), ("http2", readHTTP2)
 ]
 
 private let chosen: (Bytes) -> Void = {
