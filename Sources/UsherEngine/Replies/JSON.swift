@@ -8,8 +8,8 @@ final class JSONDocument {
   private init(raw: OpaquePointer) { self.raw = raw }
 
   /// Parses the bytes; nil unless they are exactly one JSON value, at most 32 levels deep, that takes at most four
-  /// times its size in memory. (This is no failable initialiser, because in Embedded Swift a failable initialiser that fails
-  /// leaks its object.)
+  /// times its size in memory. (This is no failable initialiser, because in Embedded Swift a failable
+  /// initialiser that fails leaks its object.)
   static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), JSONCost.isBounded(bytes) else {
       return nil
