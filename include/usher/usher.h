@@ -36,9 +36,9 @@
  * threads, at most `callback_threads_max`: callbacks of one playback in order and one at a time, those of different
  * playbacks in parallel. With USHER_CALLBACKS_PUMPED there are no callback threads: callbacks run only inside
  * usher_context_pump(), on the thread of your own loop, and a file descriptor is readable when you should call it.
- * Inside a callback, a function that waits returns USHER_E_WOULD_DEADLOCK, since it may wait for something that happens only after this
- * callback. The comment of such a function has the word "Waits:". If the thread that pumps may not call the function
- * between two pumps either, the comment also has "Pumping thread: no".
+ * Inside a callback, a function that waits returns USHER_E_WOULD_DEADLOCK, since it may wait for something that happens
+ * only after this callback. The comment of such a function has the word "Waits:". If the thread that pumps may not call
+ * the function between two pumps either, the comment also has "Pumping thread: no".
  *
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the
