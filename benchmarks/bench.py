@@ -91,5 +91,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server ends, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the `with` blocks stop nginx
     sys.exit(main())

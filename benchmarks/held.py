@@ -16,11 +16,11 @@ PERIODS = 2
 TOKENS = TOKEN_BYTES + len("content.token")
 WORDS = f"""\
 Real clock, a period of {PERIOD_S} s, no jitter; the host spreads the set-ups over the first period, then holds the
-sessions for {PERIODS} periods. Memory is the growth from the first playback to the last one, divided by their number:
-in bytes that malloc has given out, and in bytes of the resident set; {TOKENS} bytes of it are the tokens. Lateness is
-measured twice: by the library in each KEPT_ALIVE, and from the server's log, as the time of a heartbeat minus its due
-time. The due time is the time of the set-up's reply plus a number of periods; the token in a heartbeat names its
-session."""
+sessions for {PERIODS} periods. Memory is the growth from the first playback to the last one, divided by the number of
+playbacks. It is given twice: in bytes that malloc has given out, and in bytes of the resident set. {TOKENS} bytes of
+each figure are the tokens. Lateness is measured twice: by the library, in each KEPT_ALIVE event, and from the server's
+log, as the time of a heartbeat minus its due time. The n-th heartbeat of a session is due n periods after the reply to
+its set-up; the token in each heartbeat shows to which session it belongs."""
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -31,7 +31,8 @@ def lateness_by_server(log: Iterable[str], period_s: int, until: float) -> list[
     """Lateness of each heartbeat in milliseconds: its time minus its due time, which is the set-up's time plus n
     periods.
 
-    Each reply has a new token, and the session's next request carries it: so this finds the requests of one session.
+    Each reply has a new token, and the next request of the session carries this token, so the function can follow the
+    requests of one session.
     """
     sessions: dict[str, tuple[float, int]] = {}
     late = []

@@ -155,7 +155,7 @@ def syscalls(command: list[str]) -> dict[str, float]:
     return {name: (many[name] - few[name]) / ((ROUNDS[1] - ROUNDS[0]) * SESSIONS) for name in SYSCALLS}
 
 
-# ---- telling ---------------------------------------------------------------------------------------------------------
+# ---- the page --------------------------------------------------------------------------------------------------------
 
 
 def cell(text: str) -> str:

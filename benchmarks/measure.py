@@ -59,7 +59,7 @@ class Program:
     name: str
     command: list[str]
     cpu_us: list[float] = field(default_factory=list)
-    """Nanoseconds per operation, one value per repetition."""
+    """Microseconds per operation, one value per repetition; the same for `wall_us`."""
     wall_us: list[float] = field(default_factory=list)
 
     def run(self) -> None:

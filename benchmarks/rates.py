@@ -21,8 +21,8 @@ def name(who: str, bound: int) -> str:
 def contestants(run: Run, server: Server, delay_ms: int) -> list[Program]:
     """The programs to compare.
 
-    In each, the heartbeats of all sessions are due at once, so it always has as many requests in flight as its limit
-    allows.
+    In each program, the heartbeats of all sessions are due at once, so the program always has as many requests in
+    flight as its limit allows.
     """
     base = ("--base", server.base(f"/beats-{delay_ms}" if delay_ms else ""), "--rounds", 1, "--warm-up", 1)
 

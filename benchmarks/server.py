@@ -73,7 +73,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="usher-bench-"))
         self.folder.chmod(0o755)
         self.log = self.folder / "beats.log"
-        """`logs`: nginx logs the time of each set-up and heartbeat, and the ids in the reply's and request's tokens."""
+        """With `logs`: for each set-up and heartbeat its time, and the ids of the tokens in reply and request."""
         try:
             self.ca = make_certificates(self.folder)
             self._ports = dict(zip(("http", "https", "http2"), free_ports(3), strict=True))

@@ -59,7 +59,7 @@ def count_exit(part: Part, output: str) -> Count:
 
 
 def count_xml(part: Part, output: str) -> Count:
-    """Reads the JUnit XML of pytest or `swift test`. A test whose clean-up failed too counts once."""
+    """Reads the JUnit XML of pytest or `swift test`. If a test and its clean-up fail, that is one failure."""
     outcomes: dict[str, str] = {}
     for file in part.xml_files():
         for case in ElementTree.parse(file).iter("testcase"):
@@ -219,7 +219,10 @@ def run_part(part: Part, failed: set[str]) -> Count:
 
 
 def run_parts(description: str, parts: list[Part], argv: list[str] | None = None) -> int:
-    """Runs the command line: names of parts, or --list. Prints the sum as the last line."""
+    """Runs the parts that the command line names (all parts if it names none), or prints their names for --list.
+
+    The last line gives the totals: "N passed, N failed". Returns 1 if a test failed.
+    """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="default: all of them")
     parser.add_argument("--list", action="store_true", help="print the names of the parts")

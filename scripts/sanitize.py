@@ -79,7 +79,10 @@ def readable(text: str) -> str:
 
 @dataclass
 class Sanitized(Part):
-    """A part in which each report of the tool is a failure, too."""
+    """A part whose tests run under a sanitizer or valgrind.
+
+    Failed tests are failures, and so is each report of that tool (for Python see `is_python`).
+    """
 
     is_python: bool = False
     """True: only reports about libusher count, because Python has leaks and, under valgrind, errors."""
@@ -168,7 +171,7 @@ class Tool:
         )
 
     def detects(self, *ways: str) -> Part:
-        """Returns the part that runs the planted faults. Its reports go to another folder and do not fail it."""
+        """Returns the part that runs the planted faults. The reports go to another folder and are no failures."""
         name = f"{self.name}-detects"
         report = LOGS / "planted" / name
         command = [

@@ -1,6 +1,7 @@
 /*
  * beats_multi.c - heartbeats of a plain event loop: libcurl's multi interface with its socket functions over epoll;
- * json-c reads the reply. At most `--in-flight` at once (default: all sessions), on easy handles that it reuses.
+ * json-c reads the reply. The program has at most `--in-flight` requests in flight (default: one per session), and
+ * reuses its easy handles.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "request.h"

@@ -36,7 +36,7 @@ static inline int clip_key(const uint8_t *licence, size_t size, char hex[33]) {
   return decoded == sizeof bytes;
 }
 
-/* Opens the clip and a decoder for its pictures. @return their stream, or NULL. */
+/* Opens the clip and a decoder for its pictures. @return the stream of the pictures, or NULL. */
 static inline AVStream *clip_open(const char *file, const char *key, AVFormatContext **clip, AVCodecContext **decoder) {
   AVDictionary *options = NULL;
   const AVCodec *codec = NULL;

@@ -36,6 +36,6 @@ int main(int argc, char **argv) {
   if (!status) status = usher_response_get(response, &licence);
   int failed = status ? fprintf(stderr, "%s\n", usher_status_message(status))
                       : clip_play(argv[1], licence.data, licence.data_size, playback);
-  usher_context_free(context); /* frees everything in it */
+  usher_context_free(context); /* frees everything in the context */
   return failed != 0;
 }

@@ -57,8 +57,8 @@ typedef struct usher_context_options {
   void *log_user_data;
   /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
-  /** How many threads may run callbacks at once. Default 16. While fewer callbacks than this number block, no
-      keep-alive waits for a callback. */
+  /** How many threads may run callbacks at once. Default 16. As long as fewer callbacks than this number block at the
+      same time, no keep-alive waits for a callback. */
   uint32_t callback_threads_max;
   /** Time limit to connect to a server, ms. Default 5000. */
   uint32_t connect_timeout_ms;
@@ -72,9 +72,9 @@ typedef struct usher_context_options {
   uint32_t requests_per_origin_max;
   /** 1: allow `http` URLs to hosts other than loopback. Default 0: such URLs get USHER_E_INVALID_ARGUMENT. */
   int32_t allow_insecure_http;
-  /** PEM file of the certificate authorities to trust; no others are trusted, for servers and for an https proxy.
-      Default: the system's. usher_context_new() checks the files of this and the next three options; libcurl reads them
-      again for new connections. */
+  /** PEM file of the certificate authorities to trust. For servers and for an https proxy, the library then trusts no
+      other authorities. Default: the system's. usher_context_new() checks the files of this and the next three options;
+      libcurl reads them again for new connections. */
   const char *ca_file;
   /** Pin of the server's public key, in the form of libcurl's CURLOPT_PINNEDPUBLICKEY ("sha256//..."). Default: none.
       */
@@ -90,11 +90,12 @@ typedef struct usher_context_options {
   /** USHER_CALLBACKS_...: which threads run callbacks. Default: USHER_CALLBACKS_THREADED. */
   int32_t callbacks;
   /** How many connections the context may have, to all servers together. Further requests wait in a queue, keep-alives
-      first; connections that are only kept are closed for new ones. Default: half of the process's limit of file
-      descriptors (RLIMIT_NOFILE) less 8, at least 4 and at most 4096. A host with several contexts sets it, so that
-      descriptors are left for its own files. */
+      first. To open a new connection, the library closes one that no request uses. Default: half of RLIMIT_NOFILE (the
+      limit of file descriptors of the process), minus 8; at least 4 and at most 4096. If your host has several
+      contexts, set this option, so that the host keeps descriptors for its own files. */
   uint32_t connections_max;
-  /** Pass phrase of the client certificate's private key. Default: none; nobody is ever asked for one. */
+  /** Pass phrase of the client certificate's private key. Default: none; the library never asks on the terminal for
+      one. */
   const char *client_key_passphrase;
   /** 1: use HTTP/2 for https if the server offers it. Default 0: HTTP/1.1, with which a heartbeat takes less processor
       time. */
@@ -146,10 +147,10 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  * callback of the context runs or will run, and all its threads have ended. The handles of its players, playbacks and
  * delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
- * In a callback of any context it returns at once, and a background thread ends the context. A pumped context has no
- * such thread. If one of its own callbacks frees it, it ends before usher_context_pump() returns; if a callback of
- * another context frees it, it ends before this function returns. The callbacks of a pumped context that are still due
- * run inside this function.
+ * In a callback of any context this function returns at once, and a background thread ends the context. A pumped
+ * context has no such thread. If a callback of the pumped context itself makes this call, the context ends before
+ * usher_context_pump() returns; if a callback of another context makes the call, the pumped context ends before this
+ * function returns. The callbacks of a pumped context that are still due run inside this function.
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -212,8 +213,8 @@ USHER_API int32_t usher_context_add_observer(
 USHER_API int32_t usher_context_remove_observer(usher_context *context, uint64_t id);
 
 /**
- * Sets or replaces the delegate (the context's DRM manager) that serves playbacks whose options have no `delegate`;
- * NULL clears it. Playbacks that have already started keep their delegate.
+ * Sets or replaces the context's delegate, which serves playbacks whose options have no `delegate` (in the SDKs: the
+ * delegate of the DRM manager); NULL clears it. Playbacks that have already started keep their delegate.
  *
  * @param context   the context of those playbacks.
  * @param delegate  a delegate of the same context, or NULL. The context keeps it alive; you may free the handle.
@@ -241,8 +242,8 @@ USHER_API int32_t usher_context_suspend(usher_context *context);
 USHER_API int32_t usher_context_resume(usher_context *context);
 
 /**
- * Tells the library that the network came back or changed. The library opens new connections and at once retries the
- * keep-alives that failed; without this call it retries them at their next time.
+ * Tells the library that the network came back or changed. The next requests then use new connections, and the library
+ * at once retries the keep-alives that failed. Without this call it retries each of them when its next retry is due.
  *
  * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

@@ -107,8 +107,8 @@ typedef struct usher_customer_options {
 #define USHER_CUSTOMER_OPTIONS_INIT \
   { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or the reason why the host has no licence. The
-    library copies it before return. */
+/** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or the reason why the host has no licence.
+    usher_complete_license() copies it. */
 typedef struct usher_customer_license {
   /** USHER_CUSTOMER_LICENSE_INIT sets it. */
   size_t struct_size;
@@ -166,8 +166,8 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  *
  * @param completion  the id that the callback received.
  * @param status      USHER_OK: done. USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT: your server ended the session;
- *                    playback must stop. Any other USHER_E_...: the call failed; the library retries a heartbeat inside
- *                    its period.
+ *                    playback must stop. Any other USHER_E_...: the call failed; the library retries a heartbeat, as
+ *                    long as the option `retry_permille` allows.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
  *         USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1

@@ -44,11 +44,11 @@ extern "C" {
 #define USHER_KEEP_ALIVE_RENEWAL 2
 
 /* resetup_on_extra_license */
-/** Set up another session if the delegate has a token callback, else use the session again. */
+/** Set up another session if the delegate has a token callback, else keep the session. */
 #define USHER_RESETUP_CALLBACK_ONLY 0
 /** Set up another session. */
 #define USHER_RESETUP_ALWAYS 1
-/** Use the session again. */
+/** Keep the session. */
 #define USHER_RESETUP_NEVER 2
 
 /* wire_format */
@@ -98,13 +98,14 @@ typedef struct usher_ssp_options {
       most `teardown_timeout_ms`. If set-up or teardown takes longer, it continues in the background. Default 0: neither
       call waits. */
   int32_t sync_setup_teardown;
-  /** USHER_APPEND_...: whether the library appends `ssm_api_version` to ssm_url. Default AUTO: unless the URL's last
-      segment is a 'v' and digits. */
+  /** USHER_APPEND_...: whether the library appends `ssm_api_version` to `ssm_url`. Default AUTO: it does, unless the
+      URL's last segment is a 'v' and digits. */
   int32_t ssm_append_version;
   /** The version to append. Default "v1". */
   const char *ssm_api_version;
   /** Complete URL for set-up. Set it only if the library cannot build the URL from `ssm_url`. Without `ssm_url`, set
-      `setup_url`, `heartbeat_url` and `teardown_url`, or none of the three. Default: none. */
+      all of `setup_url`, `heartbeat_url` and `teardown_url`, or none of them; with none, playbacks have no session.
+      Default: none. */
   const char *setup_url;
   /** Complete URL for heartbeats. Default: none. */
   const char *heartbeat_url;
@@ -144,9 +145,9 @@ typedef struct usher_ssp_options {
   /** Each playback sends every keep-alive early by one fixed share of the period; this is the largest share, in
       thousandths of the period. Default 50 (5 %); USHER_OFF: none. At most 500. */
   uint32_t jitter_permille;
-  /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it for this many thousandths of the
-      period. Default 1000: until the session's lease ends. The library assumes that the lease ends two periods after
-      the last keep-alive that the server answered. At most 1000; USHER_OFF: no retry. */
+  /** If a keep-alive fails in transport, with 5xx or with 429, the library retries it until one period plus this many
+      thousandths of a period have passed since the last keep-alive that the server answered. Default 1000: two periods,
+      which the library assumes to be the length of the session's lease. At most 1000; USHER_OFF: no retry. */
   uint32_t retry_permille;
   /** After this many periods without an answered keep-alive the library stops trying. Default 10; USHER_OFF: it never
       stops. */
@@ -154,8 +155,8 @@ typedef struct usher_ssp_options {
   /** USHER_KEEP_ALIVE_...: what keeps the session alive. Default AUTO: the first licence reply decides. */
   int32_t keep_alive;
   /** USHER_RESETUP_...: what happens to the session when one playback requests a further licence that is not a renewal.
-      Default: with a token callback, the library tears the session down and sets up another with the new token; without
-      a token callback, it uses the session again. */
+      Default: with a token callback, the library tears the session down and sets up another with the new token;
+      without a token callback, it keeps the session. */
   int32_t resetup_on_extra_license;
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
@@ -228,9 +229,9 @@ typedef struct usher_ssp_v2_options {
   { sizeof(usher_ssp_v2_options), NULL, 0, 0, NULL, NULL, NULL, NULL, 0 }
 
 /**
- * Makes an SSP V2 delegate (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up.
- * USHER_EVENT_SETUP_ERROR reports a refusal for too many sessions. If the reply has no session token, the item plays
- * without a session (USHER_EVENT_NO_SESSION).
+ * Makes an SSP V2 delegate (OTVSSPLicenseDelegateV2): the first licence request of a playback sets its session up. If
+ * the server refuses the request because of too many sessions, USHER_EVENT_SETUP_ERROR reports it. If the reply has no
+ * session token, the item plays without a session (USHER_EVENT_NO_SESSION).
  *
  * @param context  the context of its playbacks.
  * @param options  copied before return. Not NULL.

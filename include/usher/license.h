@@ -109,20 +109,20 @@ typedef void (*usher_license_fn)(
 
 /**
  * Requests a licence and returns at once; `fn` receives the answer. If the SSM session is still being set up, the
- * request waits for it. The request carries the content token and the session token; a renewal carries the session
- * token alone.
+ * request waits for it. The request carries the content token and the session token; a renewal carries only the session
+ * token.
  *
  * @param playback   the playback that needs the licence.
  * @param request    copied before return. Not NULL.
  * @param fn         receives the answer, exactly once: USHER_OK with data, or USHER_E_CLOSED, USHER_E_REPLACED,
- *                   USHER_E_TIMEOUT, the reason why set-up failed (e.g. USHER_E_LIMIT) or USHER_E_SESSION if the
- *                   session ended later (the request was then not sent), USHER_E_STATE (no URL for this kind of
- *                   request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP, USHER_E_TRANSPORT,
- *                   USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
+ *                   USHER_E_TIMEOUT, the reason why set-up failed (e.g. USHER_E_LIMIT), USHER_E_SESSION if the session
+ *                   ended after set-up (the library then does not send the request), USHER_E_STATE (no URL for this
+ *                   kind of request), USHER_E_SYSTEM, USHER_E_NO_TOKEN, USHER_E_REFUSED, USHER_E_HTTP,
+ *                   USHER_E_TRANSPORT, USHER_E_TLS, USHER_E_PROTOCOL, USHER_E_TOO_LARGE, USHER_E_REDIRECT. Not NULL.
  * @param user_data  passed to `fn`.
  * @param destroy    last call for `user_data`: after `fn`, or if this function fails. May be NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED if the playback is closed.
- *         Unless it is USHER_OK, `fn` does not run.
+ *         If this function does not return USHER_OK, `fn` does not run.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_request_license(usher_playback *playback, const usher_license_request *request,
@@ -148,8 +148,8 @@ USHER_API int32_t usher_playback_get_license(
  *
  * @param playback    the playback whose delegate supplies the certificate.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
- * @param out         as in usher_playback_get_license(). `data` is the certificate as the server sent it (DER). A web
- *                    page, or DER that is cut short, is USHER_E_PROTOCOL.
+ * @param out         as in usher_playback_get_license(). `data` is the certificate as the server sent it (DER). If the
+ *                    reply is a web page, or DER that is cut short, the call fails with USHER_E_PROTOCOL.
  * @return USHER_OK; USHER_E_STATE without a certificate URL; the status of the error; USHER_E_INVALID_HANDLE;
  *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1

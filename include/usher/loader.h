@@ -19,7 +19,7 @@ extern "C" {
 /** The SPC goes to `license_url`, or to the URL inside the `skd:` URL. */
 #define USHER_ROUTE_KEY_SERVER 0
 /** The library first asks the entitlement server (`entitlement_url`, or the URL inside the `skd:` URL with "?cid=").
-    Its reply has a token URL, and the SPC goes to that URL. */
+    The server's reply has a token URL, and the SPC goes to that URL. */
 #define USHER_ROUTE_ENTITLEMENT 1
 /** The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`. */
 #define USHER_ROUTE_TOKEN_URL 2

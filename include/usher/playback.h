@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/** Do what the kind of delegate does by default: SSM v1 and customer SSM tear the session down; SSP V2 leaves it to
-    expire, but tears it down on a zap (see its options). */
+/** Do what the kind of delegate does by default: with SSM v1 and customer SSM the library tears the session down; with
+    SSP V2 it leaves the session to expire, but tears it down on a zap (see usher_ssp_v2_options). */
 #define USHER_CLOSE_DEFAULT 0
 /** Tear the session down. */
 #define USHER_CLOSE_TEARDOWN 1
@@ -36,10 +36,11 @@ extern "C" {
 
 /**
  * Closes a playback. Call this function when playback stops. Its pending requests complete with USHER_E_CLOSED.
- * After the return, further requests return USHER_E_CLOSED, and answers to the playback's questions
- * USHER_E_INVALID_COMPLETION (except those to usher_complete_license() and usher_complete_call()). If a set-up or keep-alive is under way, the library waits for its reply, at most `teardown_timeout_ms`, since the
- * reply may carry the only session token, or a newer one. Then it tears the session down or leaves it to expire, and
- * reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
+ * After the return, functions that make a request of the playback return USHER_E_CLOSED, and functions that answer one
+ * of its questions return USHER_E_INVALID_COMPLETION (except usher_complete_license() and usher_complete_call()). If a
+ * set-up or keep-alive is under way, the library waits for the server's reply, at most `teardown_timeout_ms`, since the
+ * reply may carry the only session token, or a newer one. Then the library tears the session down or leaves it to
+ * expire, and reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, at most
  * `teardown_timeout_ms`, and returns USHER_OK even if that time has passed: closing then continues in the background.
@@ -94,7 +95,7 @@ USHER_API int32_t usher_playback_wait_closed(usher_playback *playback, uint32_t 
  *
  * @param playback  the playback that waits.
  * @param token     a header value: not empty, no CR, LF or NUL, at most 64 kB. Not NULL.
- * @return USHER_OK; USHER_E_STATE if it has a token or no longer waits for one; USHER_E_INVALID_HANDLE;
+ * @return USHER_OK; USHER_E_STATE if the playback has a token or no longer waits for one; USHER_E_INVALID_HANDLE;
  *         USHER_E_INVALID_ARGUMENT; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -112,8 +113,9 @@ USHER_API int32_t usher_playback_set_content_token(usher_playback *playback, con
 USHER_API int32_t usher_playback_suspend(usher_playback *playback);
 
 /**
- * Ends usher_playback_suspend(). If a keep-alive became due meanwhile, the library sends it at once. Until its reply
- * the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL); if the keep-alive fails, USHER_EVENT_HEARTBEAT_ERROR follows.
+ * Ends usher_playback_suspend(). If a keep-alive became due meanwhile, the library sends it at once. Until the server
+ * replies, the session is doubtful (USHER_EVENT_SESSION_DOUBTFUL); if the keep-alive fails,
+ * USHER_EVENT_HEARTBEAT_ERROR follows.
  *
  * @param playback  the playback.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

@@ -56,8 +56,8 @@ typedef struct usher_playback_options {
   /** Last call for `user_data`, and last callback of the playback: after the observers received
       USHER_EVENT_PLAYBACK_CLOSED, or if usher_player_play() failed. */
   usher_destroy_fn destroy;
-  /** 1: the item is not encrypted. It has no session and needs no token; the session of the item before it is torn down
-      as usual. Default 0. */
+  /** 1: the item is not encrypted. It has no session and needs no token. The library tears the session of the earlier
+      item down as usual. Default 0. */
   int32_t clear;
 } usher_playback_options;
 

@@ -14,7 +14,7 @@ enum cenc_result {
   CENC_MALFORMED /* its encryption data do not fit its size, or libcrypto failed */
 };
 
-/** Decrypts a packet in place with the key that its side data name (AV_PKT_DATA_ENCRYPTION_INFO). */
+/** Decrypts a packet in place with the key whose id its side data has (AV_PKT_DATA_ENCRYPTION_INFO). */
 enum cenc_result cenc_decrypt(AVPacket *packet, const struct keyring *ring);
 
 /** Describes a result in one line. */

@@ -16,8 +16,8 @@
 namespace usher {
 inline namespace USHER_HPP_FORM {
 
-/** usher_customer_license: a licence, or the reason why the host has no licence. The library reads it until the call
-    returns. */
+/** usher_customer_license: a licence, or the reason why the host has no licence. customer_request::answer() copies it,
+    so the bytes of `license` need to live only until answer() returns. */
 struct customer_license {
   /** No bytes: the host has no licence; the fields below say why. */
   bytes_view license;

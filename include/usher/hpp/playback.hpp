@@ -33,7 +33,7 @@ public:
   outcome<void> close(close_mode mode = close_mode::standard) const {
     return detail::done(usher_playback_close(handle_, static_cast<int32_t>(mode)));
   }
-  /** usher_playback_wait_session(). If the playback gets no session, it fails with the reason. In callbacks: no. */
+  /** usher_playback_wait_session(). Fails with the reason if the playback gets no session. In callbacks: no. */
   outcome<void> wait_session(milliseconds timeout = milliseconds(0)) const {
     return detail::done(usher_playback_wait_session(handle_, detail::ms32(timeout)));
   }
@@ -115,7 +115,7 @@ public:
     int32_t s = usher_playback_get_resource(handle_, url.data(), url.size(), detail::ms32(timeout), &out);
     return detail::answered(s, out, kept_);
   }
-  /** usher_playback_cancel_load(). If the request has ended already, it fails with USHER_E_STATE. In callbacks: yes. */
+  /** usher_playback_cancel_load(). Fails with USHER_E_STATE if the request has ended already. In callbacks: yes. */
   outcome<void> cancel_load(uint64_t id) const { return detail::done(usher_playback_cancel_load(handle_, id)); }
 
 protected:

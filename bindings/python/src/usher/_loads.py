@@ -42,7 +42,7 @@ class LoadingRequest(Future[bytes]):
         """
         if not super().cancel():
             return False
-        with contextlib.suppress(UsherError):  # it has just finished, or its playback was freed
+        with contextlib.suppress(UsherError):  # the request has just finished, or its playback was freed
             ffi.lib.usher_playback_cancel_load(self._playback, self._number)
         return True
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Part(ffi.Owner):
-    """Has a handle and frees it once: in close(), at the end of a ``with`` block, or with the last reference."""
+    """Has a handle and frees it once: in close(), at the end of a ``with`` block, or with its last reference."""
 
     _free: ClassVar[Any]
     """The library function that frees the handle."""

@@ -1,4 +1,4 @@
-"""Questions of the library: requests to a callback for a value (token, payload …), which it gives now or later."""
+"""Questions of the library: it asks a callback for a value (token, payload …), which the host gives now or later."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Question(Generic[Answer]):
         self.tag = tag
         self._completion = completion
         self._answered = False
-        # Held while the library gets the answer, so that threads which continue because of it see `answered` as True.
+        # Held until the library has the answer, so that a thread that this answer wakes sees `answered` as True.
         self._lock = threading.RLock()
         # A weak reference, because an exception that is kept as a cause refers to this object through its stack frames.
         self._reference = None if playback is None else weakref.ref(playback)
@@ -139,7 +139,7 @@ class Question(Generic[Answer]):
         raise NotImplementedError
 
     def _give(self, value: Answer | None) -> None:
-        """Answers with a callback's return value. Does nothing after the deadline: the library has reported that."""
+        """Answers with a callback's return value. Does nothing after the deadline, which the library has reported."""
         with contextlib.suppress(InvalidCompletionError):
             if value is None:
                 self.fail()
@@ -147,7 +147,7 @@ class Question(Generic[Answer]):
                 self.answer(value)
 
     def _give_up(self, cause: BaseException) -> None:
-        """Fails because the callback raised. Does nothing after the deadline: the library has reported that."""
+        """Fails because the callback raised. Does nothing after the deadline, which the library has reported."""
         with contextlib.suppress(InvalidCompletionError):
             self.fail(cause)
 

@@ -67,7 +67,9 @@ def read_tenc(data: bytes) -> tuple[Protection, ...]:
 
 
 def read_hls_keys(playlist: bytes | str) -> tuple[Protection, ...]:
-    """Reads one EXT-X-KEY or EXT-X-SESSION-KEY line, or those of a playlist. METHOD=NONE has no key system and no URI.
+    """Reads one EXT-X-KEY or EXT-X-SESSION-KEY line, or all such lines of a playlist.
+
+    For a line with METHOD=NONE, key system and URI are None.
 
     Args:
         playlist: up to 1 MiB.

@@ -47,8 +47,8 @@ class PayloadRequest(Question[bytes]):
 class Playback(Loads, Part):
     """One item on a player, with at most one SSM session and its licences. Player.play() makes it.
 
-    close() ends it; free() frees the handle. A ``with`` block does both, and so does Python with the last reference.
-    Threads: any. Methods that wait are not allowed in callbacks.
+    close() closes it; free() frees the handle. The end of a ``with`` block does both, and so does Python when the last
+    reference is gone. Threads: any. Methods that wait are not allowed in callbacks.
     """
 
     _free = ffi.lib.usher_playback_free
@@ -128,8 +128,8 @@ class Playback(Loads, Part):
     def resume(self) -> None:
         """Ends suspend(). Raises InvalidHandleError.
 
-        The library sends a keep-alive that became due meanwhile at once. Until its reply, the session is doubtful
-        (event SESSION_DOUBTFUL). If it fails, HEARTBEAT_ERROR follows.
+        If a keep-alive became due meanwhile, the library sends it at once. Until the server replies, the session is
+        doubtful (event SESSION_DOUBTFUL). If the keep-alive fails, HEARTBEAT_ERROR follows.
         """
         ffi.lib.usher_playback_resume(self._handle)
 

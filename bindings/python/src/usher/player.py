@@ -47,8 +47,8 @@ class Player(Part):
         """Starts the next item. Closes the current one first, and tears its session down before the new set-up.
 
         The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate
-        it waits for the set-up, at most `setup_timeout_ms`, and returns whether the set-up succeeded or not; such a
-        call is not allowed in callbacks.
+        it first waits until set-up has succeeded or failed, at most `setup_timeout_ms`; such a call is not allowed in
+        callbacks.
 
         Args:
             content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; commas are allowed. Default: the
@@ -93,7 +93,8 @@ class Player(Part):
     ) -> bool:
         """Calls usher_player_play(). Returns False if another thread just replaced and freed the context's delegate."""
         # Another thread may replace the context's delegate meanwhile. So this method passes the delegate of the context
-        # explicitly, and keeps that one alive. If the host freed its handle, the library uses the context's delegate.
+        # explicitly, and keeps that delegate alive. If the host has freed the handle of that delegate, this method
+        # passes none, and the library uses the context's delegate.
         chosen = self.context._delegate if delegate is None else delegate
         named = chosen is not None and (delegate is not None or chosen._has_handle)
         wanted.delegate = chosen._handle if chosen is not None and named else abi.DelegateHandle()

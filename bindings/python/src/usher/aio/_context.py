@@ -204,7 +204,7 @@ class Context:
         resolve(play.closed, None)
 
     def _call(self, name: str, callback: Callable[..., object], *arguments: object) -> None:
-        """Runs a callback that gives no value; a coroutine becomes a task."""
+        """Runs a callback that gives no value; if it returns a coroutine, a task awaits it."""
         try:
             outcome = callback(*arguments)
             if inspect.isawaitable(outcome) and self._runs(outcome):
@@ -213,7 +213,7 @@ class Context:
             self.blocking._callback_failed(name, error)
 
     def _ask(self, name: str, callback: Callable[[Any], Any], request: Question[Any]) -> Any:
-        """Runs a callback that must give a value; a coroutine becomes a task that answers."""
+        """Runs a callback that must give a value; if it returns a coroutine, a task awaits this and answers."""
         outcome = callback(request)
         if not inspect.isawaitable(outcome):
             return LATER if request.answered else outcome
@@ -223,7 +223,7 @@ class Context:
         return LATER
 
     def _runs(self, outcome: Awaitable[object]) -> bool:
-        """Whether the loop can still run a coroutine: at its end, a program may close the loop before the context."""
+        """Whether the loop can still run a coroutine: a program that ends may close the loop before the context."""
         if not self._loop.is_closed():
             return True
         if inspect.iscoroutine(outcome):

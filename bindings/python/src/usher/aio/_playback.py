@@ -111,7 +111,7 @@ class Playback:
     async def get_resource(self, url: str | bytes, timeout_ms: int = 0) -> bytes:
         """Loads the resource of a URL. Arguments and errors as ``usher.Playback.get_resource``.
 
-        If you cancel it, the library cancels the request.
+        If you cancel this call, the library cancels the request.
         """
         answer: asyncio.Future[bytes] = self.context._loop.create_future()
         request = self._blocking.load_resource(url, timeout_ms=timeout_ms, callback=lambda done: pass_on(done, answer))

@@ -65,9 +65,9 @@ class HookCall(Here, _hooks.HookCall[Answer], Generic[Answer]):  # type: ignore[
     """
 
     async def builtin(self) -> Answer:  # type: ignore[override]  # awaited here
-        """Returns the value of the built-in behaviour; the step still needs its answer.
+        """Returns the value of the built-in behaviour; the step still needs an answer.
 
-        A thread of the loop's executor waits for a certificate.
+        If it must wait for a certificate, a thread of the loop's executor waits.
 
         Raises:
             UsherError: the built-in behaviour failed.

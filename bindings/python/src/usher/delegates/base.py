@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Delegate(Part):
     """Decides how the library asks for licences. Make an object of one of the subclasses.
 
-    close() frees it; so does the end of a ``with`` block, and Python with the last reference. The library keeps its
-    internal object while playbacks or the context use the delegate, and keeps the Python object while it may call
-    methods of it.
+    close() frees it; so does the end of a ``with`` block, and Python when the last reference is gone. The library keeps
+    its internal object while playbacks or the context use the delegate, and keeps the Python object while the library
+    may call methods of that object.
     """
 
     _free = ffi.lib.usher_delegate_free

@@ -117,7 +117,7 @@ class SessionCall(Question[Status]):
 
         Args:
             value: OK: it succeeded. SESSION, REFUSED, LIMIT: the server has ended the session, playback must stop. Any
-                other status: it failed; the library retries a heartbeat within its period.
+                other status: it failed; the library retries a heartbeat, as long as the option `retry_permille` allows.
 
         Raises:
             InvalidCompletionError: the call has its answer, or its deadline is over.

@@ -73,9 +73,9 @@ class HookCall(Question[Answer], Generic[Answer]):
         self.http_status = http_status
 
     def builtin(self) -> Answer:
-        """Returns the value of the built-in behaviour; the step still needs its answer.
+        """Returns the value of the built-in behaviour; the step still needs an answer.
 
-        A certificate may wait for the server.
+        For a certificate this call may wait for the server.
 
         Raises:
             UsherError: the built-in behaviour failed.

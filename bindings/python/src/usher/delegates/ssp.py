@@ -68,7 +68,7 @@ class SSPOptions(TypedDict, total=False):
 class SSPV2Options(SSPOptions, total=False):
     """Options of SSP V2 delegates; see usher_ssp_v2_options.
 
-    They ignore `setup_url`, `setup_body` and `heartbeat_start`.
+    SSP V2 delegates ignore `setup_url`, `setup_body` and `heartbeat_start`.
 
     teardown_on_close: close() tears the session down. Default: the session expires at the head-end.
     leave_on_zap: after a zap the session of the old item expires at the head-end. Default: a zap tears it down, and the
@@ -127,8 +127,8 @@ class SSPDelegate(_SSPDelegate):
 class SSPV2Delegate(_SSPDelegate):
     """SSP V2 (OTVSSPLicenseDelegateV2): the first licence request of a playback sets up the playback's session.
 
-    If the server refuses because of too many sessions, the event SETUP_ERROR follows. If the reply has no session
-    token, the playback continues without a session (event NO_SESSION).
+    If the server refuses this request because of too many sessions, the event SETUP_ERROR follows. If the reply has no
+    session token, the playback continues without a session (event NO_SESSION).
     """
 
     def __init__(

@@ -79,7 +79,7 @@ class Loop:
 class Door:
     """A TCP door to one server, open at first. With ``tls`` it accepts TLS and forwards plain HTTP to the server.
 
-    Any thread may call any method. It listens until ``close()``; ``with Door(…) as door`` closes it.
+    Any thread may call any method. The door listens until ``close()``; ``with Door(…) as door`` closes it.
 
     Args:
         target: address of the server, ``http://host:port``; a path is ignored.
@@ -145,7 +145,7 @@ class Door:
 
     @property
     def handshakes_failed(self) -> int:
-        """How many of these connections failed in the TLS handshake."""
+        """How many of the accepted connections failed in the TLS handshake."""
         with self._changed:
             return self._handshakes_failed
 

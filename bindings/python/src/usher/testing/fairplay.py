@@ -38,7 +38,7 @@ class Spc:
 
     Attributes:
         identifier: the content identifier.
-        nonce: 16 bytes from which the key that encrypts the content key in the CKC is made.
+        nonce: 16 bytes. Their SHA-256 begins with the 16 bytes that encrypt the content key in the CKC.
         certificate_sha256: SHA-256 of the application certificate, None if it was made without one.
         device: the device id, None if the SPC has none.
     """

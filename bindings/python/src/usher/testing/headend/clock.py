@@ -67,7 +67,7 @@ class ManualClock:
             return len(self._waiters)
 
     def wait_waiting(self, count: int = 1, timeout: float = 5.0) -> None:
-        """Blocks until the head-end holds exactly ``count`` replies back for a later time of the clock.
+        """Waits until exactly ``count`` replies wait for a later time of this clock.
 
         Raises:
             TimeoutError: after ``timeout`` real seconds.

@@ -66,7 +66,7 @@ class HeadEndConfig:
         teardown_reply: ``json`` is 200 with ``{}``, ``no-content`` is 204, ``text`` is 200 with text
             (source: SSM v1 teardown).
         auth_headers: header names that may carry the tokens, compared without regard to case.
-        strict_header: refuse spaces around commas and several authorisation header lines.
+        strict_header: refuse spaces around commas, and more than one authorisation header line.
         ssm_required: when a licence needs a live session: ``always``; ``never``; or ``token``, if session control is on
             in the content token or for the account of the device token. With SSP V2 the licence request creates the
             session; if the licence needs none, the reply has no session token.
@@ -88,7 +88,7 @@ class HeadEndConfig:
         beat_tolerance_ms: how late a keep-alive may be before ``violations()`` reports it.
         control: serve the control endpoints under ``/_control/``.
         control_token: clients of the control endpoints and of the page must send this token; None: no token on
-            loopback, and a random one, which ``HeadEnd.control_token`` has, on any other address.
+            loopback; on any other address a random token, which ``HeadEnd.control_token`` has.
         journal_tokens: whether the journal of the control endpoints has whole tokens, or only their short names.
         journal_limit: the journal keeps this many of the newest entries; None: all.
         max_body_bytes: largest request body accepted.

@@ -25,7 +25,7 @@ ExpressPlayErrors = Literal["html", "json", "json-short", "json-error"]
 ``message``, or with ``error`` and ``message``."""
 
 MessageId = Literal["same", "wrong", "missing"]
-"""The ``messageID`` of an entitlement reply: the same as in the request, as the protocol requires, or another."""
+"""The ``messageID`` of an entitlement reply: that of the request (as the protocol requires), another one, or none."""
 
 Presence = Literal["optional", "required"]
 
@@ -81,7 +81,7 @@ class Certificate:
         form: the encoding of the certificate.
         field: the member of the JSON that has the certificate as base64.
         base64: the form of the base64 if ``form`` is ``json`` or ``base64``.
-        size_bytes: zeros extend the certificate to this size; a test can so make a certificate that is too large.
+        size_bytes: zeros extend the certificate to this size, so that a test can make a certificate that is too large.
     """
 
     form: CertificateForm = "der"

@@ -1,6 +1,6 @@
 """Decides which clients may control the head-end: programs and the head-end's page, but no other web page.
 
-A head-end on another address than loopback asks each of them for its control token.
+If the head-end listens on another address than loopback, each of these clients must also send the control token.
 
 A browser on a tester's machine can connect to loopback, so every page in it could send requests to the head-end.
 Browsers say from which page a request comes (``Origin``, ``Sec-Fetch-Site``). Programs do not send these headers, and
@@ -42,7 +42,7 @@ def why_refused(request: web.Request, listens_on: str, names: Collection[str] = 
         request: the request.
         listens_on: the address on which the head-end listens.
         names: further names of the head-end. Any other name in ``Host`` may be one that an attacker resolves to this
-            machine (DNS rebinding); an address is none.
+            machine (DNS rebinding). An IP address in ``Host`` needs no such check.
     """
     host = request.headers.get("Host", "")
     if not _known(_hostname(host), listens_on, names):

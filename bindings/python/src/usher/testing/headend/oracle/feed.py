@@ -1,7 +1,7 @@
 """The live feed behind the page: the changes at a head-end as server-sent events.
 
 A watcher (a page that is connected) first receives the whole state (``snapshot``), then each change (``change``), in
-order; a change is never older than the state that the watcher has. Several changes within a short time become one
+order; a change is never older than the state that the watcher has. The feed sends changes within a short time as one
 event. The feed has only two timers: for the next expiry of a session, and to keep the connection alive.
 """
 
@@ -27,7 +27,7 @@ from .journal import Entry, Journal, Outcome
 REQUESTS_TOLD = 300
 """A snapshot has at most this many finished requests, the newest ones."""
 ACTIVE_TOLD, ENDED_TOLD, ACCOUNTS_TOLD = 1000, 300, 1000
-"""A snapshot has at most this many sessions and accounts, the newest ones."""
+"""A snapshot has at most this many active sessions, ended sessions and accounts, the newest of each."""
 
 QUEUE_EVENTS, QUEUE_BYTES = 64, 4 * 1024 * 1024
 """The feed disconnects a watcher that is this many events behind; it may connect again and gets a snapshot."""
@@ -218,7 +218,7 @@ class Feed:
             self._heed()
 
     def _heed(self) -> bool:
-        """Schedules an event if a page is connected; returns whether one is."""
+        """If a page is connected, schedules an event for it and returns True; otherwise returns False."""
         if self._loop is None or not self._watchers:
             return False
         if not self._scheduled:

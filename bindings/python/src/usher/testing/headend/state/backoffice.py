@@ -107,7 +107,7 @@ class BackOffice:
         self._service.revoke(account)
 
     def register_device(self, device: str, account: str = "account-1") -> None:
-        """Registers a device for an account. From the first one on, device tokens of unknown devices are refused."""
+        """Registers a device for an account. The head-end then refuses tokens of devices that are not registered."""
         self._service.accounts.register(device, account)
 
     def unregister_device(self, device: str) -> None:
@@ -168,7 +168,7 @@ class BackOffice:
             kid: the token is valid for this key only.
             expires_in_s: seconds from now on the head-end's clock; None: the lifetime of ``config.expressplay``.
             uses: number of licences; None: the number of ``config.expressplay``.
-            cookie: the head-end registers the device that uses the token under this cookie.
+            cookie: under this cookie the head-end registers the device that uses the token.
             device: the token is valid for this device only.
         """
         made = self._service.right(
