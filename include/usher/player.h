@@ -53,8 +53,8 @@ typedef struct usher_playback_options {
   usher_license_fn renewed;
   /** Passed to `payload` and `renewed`. */
   void *user_data;
-  /** Last call for `user_data`, and last callback of the playback: after the observers received
-      USHER_EVENT_PLAYBACK_CLOSED, or if usher_player_play() failed. */
+  /** Last call for `user_data`, and last callback of the playback (with customer SSM, the teardown callback may run
+      later): after the observers received USHER_EVENT_PLAYBACK_CLOSED, or if usher_player_play() failed. */
   usher_destroy_fn destroy;
   /** 1: the item is not encrypted. It has no session and needs no token. The library tears the session of the earlier
       item down as usual. Default 0. */

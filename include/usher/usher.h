@@ -35,10 +35,10 @@
  * one I/O thread, which never runs your code, and a thread that watches it. Callbacks run on the context's callback
  * threads, at most `callback_threads_max`: callbacks of one playback in order and one at a time, those of different
  * playbacks in parallel. With USHER_CALLBACKS_PUMPED there are no callback threads: callbacks run only inside
- * usher_context_pump(), on the thread of your own loop, and a file descriptor is readable when you should call it.
+ * usher_context_pump(), on the thread of your own loop, and a file descriptor is readable while callbacks are due.
  * Inside a callback, a function that waits returns USHER_E_WOULD_DEADLOCK, since it may wait for something that happens
- * only after this callback. The comment of such a function has the word "Waits:". If the thread that pumps may not call
- * the function between two pumps either, the comment also has "Pumping thread: no".
+ * only after this callback. The comment of such a function has the word "Waits:". If the function returns this error
+ * also between two pumps, on the thread that pumps, the comment has "Pumping thread: no".
  *
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the
@@ -61,8 +61,9 @@
  *
  * WHAT IT DOES TO YOUR PROCESS
  * Signals: it installs no handler and raises none; its threads block all signals. stdio: it writes nothing; log lines
- * go to your callback. It does not touch locale, environment, working directory or umask. fork: in the child every call
- * returns USHER_E_FORKED. dlclose: safe, since the library stays mapped.
+ * go to your callback. It does not touch locale, environment, working directory or umask. fork: if the parent called
+ * usher_context_new() before, every function that returns a status returns USHER_E_FORKED in the child. dlclose: safe,
+ * since the library stays mapped.
  *
  * SECRETS
  * Tokens, licences and keys never appear in events, log lines or error messages.

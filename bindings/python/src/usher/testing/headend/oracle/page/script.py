@@ -40,7 +40,7 @@ function cell(kind, ...inside) {
 }
 function named(node, text) { put(node, text); node.title = text; return node; }
 
-/* Gives `parent` one child per item, in order: builds a child for a new key, refills it for a new item object. */
+/* Gives `parent` one child per item, in order: builds a child for a new key; refills a child if its item changed. */
 function children(parent, items, keyOf, build, fill) {
   const nodes = parent.nodesByKey ??= new Map();
   const gone = new Set(nodes.keys());
