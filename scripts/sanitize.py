@@ -33,7 +33,7 @@ LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
-"""Leaves out the stories of example programs, which run as separate processes and call ffmpeg."""
+"""All stories except those of the example programs, which run as separate processes and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py"]
 """The stories with the most concurrent work. Only they run under valgrind, where Python is about forty times slower."""
 

@@ -22,9 +22,9 @@ struct moment {
   const char *what; /* title; static */
   char detail[120]; /* details, or "" */
   uint32_t count; /* number of keep-alives: consecutive ones are one moment */
-  uint64_t last_ms; /* time of the last of them */
+  uint64_t last_ms; /* time of the last of these keep-alives */
   uint64_t period_ms;
-  uint64_t lateness_ms; /* the largest of them */
+  uint64_t lateness_ms; /* the largest lateness of these keep-alives */
   struct failure failure; /* status USHER_OK: no failure */
 };
 

@@ -76,7 +76,7 @@ outcome<Bytes> filled(F &&f) {
 }
 } // namespace detail
 
-/** usher_read_pssh(): each pssh box, or base64 of them. */
+/** usher_read_pssh(): each pssh box; `bytes` has the boxes as they are, or as base64 text. */
 inline outcome<std::vector<protection>> read_pssh(bytes_view bytes) { return detail::read(usher_read_pssh, bytes); }
 /** usher_read_tenc(): each tenc box, alone or in an init segment. */
 inline outcome<std::vector<protection>> read_tenc(bytes_view bytes) { return detail::read(usher_read_tenc, bytes); }

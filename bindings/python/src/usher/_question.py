@@ -153,7 +153,7 @@ class Question(Generic[Answer]):
 
 
 Reply = Union[Answer, "Future[Answer]", "Future[Answer | None]", Later, None]
-"""The return value of a callback that must give a value: the value, None (no value), LATER, or a Future of it."""
+"""What a callback that must give a value returns: the value, None (no value), LATER, or a Future of the value."""
 
 
 def ask(question: Question[Any], callback: Callable[[Any], Any], report: Callable[[BaseException], None]) -> None:

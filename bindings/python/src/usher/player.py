@@ -44,7 +44,7 @@ class Player(Part):
         payload: PayloadCallback | None = None,
         renewed: RenewedCallback | None = None,
     ) -> Playback:
-        """Starts the next item. Closes the current one first, and tears its session down before the new set-up.
+        """Starts the next item. First closes the current item; tears down its session before it sets up the new one.
 
         The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate
         it first waits until set-up has succeeded or failed, at most `setup_timeout_ms`; such a call is not allowed in

@@ -291,7 +291,7 @@ def _write_atomically(path: Path, text: str) -> None:
 
 
 class _Paint:
-    """Returns the text in bold or dim on a terminal, otherwise unchanged."""
+    """Makes text bold or dim on a terminal, unless NO_COLOR is set; otherwise returns the text unchanged."""
 
     def __init__(self, stream: TextIO) -> None:
         self._on = stream.isatty() and "NO_COLOR" not in os.environ

@@ -26,7 +26,7 @@ class Listeners(Generic[T]):
             self._calls = (*self._calls, call)
 
     def remove(self, call: Callable[[T], None]) -> None:
-        """Removes a listener; an unknown one is ignored."""
+        """Removes a listener; does nothing if it is unknown."""
         with self._lock:
             self._calls = tuple(known for known in self._calls if known != call)
 

@@ -229,7 +229,7 @@ class HeadEnd(Addresses, BackOffice):
 
     @property
     def held(self) -> int:
-        """How many requests stall faults hold now."""
+        """How many requests are held now by stall faults."""
         return self.gate.held
 
     def release(self, route: str | None = None, count: int | None = None) -> int:

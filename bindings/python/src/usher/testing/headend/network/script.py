@@ -78,7 +78,7 @@ class FaultScript:
             always: every matching request gets the fault, until ``clear``; queued faults apply first.
             account: only requests of this account.
             key_system: only this key system.
-            where: only entries for which this returns True; called on the server's thread.
+            where: a function; only requests for whose entry it returns True get the fault. Runs on the server's thread.
         """
         if route != "*" and route not in ROUTES:
             raise ValueError(f"unknown route {route!r}; routes are *, {', '.join(ROUTES)}")

@@ -27,8 +27,8 @@ class AccountRights:
 class AccountBook:
     """Devices and rights by account. Any thread may call any method.
 
-    While no device is registered, every device is accepted, and an account without an entry may play any
-    content (source: device authentication token).
+    Until the first call of register(), every device is accepted. An account without an entry may play any content
+    (source: device authentication token).
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class AccountBook:
         self._rights: dict[str, AccountRights] = {}
 
     def register(self, device: str, account: str) -> None:
-        """Registers a device for an account; from then on, unregistered devices are refused."""
+        """Registers a device for an account. From the first call on, unregistered devices are refused."""
         with self._lock:
             self._devices[device] = account
             self._is_closed = True

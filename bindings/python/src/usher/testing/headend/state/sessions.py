@@ -36,7 +36,7 @@ class Session:
     Attributes:
         id: the ``jti`` of all session tokens of the session.
         account: the account whose slot the session holds.
-        device: the device that set it up, if the token named one.
+        device: the device that set the session up, if the token named a device.
         content_ids: the contents in its content tokens, in the order first seen.
         created_ms: time of the set-up.
         last_keepalive_ms: time of the last heartbeat or renewal, or of the set-up.
