@@ -112,7 +112,7 @@ typedef struct usher_context_options {
   }
 
 /**
- * Makes a context and starts its I/O thread.
+ * Makes a context and starts its I/O thread and the watchdog of that thread.
  *
  * @param options  copied before return. NULL: all defaults.
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.

@@ -101,7 +101,7 @@ class Context(ffi.Owner):
         client_key_passphrase: str | None = None,
         on_callback_error: CallbackErrorHook | None = None,
     ) -> None:
-        """Makes a context and starts its I/O thread. 0 and None mean the default that usher_context_options documents.
+        """Makes a context and starts its threads. 0 and None mean the default that usher_context_options documents.
 
         Args:
             clock: "manual" for tests: time passes only in advance() and jump().

@@ -8,7 +8,7 @@
             async for event in context.events():
                 ...                               # decode; stop when an event says must_stop
 
-It uses a pumped context and ``loop.add_reader``, so it starts no thread except the library's I/O thread, which keeps
+It uses a pumped context and ``loop.add_reader``, so it needs no callback threads. The library's I/O thread keeps
 sessions alive even if the loop is busy. Use all objects on the thread of the loop in which you made the Context; only
 answer() and fail() of a kept request are allowed on any thread. No call blocks the loop, with one exception: see
 Context.close().
