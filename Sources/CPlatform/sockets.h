@@ -22,7 +22,7 @@ static inline uint64_t platform_socket_received(int fd) {
   enum { tcp = 6, tcp_info = 11, bytes_received = 128 / 8 };
   uint64_t info[bytes_received + 1];
   socklen_t size = sizeof info;
-  memset(info, 0, sizeof info);
+  info[bytes_received] = 0;
   return getsockopt(fd, tcp, tcp_info, info, &size) == 0 ? info[bytes_received] : 0;
 }
 /* Ends the TCP connection of `fd` at once and discards what the kernel has received on it: from now on, reading gives

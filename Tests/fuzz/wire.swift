@@ -72,7 +72,7 @@ private func exchange(_ bytes: Bytes, with transport: CurlTransport, starts: [[U
     if server < 0 {
       server = accept(listening, nil, nil)
       if server >= 0 {
-        _ = reply.withUnsafeBytes { send(server, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+        _ = reply.withUnsafeBytes { send(server, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
         shutdown(server, Int32(SHUT_WR))
       }
     }

@@ -113,7 +113,6 @@ final class CurlTransport: Transport {
     let place = Slots<Transfer>.place(id)
     guard place < running.count, let transfer = running[place], transfer.id == id else { return nil }
     running[place] = nil
-    watchdog.requestEnded()
     return transfer
   }
 
@@ -127,7 +126,7 @@ final class CurlTransport: Transport {
     // next request over that connection.
     _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
-    _ = watchdog.turn { curl_multi_remove_handle(multiHandle, transfer.easy) }
+    remove(transfer.easy)
     discard(transfer)
     return mayHaveReachedServer
   }
@@ -252,10 +251,16 @@ final class CurlTransport: Transport {
       replies &+= 1
       let microseconds = curl_shim_reply_time(easy)
       if code == CURLE_OK { keep(curl_shim_socket_made(easy), easy) }
-      _ = watchdog.turn { curl_multi_remove_handle(multiHandle, easy) }
+      remove(easy)
       finished.append(FinishedTransfer(id: transfer.id, outcome: outcome, microseconds: microseconds))
       if code == CURLE_OK { recycle(transfer) } else { discard(transfer) }
     }
+  }
+
+  /// Ends libcurl's work on a handle of `running`. When libcurl closes a connection, it first reads it once more.
+  private func remove(_ easy: UnsafeMutableRawPointer) {
+    _ = watchdog.turn { curl_multi_remove_handle(multiHandle, easy) }
+    watchdog.requestEnded()
   }
 
   /// Returns a handle that already has this endpoint's settings, otherwise any idle one.
@@ -381,13 +386,14 @@ final class CurlTransport: Transport {
 
   func shutDown() {
     for case let transfer? in running {
-      _ = curl_multi_remove_handle(multiHandle, transfer.easy)
+      remove(transfer.easy)
       transfer.release()
       curl_easy_cleanup(transfer.easy)
     }
     running.removeAll()
     for transfer in idle { curl_easy_cleanup(transfer.easy) }
     idle.removeAll()
+    watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
     watchdog.stop()
     platform_fd_close(epoll)

@@ -132,16 +132,17 @@ final class TurnWatchdog {
     guard turn & 1 == 1 else { return nil }
     let now = platform_thread_cpu_us(ioThread.load(ordering: .relaxed))
     guard var seen, seen.turn == turn else { return Seen(turn: turn, processorTime: now) }
+    let used = now &- seen.processorTime
+    guard used >= Self.leastTime else { return seen }
     return monitor.locked {
       if !seen.isCounted {
         for index in sockets.indices { sockets[index].received = platform_socket_received(sockets[index].number) }
         seen.isCounted = true
         return seen
       }
-      let used = now &- seen.processorTime
-      guard used >= Self.leastTime, let flood = flood(isLong: used >= Self.longTime),
-        turns.load(ordering: .acquiring) == turn
-      else { return seen }
+      guard let flood = flood(isLong: used >= Self.longTime), turns.load(ordering: .acquiring) == turn else {
+        return seen
+      }
       // Count first: the I/O thread looks at the number when the turn has ended.
       _ = dropped.wrappingAdd(1, ordering: .releasing)
       platform_socket_drop_by_cookie(flood.number, flood.cookie)
