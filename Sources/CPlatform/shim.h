@@ -150,9 +150,21 @@ typedef struct platform_ready_fd {
   int32_t failed;
 } platform_ready_fd;
 #define PLATFORM_READY_MAX 64
-static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int timeout_ms) {
+/* Waits for ready descriptors until the monotonic instant `until_ms`; 0: does not wait; negative: waits without a
+ * limit. A stop of the process or a signal does not end the wait. */
+static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t until_ms) {
   struct epoll_event events[PLATFORM_READY_MAX];
-  int count = epoll_wait(epoll, events, PLATFORM_READY_MAX, timeout_ms);
+  int count;
+  do {
+    int64_t left = until_ms > 0 ? until_ms - platform_monotonic_ms() : until_ms;
+    int timeout_ms = left > 60000 ? 60000 : left > 0 || until_ms <= 0 ? (int)left : 0;
+    count = epoll_wait(epoll, events, PLATFORM_READY_MAX, until_ms < 0 ? -1 : timeout_ms);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) {
+    /* epoll fails for good only if the host closed its descriptor. Do not turn the loop into a busy one. */
+    struct timespec nap = {0, 10000000};
+    nanosleep(&nap, NULL);
+  }
   for (int i = 0; i < count; i++) {
     out[i].fd = events[i].data.fd;
     out[i].readable = (events[i].events & (EPOLLIN | EPOLLHUP)) != 0;

@@ -32,7 +32,10 @@ final class ModelTransport: Transport {
   private var isWoken = false
   private var isWaiting = false
   private var epoch = 0
+  /// The replies in the sockets, and how many of them the engine has read.
   private var finished: [Reply] = []
+  private var readCount = 0
+  private var isLate = false
   private var events: [Event] = []
   private var order = 0
   private var running: Set<TransferID> = []
@@ -78,16 +81,20 @@ final class ModelTransport: Transport {
 
   func cancel(_ id: TransferID) -> Bool { monitor.locked { running.remove(id) != nil } }
 
-  func wait(until instant: Int64?) {
+  func wait(until instant: Int64?) -> Bool {
     monitor.locked {
       isWaiting = true
       epoch += 1
       monitor.broadcast()
-      while !isWoken && finished.isEmpty { monitor.wait() }
+      while !isWoken && (finished.isEmpty || isLate) { monitor.wait() }
       isWoken = false
       isWaiting = false
+      if !isLate { readCount = finished.count }
+      return false
     }
   }
+
+  func read() { monitor.locked { readCount = finished.count } }
 
   func wake() {
     monitor.locked {
@@ -99,11 +106,14 @@ final class ModelTransport: Transport {
   /// Returns one reply at a time, so that the model knows which replies the client has when it sends a request.
   func takeFinished() -> [FinishedTransfer] {
     monitor.locked {
-      guard !finished.isEmpty else { return [] }
-      let reply = finished.removeFirst()
-      guard running.remove(reply.transfer.id) != nil else { return [] }
-      deliver(reply)
-      return [reply.transfer]
+      while readCount > 0 {
+        let reply = finished.removeFirst()
+        readCount -= 1
+        guard running.remove(reply.transfer.id) != nil else { continue }
+        deliver(reply)
+        return [reply.transfer]
+      }
+      return []
     }
   }
 
@@ -236,7 +246,10 @@ final class ModelTransport: Transport {
   }
 
   /// The number of times that the engine has begun to wait; nil while it works.
-  var rest: Int? { monitor.locked { isWaiting && !isWoken && finished.isEmpty ? epoch : nil } }
+  var rest: Int? { monitor.locked { isWaiting && !isWoken && (finished.isEmpty || isLate) ? epoch : nil } }
+
+  /// While the I/O thread is late, it leaves the replies in the sockets.
+  func setLate(_ late: Bool) { monitor.locked { isLate = late } }
 
   func look<R>(_ body: (HeadEnd) -> R) -> R { monitor.locked { body(headEnd) } }
   func change(_ body: (inout HeadEnd) -> Void) { monitor.locked { body(&headEnd) } }

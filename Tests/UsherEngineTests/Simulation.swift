@@ -123,6 +123,18 @@ final class Simulation {
   /// Imitates a machine that sleeps: nothing runs for `duration`, then everything that is due runs at once.
   func sleep(_ duration: Milliseconds) { step(to: now + duration) }
 
+  /// The I/O thread does not run for `duration`; the network and the head-end do. Then it has a timer to run before it
+  /// has read the sockets.
+  func delay(_ duration: Milliseconds) {
+    network.setLate(true)
+    now += duration
+    while let next = network.nextEvent, next <= now { network.run(to: next) }
+    network.run(to: now)
+    engine.jump(duration)
+    network.setLate(false)
+    settle()
+  }
+
   func kinds(_ id: UInt64) -> [EventKind] { events.all.filter { $0.playback == id }.map(\.kind) }
   var paths: [String] { network.calls.map { "\($0.path) \($0.tokens.joined(separator: ","))" } }
 

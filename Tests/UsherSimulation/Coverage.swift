@@ -4,6 +4,8 @@ struct Coverage {
   var steps = 0
   var items = 0
   var replies = 0
+  /// Replies that waited in a socket until the I/O thread was no longer late.
+  var lateReplies = 0
   var completions = 0
   var plays = [Int](repeating: 0, count: Kind.allCases.count)
   var requests = [Int](repeating: 0, count: 256)
@@ -32,6 +34,7 @@ struct Coverage {
     steps += other.steps
     items += other.items
     replies += other.replies
+    lateReplies += other.lateReplies
     completions += other.completions
     func sum(_ a: inout [Int], _ b: [Int]) { for index in a.indices { a[index] += b[index] } }
     sum(&plays, other.plays)

@@ -43,7 +43,8 @@ enum Printer {
       Habit.allCases.map { ("\($0)", coverage.habits[Int($0.rawValue)]) })
     print(
       "  completions: \(number(coverage.completions)); instants of time: \(number(coverage.steps)); "
-        + "items in the stories: \(number(coverage.items))"
+        + "items in the stories: \(number(coverage.items)); "
+        + "replies read late: \(number(coverage.lateReplies))"
     )
     let cells = Phase.allCases.count * Input.allCases.count
     let reached = Phase.allCases.reduce(0) { sum, phase in

@@ -77,6 +77,7 @@ private struct Writer {
     for player in 1...setting.players { addPlayer(player) }
     addHostEvents()
     if !setting.isFaultless { addFaults() }
+    addLateness()
   }
 
   /// Adds one player, which plays items for a long time or zaps through several.
@@ -153,6 +154,16 @@ private struct Writer {
       default: add(at, .mapToken(content: dice.upTo(5)))
       }
       at += dice.spread(hour / 20, hour * 4)
+    }
+  }
+
+  /// Adds times in which the I/O thread does not run.
+  private mutating func addLateness() {
+    var at = dice.spread(1, hour)
+    while at < end {
+      let most = setting.isFaultless ? setting.period / 2 : dice.pick([2000, setting.period / 2, 3 * setting.period])
+      add(at, .late(dice.spread(100, most)))
+      at += dice.spread(hour / 10, hour * 2)
     }
   }
 

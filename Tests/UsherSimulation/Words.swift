@@ -35,6 +35,7 @@ enum Route: UInt8, CaseIterable {
   case entitlement = 0x45  // E
   case key = 0x4B  // K
 
+  var isSSM: Bool { self == .setup || self == .heartbeat || self == .teardown }
   var isLicense: Bool { self == .license || self == .renewal || self == .widevineRenewal }
 }
 
@@ -82,6 +83,8 @@ enum Action {
   case networkChanged
   /// The machine sleeps; on waking, everything that is overdue happens at once.
   case sleep(Milliseconds)
+  /// The I/O thread does not run for this time, everything else does. Replies wait in the sockets.
+  case late(Milliseconds)
   /// The network delivers no request and no reply for this time.
   case networkDown(Milliseconds)
   /// For the time `lasts`, one in `oneIn` requests to a route (nil: to any) meets a fault.

@@ -91,7 +91,7 @@ extension World {
   /// Called when the library sent a keep-alive, or asked the host for the payload or the heartbeat.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
-    if now > last + play.beatPeriod + slack { late(play, last) }
+    if now > last + play.beatPeriod + slack, !isLate { late(play, last) }
     play.lastBeat = now
   }
 

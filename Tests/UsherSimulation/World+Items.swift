@@ -77,6 +77,7 @@ extension World {
       engine.clock.set(now)
       restartKeepAliveClocks()
       engine.submit {}
+    case .late(let duration): lateUntil = now + duration
     case .networkDown(let lasts): downUntil = max(downUntil, now + lasts)
     case .fault(let fault, let route, let share, let lasts):
       faults = faults.filter { $0.until > now } + [(fault, route, share, now + lasts)]
@@ -93,6 +94,7 @@ extension World {
       if other.closedAt == nil { other.sideInput = .zap }
       noteClose(other, leave: nil, isZap: true)
     }
+    play.wasPlayedLate = isLate
     plays[id] = play
     live.append(play)
     var token: Secret?
@@ -161,6 +163,7 @@ extension World {
     case .resume: return "the host is resumed"
     case .networkChanged: return "the network has changed"
     case .sleep(let duration): return "the machine sleeps for \(duration) ms"
+    case .late(let duration): return "the I/O thread is late by \(duration) ms"
     case .networkDown(let lasts): return "the network is away for \(lasts) ms"
     case .fault(let fault, let route, let share, let lasts):
       let requests = "\(share == 1 ? "every" : "one in \(share)") request\(route.map { " (\($0))" } ?? "")"

@@ -71,6 +71,15 @@ extension World {
     guard let call = running[id] else { return false }
     call.play?.sideInput = .requestTimedOut
     log("  cancelled: \(call.text)")
+    if let index = arrived.firstIndex(where: { $0.id == id }) {
+      arrived.remove(at: index)
+      running[id] = nil
+      // Only a time-out cancels the other requests; the host may cancel a load.
+      if call.route.isSSM || call.route.isLicense {
+        fail("late thread", "\(call.text) was cancelled, but its reply lay in the socket")
+      }
+      return true
+    }
     if call.hasArrived {
       running[id] = nil
       return true
@@ -87,8 +96,18 @@ extension World {
   /// Returns one reply at a time, so that the checks know which replies the library had received when it sent a
   /// request.
   func takeFinished() -> [FinishedTransfer] {
-    guard !finished.isEmpty else { return [] }
-    return [finished.removeFirst()]
+    if let engine, hasDelivered { observeReply(engine) }
+    guard !readable.isEmpty else { return [] }
+    let reply = readable.removeFirst()
+    hasDelivered = true
+    delivered(reply.call, reply.outcome)
+    return [FinishedTransfer(id: reply.id, outcome: reply.outcome)]
+  }
+
+  func read() {
+    for reply in arrived { running[reply.id] = nil }
+    readable += arrived
+    arrived = []
   }
 
   func shutDown() {}
@@ -112,7 +131,6 @@ extension World {
     guard let call = running[id] else { return }
     if !call.hasArrived { return arrive(id, call) }
     guard !call.isCancelled, let outcome = call.outcome else { return }
-    running[id] = nil
     if now < downUntil, call.fault == nil {
       // The network lost the reply.
       call.fault = .resetAfter
@@ -123,8 +141,7 @@ extension World {
   }
 
   private func finish(_ id: TransferID, _ call: Call, _ outcome: HTTPOutcome) {
-    delivered(call, outcome)
-    finished.append(FinishedTransfer(id: id, outcome: outcome))
+    arrived.append((id, call, outcome))
   }
 
   private func arrive(_ id: TransferID, _ call: Call) {

@@ -26,6 +26,10 @@ final class World: Transport {
   var now: Milliseconds = 0
   var cursor = 0
   private var stepsNow = 0
+  /// The I/O thread does not run before this time.
+  var lateUntil: Milliseconds = 0
+  /// Many events happened while the I/O thread was late: which of them moved a playback cannot be said.
+  private var isMixed = false
   private var closedAt: Milliseconds?
   var isDraining: Bool { closedAt != nil }
 
@@ -33,7 +37,11 @@ final class World: Transport {
   var headEnd: HeadEnd
   var running: [TransferID: Call] = [:]
   var network = Later<TransferID>()
-  var finished: [FinishedTransfer] = []
+  /// The replies in the sockets, and those that the engine has read but not taken yet.
+  var arrived: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
+  var readable: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
+  /// Whether the engine took a reply and its effect has not been observed yet.
+  var hasDelivered = false
   var faults: [(fault: Fault, route: Route?, share: UInt64, until: Milliseconds)] = []
   var downUntil: Milliseconds = 0
   var sent: [UInt64: UInt64] = [:]
@@ -105,15 +113,23 @@ final class World: Transport {
 
   // MARK: Called by the engine's I/O thread
 
-  func wait(until instant: Int64?) {
-    guard let engine, !isOver else { return park() }
+  func wait(until instant: Int64?) -> Bool {
+    guard let engine, !isOver else {
+      park()
+      return false
+    }
+    hasDelivered = false
+    // A playback may have come and gone in one turn of a late engine.
+    if isMixed { for play in live { play.wasKnown = true } }
     observe(engine)
+    isMixed = false
     if violation == nil { runStory(engine) }
     if violation != nil || isOver {
       isOver = true
       done.end(true)
       park()
     }
+    return false
   }
 
   func wake() {
@@ -133,6 +149,8 @@ final class World: Transport {
   /// Runs a call that waits for the I/O thread on another thread. The story waits until the call wakes the engine or
   /// returns.
   func runBlocking(_ body: @escaping () -> Void) {
+    // The story cannot see when the call has reached a thread that does not run, so the I/O thread runs again.
+    if isLate, let engine { endLateness(engine) }
     monitor.locked { helpers += 1 }
     startThread { [self] in
       body()
@@ -154,8 +172,9 @@ final class World: Transport {
 
   /// Runs the events that are due, and moves the clock, until the engine has something to do.
   private func runStory(_ engine: Engine) {
-    while !wasWoken() {
+    while isLate || !wasWoken() {
       guard violation == nil else { return }
+      if !isLate, !arrived.isEmpty { return read() }
       stepsNow += 1
       if stepsNow > 100_000 { return fail("spins", "more than 100,000 steps at the same instant") }
       lanes.free(now: now)
@@ -165,19 +184,37 @@ final class World: Transport {
           continue
         }
         guard let next = nextInstant(engine) else { return end(engine) }
+        if isLate, next >= lateUntil {
+          now = lateUntil
+          endLateness(engine)
+          log("the I/O thread runs again; replies in the sockets: \(arrived.count)")
+          return
+        }
         if let closedAt, next > closedAt + 600_000 { return fail("rest", "does not come to rest") }
         coverage.steps += 1
         stepsNow = 0
         if !pending.isEmpty { judgeLeft(isLast: false) }
         now = max(now, next)
         engine.clock.set(now)
-        if let timer = engine.timers.next(), timer <= now {
+        if !isLate, let timer = engine.timers.next(), timer <= now {
           isTimerTurn = true
           return
         }
       }
-      if !finished.isEmpty { return }
     }
+  }
+
+  /// Whether the I/O thread does not run now.
+  var isLate: Bool { now < lateUntil }
+
+  /// The I/O thread runs again. It has not read the sockets since it was stopped.
+  private func endLateness(_ engine: Engine) {
+    lateUntil = now
+    isMixed = true
+    coverage.lateReplies += arrived.count
+    engine.clock.set(now)
+    isTimerTurn = engine.timers.next().map { $0 <= now } ?? false
+    restartKeepAliveClocks()
   }
 
   /// Runs one of the events that are due; the story's seed decides which one. Returns false if none is due.
@@ -216,7 +253,8 @@ final class World: Transport {
   }
 
   private func nextInstant(_ engine: Engine) -> Milliseconds? {
-    var next = min(network.next ?? .max, later.next ?? .max, lanes.nextFree ?? .max, engine.timers.next() ?? .max)
+    let timer = isLate ? lateUntil : engine.timers.next() ?? .max
+    var next = min(network.next ?? .max, later.next ?? .max, lanes.nextFree ?? .max, timer)
     if cursor < story.items.count {
       next = min(next, story.items[cursor].at)
     } else if !isDraining {
@@ -246,6 +284,15 @@ final class World: Transport {
 
   // MARK: Changes since the last step
 
+  /// Called when the engine has handled a reply and may have timers to run in the same turn.
+  func observeReply(_ engine: Engine) {
+    let isTimer = isTimerTurn
+    isTimerTurn = false
+    hasDelivered = false
+    observe(engine)
+    isTimerTurn = isTimer
+  }
+
   private func observe(_ engine: Engine) {
     let cause = subject
     subject = nil
@@ -258,11 +305,11 @@ final class World: Transport {
       let entry = engine.playbacks[play.id]
       let phase = entry.map { Phase($0) } ?? (play.wasKnown || play.timesClosed > 0 ? .gone : .unborn)
       if let cause, cause.play === play || cause.play == nil {
-        coverage.add(play.phase, cause.input, phase)
+        note(play, cause.input, phase)
       } else if phase != play.phase {
-        coverage.add(play.phase, play.sideInput ?? (wasTimer ? .timer : .othersEnded), phase)
+        note(play, play.sideInput ?? (wasTimer ? .timer : .othersEnded), phase)
       } else if let input = play.sideInput {
-        coverage.add(play.phase, input, phase)
+        note(play, input, phase)
       }
       let input = cause?.play === play ? cause?.input : play.sideInput
       if phase != play.phase, play.phase.isBeat, phase.waitsForBeat, input?.isGoodBeat != true, play.lastBeat != nil {
@@ -285,6 +332,12 @@ final class World: Transport {
     }
   }
 
+  /// Counts an input. Does nothing if many inputs came at once because the I/O thread was late.
+  private func note(_ play: Play, _ input: Input, _ to: Phase) {
+    if isMixed || (play.phase == .unborn && play.wasPlayedLate) { return }
+    coverage.add(play.phase, input, to)
+  }
+
   private func noteExpiredAsks() {
     openAsks.removeAll { one in
       if one.ask.isOpen { return false }
@@ -300,7 +353,8 @@ private final class Seam: Transport {
   var world: World?
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { world?.start(id, request, isFresh: isFresh) }
   func cancel(_ id: TransferID) -> Bool { world?.cancel(id) ?? false }
-  func wait(until instant: Int64?) { world?.wait(until: instant) }
+  func wait(until instant: Int64?) -> Bool { world?.wait(until: instant) ?? false }
+  func read() { world?.read() }
   func wake() { world?.wake() }
   func takeFinished() -> [FinishedTransfer] { world?.takeFinished() ?? [] }
   func shutDown() { world = nil }

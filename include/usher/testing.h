@@ -64,7 +64,7 @@ USHER_API int32_t usher_context_advance(usher_context *context, uint64_t ms, uin
  * library sees how late each one is.
  *
  * @param context  a context on the manual clock.
- * @param ms       by how many milliseconds.
+ * @param ms       by how many milliseconds. The clock does not go beyond 2^62.
  * @return USHER_OK; USHER_E_STATE on the system clock; USHER_E_INVALID_HANDLE; USHER_E_WOULD_DEADLOCK in a callback.
  * Threads: any. In callbacks: no. Waits: briefly. Units: milliseconds. Since: 0.1
  */

@@ -5,6 +5,8 @@ internal import UsherCore
 /// The context's time. Any thread reads it; only the I/O thread sets it. System time includes the time in which the
 /// machine sleeps; manual time moves only when the tester moves it.
 final class Clock {
+  /// The last instant of manual time, so far below the largest number that no sum of instants and durations overflows.
+  static var end: Milliseconds { 1 << 62 }
   let isManual: Bool
   private let startedAt: Int64
   private let manualNow = Atomic<Milliseconds>(0)
@@ -20,7 +22,10 @@ final class Clock {
     return passed > 0 ? Milliseconds(passed / 1_000_000) : 0
   }
 
-  func set(_ instant: Milliseconds) { manualNow.store(max(now, instant), ordering: .releasing) }
+  func set(_ instant: Milliseconds) { manualNow.store(min(max(now, instant), Self.end), ordering: .releasing) }
+
+  /// The instant `duration` from now, but not after the end of manual time.
+  func instant(in duration: Milliseconds) -> Milliseconds { min(now.adding(duration), Self.end) }
 
   /// Returns the boot time, in nanoseconds, at which the clock shows `instant`; nil on the manual clock.
   func bootTime(of instant: Milliseconds) -> Int64? {

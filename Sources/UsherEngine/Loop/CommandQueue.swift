@@ -1,12 +1,25 @@
-/// The commands that other threads submit to the I/O thread, in the order of submission.
+internal import CPlatform
+
+/// The commands that other threads submit to the I/O thread, in the order of submission. The queue is bounded: if a
+/// thread submits commands faster than the I/O thread runs them, the thread waits. This cannot deadlock, because the
+/// I/O thread runs no host code and waits for no callback.
 final class CommandQueue {
   private let monitor = Monitor()
-  private var commands: [() -> Void] = []
+  private let most: Int
+  private var commands = Fifo<() -> Void>()
+  /// The commands that the I/O thread has taken and not run yet. Only the I/O thread uses them.
+  private var taken = Fifo<() -> Void>()
+  /// The I/O thread. It does not wait in `append`, because no other thread makes room.
+  private var consumer: UInt64?
+  private var waiters = 0
   private var isClosed = false
 
   enum Appended { case taken, refused, ended }
 
-  /// Any thread: appends a command.
+  /// - Parameter most: how many commands may wait before `append` blocks.
+  init(most: Int) { self.most = most }
+
+  /// Any thread: appends a command. While the queue is full, a thread other than the I/O thread waits.
   /// - Parameters:
   ///   - isAllowed: runs under the lock, so that what it reads and notes has the order of the commands; false: the
   ///     queue refuses the command.
@@ -14,6 +27,11 @@ final class CommandQueue {
   /// - Returns: `ended` after `close`: the queue takes no command.
   func append(_ command: @escaping () -> Void, if isAllowed: () -> Bool, wake: () -> Void) -> Appended {
     monitor.locked {
+      while commands.count >= most, !isClosed, consumer != platform_thread_self() {
+        waiters += 1
+        monitor.wait()
+        waiters -= 1
+      }
       if isClosed { return .ended }
       guard isAllowed() else { return .refused }
       commands.append(command)
@@ -23,14 +41,32 @@ final class CommandQueue {
     }
   }
 
+  /// Any thread: whether no command waits. The commands that the I/O thread has taken do not count.
   var isEmpty: Bool { monitor.locked { commands.isEmpty } }
 
-  func takeAll() -> [() -> Void] {
-    monitor.locked {
-      defer { commands = [] }
-      return commands
+  /// I/O thread: takes all commands that wait; `next` returns them one by one. Does nothing while some are left of
+  /// those that it took before.
+  func take() {
+    guard taken.isEmpty else { return }
+    let mustSignal = monitor.locked { () -> Bool in
+      consumer = platform_thread_self()
+      swap(&taken, &commands)
+      return waiters > 0
     }
+    if mustSignal { monitor.broadcast() }
   }
 
-  func close() { monitor.locked { isClosed = true } }
+  /// I/O thread: whether commands are left of those that `take` took.
+  var hasTaken: Bool { !taken.isEmpty }
+
+  /// I/O thread: the next command that `take` took.
+  func next() -> (() -> Void)? { taken.popFirst() }
+
+  /// Refuses further commands. The threads that wait in `append` return.
+  func close() {
+    monitor.change {
+      isClosed = true
+      return true
+    }
+  }
 }

@@ -9,9 +9,12 @@ final class ContextClosing {
   private(set) var openCount = 0
   /// How many closed playbacks wait for a reply that may bring the token of a session.
   private(set) var awaitedCount = 0
+  private let timers: Timers
   private var waits: [Wait<Status>] = []
   /// The real time at which the host first asked to close; 0: it has not asked.
   private let firstRequest = Atomic<Int64>(0)
+
+  init(timers: Timers) { self.timers = timers }
 
   var isDone: Bool { openCount == 0 && awaitedCount == 0 }
 
@@ -53,10 +56,16 @@ final class ContextClosing {
     endWaitsIfDone()
   }
 
+  /// The time-out of this wait has passed.
+  func remove(_ wait: Wait<Status>) { waits.removeAll { $0 === wait } }
+
   func endWaitsIfDone() { if hasBegun, isDone { endWaits(.ok) } }
 
   func endWaits(_ status: Status) {
-    for wait in waits { wait.end(status) }
+    for wait in waits {
+      timers.cancel(wait.timer)
+      wait.end(status)
+    }
     waits = []
   }
 }

@@ -14,13 +14,10 @@ extension Engine {
   /// Any thread: called when the network is back or has changed. New requests use new connections, and the sessions
   /// retry failed keep-alives at once.
   package func networkChanged() {
-    submit {
-      for id in self.playbacks.sortedIDs {
-        guard let entry = self.playbacks[id] else { continue }
-        let endpoints = entry.delegate.endpoints
-        for endpoint in [endpoints.heartbeat, endpoints.license] {
-          if let endpoint { self.requests.distrust(endpoint.origin) }
-        }
+    each(nil) { entry in
+      let endpoints = entry.delegate.endpoints
+      for endpoint in [endpoints.heartbeat, endpoints.license] {
+        if let endpoint { self.requests.distrust(endpoint.origin) }
       }
     }
     each(nil) { entry in self.step(entry) { $0.networkChanged(now: self.clock.now) } }
@@ -28,10 +25,7 @@ extension Engine {
 
   private func each(_ playback: PlaybackID?, _ body: @escaping (PlaybackEntry) -> Void) {
     submit {
-      guard let playback else {
-        for id in self.playbacks.sortedIDs { if let entry = self.playbacks[id] { body(entry) } }
-        return
-      }
+      guard let playback else { return self.perform(on: self.playbacks.sortedIDs, body) }
       if let entry = self.playbacks[playback] { body(entry) }
     }
   }

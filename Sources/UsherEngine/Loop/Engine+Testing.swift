@@ -29,7 +29,7 @@ extension Engine {
 
   /// Moves the manual clock forward, timer by timer.
   package func advance(_ duration: Milliseconds, settlingWithin settle: UInt32) -> Bool {
-    let target = sync { self.clock.now.adding(duration) }
+    let target = sync { self.clock.instant(in: duration) }
     var allSettled = true
     while true {
       if settle > 0, !self.settle(transfers: 0, callbacks: 0, within: settle) { allSettled = false }
@@ -51,7 +51,7 @@ extension Engine {
   /// Moves the manual clock forward in one step: timers that were due in between fire at the new time.
   package func jump(_ duration: Milliseconds) {
     sync {
-      self.clock.set(self.clock.now.adding(duration))
+      self.clock.set(self.clock.instant(in: duration))
       self.fireTimers()
     }
   }

@@ -33,7 +33,11 @@ package final class Engine {
   let idle: IdleMonitor
   let calls: HostCalls
   private let transport: any Transport
-  private let commands = CommandQueue()
+  /// How many commands may wait until a thread that submits another one waits.
+  private static var commandsMost: Int { 4096 }
+  /// How many commands run in one turn of the loop, so that commands do not delay replies and timers.
+  private static var commandsPerTurn: Int { 128 }
+  private let commands = CommandQueue(most: commandsMost)
   /// The lock for commands that run after the I/O thread has ended, on the threads that submitted them.
   private let afterEnd = Monitor()
   private var threadID: UInt64 = 0
@@ -42,12 +46,16 @@ package final class Engine {
   let timers = Timers()
   let requests: RequestDispatcher
   let events: EventSink
-  let closing = ContextClosing()
+  let closing: ContextClosing
   var slots = SlotLedger()
   var steps = StepQueue()
-  var playbacks = IDTable<PlaybackEntry>()
+  var playbacks = PlaybackTable()
   var players = IDTable<PlayerMachine<PlaybackID>>()
   private var isStopping = false
+  /// The command about many playbacks that is being performed.
+  private var round: PlaybackRound?
+  /// All replies that had arrived at this instant have been handled.
+  private var readUntil: Milliseconds = 0
 
   /// - Parameters:
   ///   - transport: sends the requests; nil for libcurl.
@@ -78,6 +86,7 @@ package final class Engine {
     self.transport = transport
     self.idle = idle
     self.clock = clock
+    closing = ContextClosing(timers: timers)
     calls = HostCalls(executor: executor, idle: idle)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
     requests = RequestDispatcher(
@@ -100,7 +109,8 @@ package final class Engine {
     return true
   }
 
-  /// Any thread: runs `command` on the I/O thread, in the order of submission.
+  /// Any thread: runs `command` on the I/O thread, in the order of submission. While very many commands wait, the
+  /// calling thread waits.
   package func submit(_ command: @escaping () -> Void) { submit(noting: {}, command) }
 
   /// Any thread: as `submit`. `note` runs under the lock of the command queue: requests and answers of the host that
@@ -156,30 +166,72 @@ package final class Engine {
 
   fileprivate func run() {
     while !isStopping {
-      runCommands()
-      for finished in transport.takeFinished() { handle(requests.ended(finished)) }
+      runCommands(atMost: Self.commandsPerTurn)
+      handleReplies()
       fireTimers()
-      if isStopping || hasCommands { continue }
-      idle.becameIdle(transfers: requests.transfers.count)
-      transport.wait(until: timers.next().flatMap { clock.bootTime(of: $0) })
-      idle.becameBusy()
+      if isStopping { break }
+      if round != nil || commands.hasTaken || hasCommands { readReplies() } else { waitForWork() }
     }
     finish()
     transport.shutDown()
   }
 
-  private func runCommands() { for command in commands.takeAll() { command() } }
+  private func waitForWork() {
+    idle.becameIdle(transfers: requests.transfers.count)
+    let next = timers.next()
+    if transport.wait(until: next.flatMap { clock.bootTime(of: $0) }), let next { readUntil = max(readUntil, next) }
+    idle.becameBusy()
+  }
 
+  private func runCommands(atMost most: Int) {
+    commands.take()
+    for _ in 0..<most {
+      if let id = round?.next() {
+        if let entry = playbacks[id] { round?.perform(entry) }
+        continue
+      }
+      round = nil
+      guard let command = commands.next() else { return }
+      command()
+    }
+  }
+
+  /// Only a command calls this function. It calls `body` for some of these playbacks in each turn of the loop; the
+  /// commands after this one wait until `body` has been called for all.
+  func perform(on ids: [PlaybackID], _ body: @escaping (PlaybackEntry) -> Void) {
+    if !ids.isEmpty { round = PlaybackRound(ids: ids, perform: body) }
+  }
+
+  private func handleReplies() {
+    while true {
+      let finished = transport.takeFinished()
+      if finished.isEmpty { return }
+      for one in finished { handle(requests.ended(one)) }
+    }
+  }
+
+  /// Reads and handles all replies that have arrived.
+  private func readReplies() {
+    let now = clock.now
+    transport.read()
+    handleReplies()
+    readUntil = now
+  }
+
+  /// Runs the timers that are due. Before a timer runs, all replies are handled that had arrived when it was due: if
+  /// this thread was late, no reply that arrived in time counts as missing.
   func fireTimers() {
     let now = clock.now
-    while let target = timers.popDue(now: now) {
+    while let next = timers.next(), next <= now {
+      if next > readUntil { readReplies() }
+      guard let target = timers.popDue(now: readUntil) else { continue }
       switch target {
       case .session(let id): sessionTimerFired(id)
       case .transfer(let id): handle(requests.timerFired(id))
       case .ask(let ask): ask.expire()
       case .license(let playback, let license): licenseTimedOut(playback, license)
       case .certificate(let source, let waiter): certificateTimedOut(source, waiter)
-      case .wait(let wait): wait.end(.timeout)
+      case .wait(let wait, let playback): waitTimedOut(wait, playback)
       case .token(let id): tokenWaitEnded(id)
       case .load(let id, let job): loadTimedOut(id, job)
       }
@@ -208,7 +260,7 @@ package final class Engine {
     _ = closing.begin()
     afterEnd.locked {
       commands.close()
-      runCommands()
+      while round != nil || commands.hasTaken || hasCommands { runCommands(atMost: .max) }
       endPending()
       let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       forgetEverything()
@@ -224,7 +276,7 @@ package final class Engine {
       guard let entry = playbacks[id] else { continue }
       endLoads(entry, .closed)
       for question in entry.questions where question.atClose != .staysOpen { question.expire(.closed) }
-      for wait in entry.setupWaits + entry.closeWaits { wait.end(.closed) }
+      for wait in entry.setupWaits + entry.closeWaits { end(wait, .closed) }
     }
     closing.endWaits(.closed)
     let left = requests.transfers.ids
@@ -235,7 +287,7 @@ package final class Engine {
   }
 
   private func forgetEverything() {
-    playbacks = IDTable()
+    playbacks.removeAll()
     players = IDTable()
     events.close()
     timers.removeAll()

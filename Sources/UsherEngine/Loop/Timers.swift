@@ -7,7 +7,8 @@ enum TimerTarget {
   case ask(HostQuestion)
   case license(PlaybackID, LicenseID)
   case certificate(CertificateSource, CertificateWaiter)
-  case wait(Wait<Status>)
+  /// The playback for which the thread waits; 0: the close of the context.
+  case wait(Wait<Status>, PlaybackID)
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)
 }

@@ -6,6 +6,8 @@ package final class Wait<Value> {
   private let monitor = Monitor()
   private var value: Value?
   private let onEnd: (() -> Void)?
+  /// The timer of the time-out. Only the I/O thread uses it.
+  var timer: UInt64?
 
   /// - Parameter onEnd: called when the wait ends, on the thread that ends it. It can wake a thread that also waits for
   ///   other things.

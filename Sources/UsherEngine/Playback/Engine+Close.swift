@@ -52,12 +52,28 @@ extension Engine {
 
   func endSetupWaits(_ entry: PlaybackEntry, _ status: Status) {
     entry.setupStatus = status
-    for wait in entry.setupWaits { wait.end(status) }
+    for wait in entry.setupWaits { end(wait, status) }
     entry.setupWaits = []
   }
 
-  private func bound(_ wait: Wait<Status>, _ timeout: Milliseconds?) {
-    if let timeout { _ = timers.set(at: clock.now.adding(timeout), .wait(wait)) }
+  /// - Parameter playback: the playback for which the thread waits; 0: the close of the context.
+  private func bound(_ wait: Wait<Status>, _ timeout: Milliseconds?, _ playback: PlaybackID) {
+    if let timeout { wait.timer = timers.set(at: clock.now.adding(timeout), .wait(wait, playback)) }
+  }
+
+  func waitTimedOut(_ wait: Wait<Status>, _ playback: PlaybackID) {
+    if playback == 0 {
+      closing.remove(wait)
+    } else if let entry = playbacks[playback] {
+      entry.setupWaits.removeAll { $0 === wait }
+      entry.closeWaits.removeAll { $0 === wait }
+    }
+    wait.end(.timeout)
+  }
+
+  func end(_ wait: Wait<Status>, _ status: Status) {
+    timers.cancel(wait.timer)
+    wait.end(status)
   }
 
   /// Any thread, not in a callback: waits until set-up has ended.
@@ -68,7 +84,7 @@ extension Engine {
       if let failure = entry.machine.session.failure { return wait.end(failure.status) }
       if let status = entry.setupStatus { return wait.end(status) }
       entry.setupWaits.append(wait)
-      self.bound(wait, timeout)
+      self.bound(wait, timeout, id)
     }
     return wait.wait()
   }
@@ -77,7 +93,11 @@ extension Engine {
   /// events, so that its observers have run. In pumped mode observers run only when the host pumps, so there the wait
   /// ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
-    if executor.isBusy(id) { calls.run(id) { wait.end(.ok) } } else { wait.end(.ok) }
+    guard executor.isBusy(id) else { return end(wait, .ok) }
+    calls.run(id) {
+      wait.end(.ok)
+      self.submit { self.timers.cancel(wait.timer) }
+    }
   }
 
   /// Any thread, not in a callback: waits until a playback is closed.
@@ -98,7 +118,7 @@ extension Engine {
   ) -> Status {
     let wait = Wait<Status>()
     submit(noting: note) {
-      self.bound(wait, timeout)
+      self.bound(wait, timeout, id)
       guard let entry = self.playbacks[id], !entry.machine.isClosed else { return self.endCloseWait(wait, id) }
       entry.closeWaits.append(wait)
       then(entry)
@@ -136,7 +156,7 @@ extension Engine {
   /// Any thread: ends the wait when all playbacks are closed, or when `timeout` has passed.
   private func waitForAllClosed(_ wait: Wait<Status>, within timeout: Milliseconds) {
     submit {
-      self.bound(wait, timeout)
+      self.bound(wait, timeout, 0)
       self.closing.add(wait)
     }
   }
@@ -165,7 +185,7 @@ extension Engine {
   }
 
   private func moveClockUntilClosed(within timeout: Milliseconds) {
-    let end = sync { self.clock.now.adding(timeout) }
+    let end = sync { self.clock.instant(in: timeout) }
     while true {
       _ = settle(transfers: 0, callbacks: pump == nil ? 0 : .max, within: 1000)
       if pump?.runDue() == true { continue }

@@ -49,7 +49,7 @@ extension Engine {
     case .known(let found):
       let known = entry.machine.knownToken
       // If the options of the item had no content identifier, its first licence request says which content it is.
-      if entry.contentID.isEmpty, known == nil { entry.contentID = contentID }
+      if known == nil { playbacks.setContent(contentID, of: entry) }
       // If the token callback replaced the item's token, that token is newer than the one in the map.
       token = contentID == entry.contentID ? known ?? found : found
     case .unneeded: token = nil

@@ -43,7 +43,7 @@ extension Engine {
       if let mapped { item.contentToken = mapped.token }
       let entry = PlaybackEntry(id: id, player: player, host: host, item: item, shared: playback, callbacks: callbacks)
       if let mapped { entry.mappedTokens.append((item.contentID, mapped.pin)) }
-      self.playbacks[id] = entry
+      self.playbacks.insert(entry)
       self.closing.playbackAdded()
       if self.closing.hasBegun || self.players[player] == nil { return self.close(entry, nil, .closed) }
       self.perform(self.players[player]?.play(id) ?? [])

@@ -25,7 +25,7 @@ extension Engine {
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }
     if entry.setupStatus == nil, after.sessionState == .none, !after.isWaiting { endSetupWaits(entry, .ok) }
-    if after.isFinished, playbacks.remove(entry.id) != nil { timers.cancel(entry.sessionTimer) }
+    if after.isFinished, playbacks.remove(entry) { timers.cancel(entry.sessionTimer) }
     closing.playbackChanged(from: before, to: after)
   }
 

@@ -76,10 +76,8 @@ extension Engine {
   package func tokenMapped(_ delegate: LicenseDelegate, _ contentID: [UInt8]) {
     submit {
       guard let map = delegate.tokenMap else { return }
-      for id in self.playbacks.sortedIDs {
-        guard let entry = self.playbacks[id], entry.delegate === delegate, entry.contentID == contentID,
-          !entry.machine.isClosing
-        else { continue }
+      self.perform(on: self.playbacks.playing(contentID, delegate)) { entry in
+        if entry.machine.isClosing { return }
         if entry.mappedTokens.contains(where: { $0.id == contentID }) {
           if let token = contentID.withUnsafeBufferPointer({ map.get($0) }) { entry.machine.tokenReplaced(token) }
         } else if let found = map.hold(contentID) {

@@ -76,8 +76,11 @@ final class PlaybackEntry {
   var sent = SentTokens()
   /// The id of the session's timer; 0 if it is not set. The same is true for `tokenTimer`.
   var sessionTimer: UInt64 = 0
-  /// The content identifier of the item, by which the token map finds its token.
+  /// The content identifier of the item, by which the token map finds its token. Only `PlaybackTable` changes it.
   var contentID: [UInt8]
+  /// The playbacks of the same content before and after this one in `PlaybackTable`, which sets them; 0: there is none.
+  var older: PlaybackID = 0
+  var newer: PlaybackID = 0
   var tokenTimer: UInt64 = 0
   /// The playback's entries in the token map, pinned while it plays.
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []

@@ -25,6 +25,8 @@ final class CurlTransfer {
   private var lacksDescriptor = false
   /// libcurl writes its description of an error here.
   private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+  /// How much longer than usual libcurl may take to connect.
+  private var moreTimeToConnect: Milliseconds = 0
   /// The header lines; libcurl reads them in place.
   private var lines: UnsafeMutableBufferPointer<curl_slist>
 
@@ -115,6 +117,14 @@ final class CurlTransfer {
       told.isUrgent = request.isUrgent
     }
     return true
+  }
+
+  /// Changes how long libcurl may take to connect. Nothing changes if it has sent the request.
+  func setMoreTimeToConnect(_ more: Milliseconds, besides usual: Milliseconds) {
+    let all = more == 0 ? 0 : moreTimeToConnect.adding(more)
+    guard all != moreTimeToConnect, more == 0 || attempts == 0 else { return }
+    _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: usual.adding(all)))
+    moreTimeToConnect = all
   }
 
   private func setHeaders(_ request: HTTPRequest) -> Bool {

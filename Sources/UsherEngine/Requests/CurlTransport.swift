@@ -57,6 +57,8 @@ final class CurlTransport: Transport {
   private var replies: UInt64 = 0
   /// Whether requests were started whose connections the transport has not checked for unasked bytes.
   private var mustCheckKept = false
+  /// Whether another thread has called `wake` since the wait began.
+  private var wasWoken = false
   /// The watches, by socket number.
   private var watches: [Watch] = []
   /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
@@ -102,6 +104,7 @@ final class CurlTransport: Transport {
       discard(transfer)
       return fail(id)
     }
+    transfer.setMoreTimeToConnect(0, besides: options.connectTimeout)
     let place = Slots<Transfer>.place(id)
     while running.count <= place { running.append(nil) }
     running[place] = transfer
@@ -139,36 +142,80 @@ final class CurlTransport: Transport {
     return finished
   }
 
-  func wait(until instant: Int64?) {
+  func wait(until instant: Int64?) -> Bool {
     arm(instant)
+    let armed = timerSetTo
     // libcurl may send a new request on a kept connection as soon as it is called. First close those connections on
     // which the server has sent something that no request asked for.
-    if mustCheckKept { readSockets(timeout: 0) }
+    wasWoken = false
+    var hasFired = mustCheckKept ? readSockets(until: 0, isExhaustive: false) : false
     // Run libcurl's timers first, so that libcurl sends requests that were just added, before this thread waits for
     // replies.
-    callWhereDue()
+    let now = platform_monotonic_ms()
+    allowForLateness(now)
+    callWhereDue(now)
     if finished.isEmpty { collect() }
-    var timeout: Int32 = -1
-    if let curlDue {
-      let left = curlDue &- platform_monotonic_ms()
-      timeout = left <= 0 ? 0 : Int32(truncatingIfNeeded: min(left, 60_000))
-    }
-    if !finished.isEmpty { timeout = 0 }
-    readSockets(timeout: timeout)
-    callWhereDue()
-    collect()
+    let mayWait = finished.isEmpty && !hasFired && !wasWoken
+    if readSockets(until: mayWait ? curlDue ?? -1 : 0, isExhaustive: false) { hasFired = true }
+    return hasFired && armed == instant
   }
 
-  private func readSockets(timeout: Int32) {
+  func read() { _ = readSockets(until: 0, isExhaustive: true) }
+
+  /// Waits for ready sockets and lets libcurl read them, in rounds, because one call of epoll reports only a part of
+  /// many ready sockets.
+  /// - Parameters:
+  ///   - instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
+  ///   - isExhaustive: whether to read until no socket is ready. The number of rounds is bounded in any case, because a
+  ///     server may send all the time.
+  /// - Returns: whether the timer has fired; then it has read all replies that had arrived before.
+  private func readSockets(until instant: Int64, isExhaustive: Bool) -> Bool {
     mustCheckKept = false
+    var (until, hasFired, hasMore) = (instant, false, true)
+    // Each ready socket gets its turn before any socket gets a second one; a long reply needs several.
+    var rounds = watches.count / Int(PLATFORM_READY_MAX) + 8
     withUnsafeTemporaryAllocation(of: platform_ready_fd.self, capacity: Int(PLATFORM_READY_MAX)) { ready in
-      let count = Int(platform_epoll_wait(epoll, ready.baseAddress, timeout))
-      for index in 0..<count { handle(ready[index]) }
+      while hasMore, rounds > 0 {
+        let count = Int(platform_epoll_wait(epoll, ready.baseAddress, until))
+        let now = platform_monotonic_ms()
+        allowForLateness(now)
+        var sockets = 0
+        for index in 0..<count {
+          switch ready[index].fd {
+          case wakeFD:
+            platform_fd_drain(wakeFD)
+            wasWoken = true
+          case timerFD:
+            platform_fd_drain(timerFD)
+            timerSetTo = 0
+            hasFired = true
+          default:
+            handle(ready[index])
+            sockets += 1
+          }
+        }
+        collect()
+        hasMore = sockets > 0 && (isExhaustive || hasFired || count == Int(PLATFORM_READY_MAX))
+        until = 0
+        rounds -= 1
+      }
     }
+    // Run libcurl's timers after the sockets, since a timer may be the time-out of what a socket has brought.
+    callWhereDue(platform_monotonic_ms())
+    collect()
+    return hasFired
   }
 
-  private func callWhereDue() {
-    guard let due = curlDue, due <= platform_monotonic_ms() else { return }
+  /// libcurl judges the time-out of a connection before it looks at the socket. If this thread was late, the connection
+  /// may be ready: gives libcurl the lost time back, and a second.
+  private func allowForLateness(_ now: Int64) {
+    guard let due = curlDue, now &- due > 100 else { return }
+    let lost = Milliseconds(now &- due &+ 1000)
+    for case let transfer? in running { transfer.setMoreTimeToConnect(lost, besides: options.connectTimeout) }
+  }
+
+  private func callWhereDue(_ now: Int64) {
+    guard let due = curlDue, due <= now else { return }
     curlDue = nil
     callCurl(-1, 0)
   }
@@ -195,26 +242,19 @@ final class CurlTransport: Transport {
   }
 
   private func handle(_ ready: platform_ready_fd) {
-    switch ready.fd {
-    case wakeFD: platform_fd_drain(wakeFD)
-    case timerFD:
-      platform_fd_drain(timerFD)
-      timerSetTo = 0
-    default:
-      let index = Int(ready.fd)
-      guard index < watches.count, watches[index].wanted != 0 else { return closeUnasked(ready.fd) }
-      var flags: Int32 = 0
-      if ready.readable != 0 { flags |= CURL_CSELECT_IN }
-      if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
-      if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
-      let floods = isFlooding(ready.fd)
-      if floods {
-        // What other connections have brought must not count as this flood.
-        collect()
-        platform_socket_drop(ready.fd)
-      }
-      callCurl(ready.fd, flags, wasDropped: floods)
+    let index = Int(ready.fd)
+    guard index < watches.count, watches[index].wanted != 0 else { return closeUnasked(ready.fd) }
+    var flags: Int32 = 0
+    if ready.readable != 0 { flags |= CURL_CSELECT_IN }
+    if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
+    if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
+    let floods = isFlooding(ready.fd)
+    if floods {
+      // What other connections have brought must not count as this flood.
+      collect()
+      platform_socket_drop(ready.fd)
     }
+    callCurl(ready.fd, flags, wasDropped: floods)
   }
 
   /// Whether the server has sent far more than a reply may have. libcurl reads parts of a reply that are never stored,

@@ -71,8 +71,12 @@ package protocol Transport: AnyObject {
   func cancel(_ id: TransferID) -> Bool
   /// Closes kept connections when a new one would make more than `count`.
   func limitConnections(_ count: Int)
-  /// Waits until I/O, `wake()`, or the instant (boot time in nanoseconds; nil: no timer).
-  func wait(until instant: Int64?)
+  /// Waits until a reply can be read, `wake()`, or the instant (boot time in nanoseconds; nil: no timer), and reads the
+  /// replies that have arrived.
+  /// - Returns: true if the instant passed before it read, so that it has read all replies that arrived until then.
+  func wait(until instant: Int64?) -> Bool
+  /// Reads all replies that have arrived, without waiting.
+  func read()
   /// Any thread: ends a wait.
   func wake()
   /// Returns the requests that have ended since the last call.

@@ -19,6 +19,8 @@ package final class Transfer {
   var isQueued = false
   /// How long the request waited in the queue.
   var queueDelay: Milliseconds = 0
+  /// Whether the deadline was moved because the I/O thread was late.
+  var isExtended = false
   /// Whether the request holds a permit of its origin.
   var hasPermit = true
   /// Whether it was queued again because the system had no file descriptor for it.

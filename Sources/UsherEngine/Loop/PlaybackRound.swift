@@ -1,0 +1,16 @@
+internal import UsherCore
+
+/// A command about many playbacks. The loop performs it on some of them in each turn, so that it does not delay replies
+/// and timers.
+final class PlaybackRound {
+  /// The playbacks that are left, the next one last.
+  private var ids: [PlaybackID]
+  let perform: (PlaybackEntry) -> Void
+
+  init(ids: [PlaybackID], perform: @escaping (PlaybackEntry) -> Void) {
+    self.ids = ids.reversed()
+    self.perform = perform
+  }
+
+  func next() -> PlaybackID? { ids.popLast() }
+}

@@ -1,0 +1,243 @@
+import Testing
+
+@testable import UsherCore
+@testable import UsherEngine
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// The loop of the I/O thread: replies before time-outs, commands in turns, and no work in proportion to all playbacks.
+@Suite(.timeLimit(.minutes(1))) struct EngineLoopTests {
+  private func simulation(_ headEnd: HeadEnd = HeadEnd(leasePeriods: 2)) throws -> Simulation {
+    try #require(Simulation(ModelTransport(headEnd, seed: 7, latencyMost: 0)))
+  }
+
+  /// Plays one item until its first heartbeat is on its way; the reply takes at most `latency` on each way.
+  private func playUntilHeartbeat(_ s: Simulation, latency: Milliseconds) {
+    s.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate())
+    s.pass(10)
+    s.network.setLatency(latency)
+    while s.network.calls.last?.path != "heartbeat", s.now < 60_000 { s.pass(10) }
+  }
+
+  // MARK: A late I/O thread
+
+  /// The I/O thread is late when a heartbeat is in flight, and the reply arrives in time; the session continues with
+  /// the token of that reply.
+  @Test(arguments: [7400, 7600, 9000, 15_000] as [Milliseconds])
+  func heartbeat_repliedWhileTheIOThreadIsLate_keepsTheSession(lateness: Milliseconds) throws {
+    let s = try simulation()
+    playUntilHeartbeat(s, latency: 100)
+    s.delay(lateness)
+    s.pass(60_000)
+    #expect(!s.kinds(1).contains(.heartbeatError))
+    #expect(s.network.look { $0.alive.count } == 1)
+    s.finish()
+  }
+
+  /// The I/O thread is late until the time limit of a licence request has passed, and the reply arrived before the
+  /// limit; the request succeeds.
+  @Test func license_repliedInTimeWhileTheIOThreadIsLate_succeeds() throws {
+    let s = try simulation()
+    s.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate())
+    s.pass(10)
+    s.network.setLatency(100)
+    s.license(1, timeout: 2000)
+    s.delay(5000)
+    s.pass(10)
+    #expect(s.answers.all.map(\.status) == [.ok])
+    s.finish()
+  }
+
+  /// The host closes while a set-up is in flight, and the I/O thread is late until the close stops waiting; the token
+  /// that arrived before is torn down, and no event reports an orphan.
+  @Test func close_setupRepliedWhileTheIOThreadIsLate_tearsTheSessionDown() throws {
+    let s = try simulation()
+    s.addPlayer(1)
+    s.network.setLatency(100)
+    s.play(1, on: 1, Simulation.delegate())
+    s.close(1)
+    s.delay(5000)
+    s.pass(1000)
+    #expect(s.network.calls.map(\.path) == ["setup", "teardown"])
+    #expect(s.events.all.allSatisfy { !$0.error.orphanPossible })
+    s.finish()
+  }
+
+  /// The I/O thread is late by more than the time-out, and the server does not reply; the request fails once, at most a
+  /// second later than usual.
+  @Test func heartbeat_withoutReplyWhileTheIOThreadIsLate_timesOutWithinASecond() throws {
+    let s = try simulation()
+    playUntilHeartbeat(s, latency: 60_000)
+    s.delay(9000)
+    let late = s.engine.sync { s.engine.requests.transfers.ids }
+    #expect(late.count == 1)
+    s.pass(1000)
+    #expect(s.engine.sync { s.engine.requests.transfers.ids } != late)
+    s.network.setLatency(0)
+    s.finish()
+  }
+
+  // MARK: Commands
+
+  /// A thread submits more commands than the queue takes while the I/O thread is busy; it waits, and every command runs
+  /// in its order.
+  @Test func commands_moreThanTheQueueTakes_theirThreadWaits() throws {
+    let s = try simulation()
+    let gate = Wait<Bool>()
+    let submitted = Notes<Int>()
+    let ran = Notes<Int>()
+    s.engine.submit { _ = gate.wait() }
+    let feeder = ThreadedExecutor(cap: 1, onChange: { _ in })
+    _ = feeder.enqueue(1) {
+      for number in 0..<20_000 {
+        s.engine.submit { ran.add(number) }
+        submitted.add(number)
+      }
+    }
+    #expect(submitted.wait(for: 4000))
+    // The thread cannot pass the bound of the queue while the I/O thread takes nothing.
+    #expect(submitted.all.count <= 2 * 4096)
+    #expect(ran.all.isEmpty)
+    gate.end(true)
+    feeder.shutDown()
+    s.engine.sync {}
+    #expect(ran.all == Array(0..<20_000))
+    s.finish()
+  }
+
+  /// The I/O thread itself submits more commands than the queue takes; it does not wait for itself.
+  @Test func commands_submittedOnTheIOThread_neverWait() throws {
+    let s = try simulation()
+    let ran = Notes<Int>()
+    s.engine.sync { for number in 0..<10_000 { s.engine.submit { ran.add(number) } } }
+    s.engine.sync {}
+    #expect(ran.all == Array(0..<10_000))
+    s.finish()
+  }
+
+  /// The I/O thread ends while other threads wait for room in the queue; they return, and their commands run.
+  @Test func queue_closedWhileAThreadWaits_theThreadReturns() {
+    let queue = CommandQueue(most: 1)
+    let answers = Notes<CommandQueue.Appended>()
+    answers.add(queue.append({}, if: { true }, wake: {}))
+    let feeder = ThreadedExecutor(cap: 1, onChange: { _ in })
+    _ = feeder.enqueue(1) { answers.add(queue.append({}, if: { true }, wake: {})) }
+    queue.close()
+    feeder.shutDown()
+    #expect(answers.all == [.taken, .ended])
+  }
+
+  /// A call concerns more playbacks than one turn of the loop handles; a later command runs after all of them.
+  @Test func suspendAll_ofManyPlaybacks_isCompleteBeforeTheNextCommand() throws {
+    let s = try simulation(HeadEnd())
+    var policy = SSPPolicy()
+    policy.suspend = .pause
+    let delegate = Simulation.delegate(policy)
+    for id in 1...600 as ClosedRange<UInt64> {
+      s.addPlayer(id)
+      s.play(id, on: id, delegate)
+    }
+    s.pass(1000)
+    s.engine.suspend(nil)
+    let paused = s.engine.sync {
+      s.engine.playbacks.sortedIDs.filter { s.engine.playbacks[$0]!.machine.session.isPaused }
+    }
+    s.engine.resume(nil)
+    let resumed = s.engine.sync {
+      s.engine.playbacks.sortedIDs.filter { !s.engine.playbacks[$0]!.machine.session.isPaused }
+    }
+    #expect(paused.count == 600)
+    #expect(resumed.count == 600)
+    s.finish()
+  }
+
+  // MARK: Waits and time
+
+  /// A wait ends before its time-out; its timer ends with it. A wait that timed out leaves nothing at its playback.
+  @Test func waits_thatHaveEnded_leaveNoTimersAndNoEntries() throws {
+    let s = try simulation()
+    s.addPlayer(1)
+    s.addPlayer(2)
+    s.play(1, on: 1, Simulation.delegate())
+    s.play(2, on: 2, Simulation.delegate())
+    s.pass(10)
+    s.close(1)
+    s.pass(10)
+    let before = s.engine.sync { s.engine.timers.count }
+    for _ in 0..<100 {
+      #expect(s.engine.waitForClose(1, 3_600_000) == .ok)
+      #expect(s.engine.waitForSession(2, 3_600_000) == .ok)
+    }
+    #expect(s.engine.sync { s.engine.timers.count } == before)
+    let feeder = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let ended = Notes<Status>()
+    _ = feeder.enqueue(1) { ended.add(s.engine.waitForClose(2, 100)) }
+    while s.engine.sync({ s.engine.playbacks[2]?.closeWaits.count }) == 0 { sched_yield() }
+    s.pass(100)
+    feeder.shutDown()
+    #expect(ended.all == [.timeout])
+    #expect(s.engine.sync { s.engine.playbacks[2]?.closeWaits.count } == 0)
+    s.finish()
+  }
+
+  /// A tester moves the clock by the largest number; the call returns, and the clock stays at its end.
+  @Test func jump_byTheLargestNumber_returns() throws {
+    let s = try simulation()
+    s.addPlayer(1)
+    s.play(1, on: 1, Simulation.delegate())
+    s.pass(10)
+    s.engine.jump(.max)
+    s.engine.jump(.max)
+    #expect(s.engine.sync { s.engine.clock.now } == Clock.end)
+    s.settle()
+    s.engine.beginClosing()
+    s.settle()
+    s.engine.stop()
+  }
+
+  // MARK: Work
+
+  /// The host sets 20,000 tokens; the work of the I/O thread with 5,000 playbacks is about that with 50.
+  @Test func streamTokens_setWhileManyPlaybacksPlay_takeNoLongerThanWithFew() throws {
+    let few = try tokenWork(playbacks: 50, tokens: 20_000)
+    let many = try tokenWork(playbacks: 5000, tokens: 20_000)
+    // Work in proportion to the playbacks would be a hundred times as much.
+    #expect(many < 10 * few + 20_000_000, "50 playbacks: \(few) ns, 5,000 playbacks: \(many) ns")
+  }
+
+  /// Sets tokens of different content, each of which at most one playback plays. Returns the CPU time of the I/O thread
+  /// in nanoseconds.
+  private func tokenWork(playbacks: UInt64, tokens: Int) throws -> Int {
+    let s = try simulation(HeadEnd())
+    let map = s.engine.newTokenStore(bound: nil, timeToLive: nil, seed: 1)
+    let delegate = LicenseDelegate(
+      policy: SSPPolicy(), endpoints: Simulation.delegate().endpoints, setupBody: [], keepAliveBody: [], tokenMap: map)
+    for id in 1...playbacks {
+      s.addPlayer(id)
+      let content = Array("content \(id)".utf8)
+      _ = content.withUnsafeBufferPointer { map.set($0, secret("a/\(id)/0")) }
+      var item = PlaybackItem(delegate: delegate, contentToken: nil)
+      item.contentID = content
+      let host = HostPlayback(handle: UInt(id), playerHandle: UInt(id), tag: id)
+      let isPlaying = s.engine.play(
+        PlaybackShared(id), on: s.player(id), host: host, item: item, callbacks: PlaybackCallbacks())
+      #expect(isPlaying)
+    }
+    let before = s.engine.sync { Self.threadTime() }
+    for number in 0..<tokens { s.engine.tokenMapped(delegate, Array("content \(number)".utf8)) }
+    let after = s.engine.sync { Self.threadTime() }
+    s.engine.stop()
+    return after - before
+  }
+
+  /// The CPU time of the calling thread, in nanoseconds.
+  private static func threadTime() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_sec * 1_000_000_000 + time.tv_nsec
+  }
+}

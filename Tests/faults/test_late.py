@@ -1,0 +1,165 @@
+"""The I/O thread is late, because the process was stopped or the thread did not run; the library loses no session.
+
+Each test plays many sessions in a separate process, in real time. The head-end holds the replies to all heartbeats and
+to a licence request. When the process no longer reads, the head-end sends them, so that they wait in the sockets while
+every time-out passes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import usher
+from stage import KEY, KID
+from usher.testing.headend import Fault, HeadEnd
+
+HERE = Path(__file__).resolve().parent
+COUNT = 80
+"""The number of sessions: more sockets than one call of epoll_wait reports."""
+PERIOD_S = 3.0
+TIMEOUT_MS = 2000
+"""The time-out of a heartbeat."""
+LICENSE_MS = 5000
+"""The time limit of the licence request, which is sent a period before the heartbeats."""
+PATIENCE = int(os.environ.get("USHER_TEST_PATIENCE", "1"))
+
+
+class Host:
+    """late_host.py as a child process."""
+
+    def __init__(self, headend: HeadEnd, preload: Path | None = None) -> None:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(usher.__file__).parents[1]), str(HERE.parent)]),
+        }
+        if preload is not None:
+            environment["LD_PRELOAD"] = str(preload)
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "late_host.py")],
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._write(
+            json.dumps(
+                {
+                    "license_url": headend.license_url("clearkey"),
+                    "ssm_url": headend.ssm_url,
+                    "tokens": [headend.content_token(f"account-{n}") for n in range(COUNT)],
+                    "context": {"requests_per_origin_max": 2 * COUNT},
+                    "delegate": {"keep_alive_timeout_ms": TIMEOUT_MS},
+                }
+            )
+        )
+
+    def _write(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def tell(self, command: str) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        self._write(command)
+        reply = self.process.stdout.readline()
+        assert reply, f"the host ended: {command}"
+        found: dict[str, Any] = json.loads(reply)
+        return found
+
+    def stop_for(self, seconds: float, headend: HeadEnd) -> None:
+        """Stops the process. The head-end sends its replies meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        headend.release()
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def play(preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEnd, Host]]:
+    """Brings the sessions to the point where every first heartbeat and one licence request are in flight."""
+    with HeadEnd(clock="system", period_s=PERIOD_S, grace=grace, control=False) as headend:
+        headend.add_key(KID, KEY)
+        host = Host(headend, preload)
+        try:
+            assert host.tell("play") == {"started": True}
+            headend.faults.add("heartbeat", Fault.stall("after"), times=COUNT)
+            headend.faults.add("license", Fault.stall("after"), times=1)
+            host.tell(f"license {LICENSE_MS}")
+            headend.wait_held(COUNT + 1, 10 * PATIENCE)
+            yield headend, host
+        finally:
+            host.close()
+
+
+def wait_for_heartbeats(headend: HeadEnd, count: int) -> None:
+    end = time.monotonic() + 15 * PATIENCE
+    while time.monotonic() < end:
+        if sum(entry.route == "heartbeat" for entry in headend.journal) >= count:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"fewer than {count} heartbeats: {len(headend.journal)} requests in all")
+
+
+def assert_all_kept(headend: HeadEnd, host: Host) -> None:
+    """Every session continues with the token of the reply that lay in the socket."""
+    wait_for_heartbeats(headend, 2 * COUNT)
+    headend.assert_clean(ignore=("late-beat",))
+    told = host.tell("end")
+    assert told["license"] == ["OK"]
+    assert (told["errors"], told["must_stop"]) == ([], 0)
+    assert told["events"]["SESSION_STARTED"] == COUNT
+    host.process.wait(20)
+    assert not headend.sessions.active()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seconds", [3.0, pytest.param(1.0, marks=pytest.mark.whole)])
+def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float) -> None:
+    """The host process is stopped while 80 heartbeats are in flight, until all time-outs have passed; it continues
+    every session, and the licence arrives."""
+    with play() as (headend, host):
+        host.stop_for(seconds, headend)
+        assert_all_kept(headend, host)
+
+
+@pytest.mark.timeout(60)
+def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path) -> None:
+    """The I/O thread does not run for three seconds, without a signal, and its next system call is interrupted; it
+    continues all sessions, and the licence arrives."""
+    shim = tmp_path / "late.so"
+    command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", shim, HERE / "late.c", "-ldl"]
+    subprocess.run(command, timeout=60, check=True)
+    with play(shim) as (headend, host):
+        host.tell("late 3000")
+        headend.release("heartbeat")
+        headend.release("license")
+        assert_all_kept(headend, host)
+
+
+@pytest.mark.whole
+@pytest.mark.timeout(60)
+def test_process_stoppedForLongerThanTheLease_reportsEverySession() -> None:
+    """The host process is stopped until every lease has ended; each session is reported as lost, once."""
+    with play(grace=1.5) as (headend, host):
+        host.stop_for(6.0, headend)
+        wait_for_heartbeats(headend, 2 * COUNT)
+        deadline = time.monotonic() + 10 * PATIENCE
+        while headend.sessions.active() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        told = host.tell("end")
+        assert told["events"]["HEARTBEAT_ERROR"] == told["must_stop"] == COUNT
