@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ BUILD = ROOT / "build"
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 BINDINGS = ROOT / "bindings" / "python"
 SHOWN_LINES = 60
+HANG_S = 60
 
 
 @dataclass
@@ -91,6 +93,9 @@ class Part:
     logs: Path = BUILD / "test"
     needs: tuple[str, ...] = ()
     """The parts that must pass before this one runs."""
+    running: Callable[[str], list[str]] | None = None
+    """Returns the names of the tests that have started and not ended, from the output so far. If the same tests run for
+    `HANG_S`, they hang: the part ends, and its failure names them."""
 
     @property
     def log(self) -> Path:
@@ -103,9 +108,8 @@ class Part:
     def run(self) -> Count:
         for stale in self.xml_files():
             stale.unlink()
-        ending = run_logged(
-            self.command, self.log, self.timeout_s, self.folder, {**base_environment(), **self.environment}
-        )
+        environment = {**base_environment(), **self.environment}
+        ending = run_logged(self.command, self.log, self.timeout_s, self.folder, environment, self.running)
         output = self.log.read_text(encoding="utf-8", errors="replace")
         try:
             count = self.count(self, output)
@@ -131,10 +135,45 @@ def base_environment() -> dict[str, str]:
     return {**environment, "SWIFT_BACKTRACE": "enable=no", "PYTHONUTF8": "1", "NO_COLOR": "1", "TERM": "dumb"}
 
 
-def run_logged(command: list[str], log: Path, timeout_s: float, folder: Path, environment: dict[str, str]) -> str:
+def running_swift_tests(output: str) -> list[str]:
+    """Returns the tests of swift-testing that have started and not ended."""
+    started = re.findall(r"^◇ Test (?!run |case )(.*) started\.$", output, re.M)
+    ended = re.findall(
+        r"^[✔✘] Test (?!run |case )(.*?)(?: with \d+ test cases?)? (?:passed|failed) after ", output, re.M
+    )
+    return sorted(set(started) - set(ended))
+
+
+def wait_unless_hung(
+    child: subprocess.Popen[bytes], log: Path, timeout_s: float, running: Callable[[str], list[str]] | None
+) -> str:
+    """Waits for the end of the command. Returns "" when it has ended, otherwise why it did not."""
+    end = time.monotonic() + timeout_s
+    before: list[str] = []
+    since = time.monotonic()
+    while time.monotonic() < end:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(min(5 if running else timeout_s, max(0, end - time.monotonic())))
+            return ""
+        now = running(log.read_text(encoding="utf-8", errors="replace")) if running else []
+        if now != before or not now:
+            before, since = now, time.monotonic()
+        elif time.monotonic() - since > HANG_S:
+            return f"no test ended for {HANG_S} s; running: {', '.join(now)}"
+    return f"still running after {timeout_s:.0f} s" + (f": {', '.join(before)}" if before else "")
+
+
+def run_logged(
+    command: list[str],
+    log: Path,
+    timeout_s: float,
+    folder: Path,
+    environment: dict[str, str],
+    running: Callable[[str], list[str]] | None = None,
+) -> str:
     """Runs the command with its output in `log`. Returns "" on success, otherwise how it ended.
 
-    After the time-out it ends the command with every process that the command started.
+    After the time-out, or if tests hang, it ends the command with every process that the command started.
     """
     with log.open("wb") as output:
         try:
@@ -150,11 +189,12 @@ def run_logged(command: list[str], log: Path, timeout_s: float, folder: Path, en
         except OSError as error:
             return str(error)
         try:
-            code = child.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            end_group(child.pid)
-            child.wait()
-            return f"still running after {timeout_s:.0f} s"
+            failure = wait_unless_hung(child, log, timeout_s, running)
+            if failure:
+                end_group(child.pid)
+                child.wait()
+                return failure
+            code = child.wait()
         except BaseException:  # the user interrupted the run: end the command's processes
             end_group(child.pid)
             raise

@@ -14,7 +14,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from parts import BINDINGS, BUILD, PYTHON, ROOT, Part, count_checklist, count_exit, count_sum, count_xml, run_parts
+from parts import (
+    BINDINGS,
+    BUILD,
+    PYTHON,
+    ROOT,
+    Part,
+    count_checklist,
+    count_exit,
+    count_sum,
+    count_xml,
+    run_parts,
+    running_swift_tests,
+)
 
 LOGS = BUILD / "test"
 SHIPPED = BUILD / "shipped" / "libusher.so"
@@ -79,6 +91,7 @@ def all_parts() -> list[Part]:
             ["swift", "test", "--xunit-output", str(LOGS / "swift.xml")],
             count_xml,
             600,
+            running=running_swift_tests,
         ),
         Part(
             "model",

@@ -37,6 +37,10 @@
     let count = max(1, (screens + players - 1) / players)
     let run = Run(seeds: Array(seed..<(seed + 4 * count)), players: players, hours: hours)
     run.run(threads: max(1, threads))
+    if let seed = run.hanging {
+      print("the story of seed \(seed) hangs: it has not ended within a minute")
+      return 1
+    }
     if let broken = run.broken {
       print("seed \(broken.seed) breaks a promise: \(broken.violation.rule): \(broken.violation.text)")
       print("again: make simulate SEED=\(broken.seed)\(hours == 24 ? "" : " HOURS=\(hours)")")

@@ -9,6 +9,10 @@ final class Run {
   private var next = 0
   private var running = 0
   private(set) var coverage = Coverage()
+  /// The stories that are being played, with the real time at which each began.
+  private var playing: [UInt64: Int64] = [:]
+  /// A story that has not ended within a minute, although a story takes seconds.
+  private(set) var hanging: UInt64?
   private(set) var broken: (seed: UInt64, violation: World.Violation)?
 
   init(seeds: [UInt64], players: UInt64, hours: UInt64) {
@@ -28,13 +32,19 @@ final class Run {
         }
       }
     }
-    monitor.locked { while running > 0 { monitor.wait() } }
+    monitor.locked {
+      while running > 0, hanging == nil {
+        _ = monitor.wait(until: monotonicMilliseconds() + 1000)
+        hanging = playing.first { monotonicMilliseconds() - $0.value > 60_000 }?.key
+      }
+    }
   }
 
   private func take() -> UInt64? {
     monitor.locked {
       guard broken == nil, next < seeds.count else { return nil }
       defer { next += 1 }
+      playing[seeds[next]] = monotonicMilliseconds()
       return seeds[next]
     }
   }
@@ -43,6 +53,7 @@ final class Run {
     let world = World(Story(seed: seed, players: players, hours: hours))
     let violation = world.run()
     monitor.locked {
+      playing[seed] = nil
       coverage.add(world.coverage)
       // Keeps the lowest seed, so that the result does not depend on the order of the threads.
       if let violation, seed < broken?.seed ?? .max { broken = (seed, violation) }
