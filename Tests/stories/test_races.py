@@ -590,6 +590,23 @@ def test_waitSession_onAStalledServer_timesOutAndTheSetupGoesOn(stage: Stage) ->
     playback.wait_session()
 
 
+def test_waitSession_withoutATimeout_waitsForTheSetupTimeoutOfTheDelegate(stage: Stage) -> None:
+    """The host waits for a session without a time-out of its own while the head-end stalls; the call waits for
+    setup_timeout_ms of the delegate, and no longer."""
+    stage.headend.faults.add("setup", Fault.stall())
+    playback = stage.play(delegate=stage.delegate(setup_timeout_ms=700))
+    waiting = stage.call(playback.wait_session)
+    stage.headend.wait_held()
+    stage.wait_timer(700)
+    stage.advance(699)
+    assert stage.still_waiting(waiting)
+    stage.advance(1)
+    with pytest.raises(TimeoutError):
+        waiting.result(5)
+    stage.headend.release()
+    stage.settle()
+
+
 def test_blockingCalls_insideACallback_answerWouldDeadlock(stage: Stage) -> None:
     found: list[type[BaseException]] = []
 
