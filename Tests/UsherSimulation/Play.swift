@@ -27,6 +27,8 @@ final class Play {
   /// The time at which the library sent the last keep-alive or asked the host for it; nil while no keep-alive is due.
   var lastBeat: Milliseconds?
   var beatPeriod: Milliseconds = 0
+  /// The end of the pause that the head-end asked for with Retry-After in its last reply to a keep-alive.
+  var pauseUntil: Milliseconds = 0
   /// The host played it while the I/O thread was late.
   var wasPlayedLate = false
   var lastSequence: UInt64 = 0

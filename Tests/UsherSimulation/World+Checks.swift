@@ -91,7 +91,7 @@ extension World {
   /// Called when the library sent a keep-alive, or asked the host for the payload or the heartbeat.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
-    if now > last + play.beatPeriod + slack, !isLate { late(play, last) }
+    if now > max(last + play.beatPeriod, play.pauseUntil) + slack, !isLate { late(play, last) }
     play.lastBeat = now
   }
 
@@ -119,7 +119,7 @@ extension World {
       play.lastBeat = now
       return
     }
-    if now > last + session.period + slack { late(play, last) }
+    if now > max(last + session.period, play.pauseUntil) + slack { late(play, last) }
   }
 
   // MARK: Events

@@ -270,6 +270,9 @@ extension World {
     if call.route == .teardown, let token = call.session, isReadable || isFinal(call) {
       headEnd.clientReceivesTeardownAnswer(token)
     }
+    if call.route == .heartbeat || call.isRenewal, case .response(let response) = outcome {
+      call.play?.pauseUntil = response.retryAfter.map { now + $0 } ?? 0
+    }
     if call.isRenewal, isGood, call.play?.lastBeat != nil { call.play?.lastBeat = now }
     if let input = input(call, outcome, isGood) { subject = (call.play, input) }
   }
