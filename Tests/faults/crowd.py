@@ -77,6 +77,7 @@ class Crowd:
             period_s=PERIOD_MS // 1000,
             grace=60.0,
             enforced=frozenset({"clearkey"} if column.operation == "renewal" else ()),
+            token_form="mixed",
             control=False,
         ).start()
         self._closing.callback(self.headend.stop)

@@ -89,6 +89,7 @@ class Scene:
             grace=60.0,
             limit=4,
             enforced=frozenset({"clearkey"} if operation == "renewal" else ()),
+            token_form="mixed",
             control=False,
         ).start()
         self._closing.callback(self.headend.stop)
