@@ -32,6 +32,8 @@ let shippedLink: [String] =
 let linkFlags: [String] =
   shippedLink.flatMap { ["-Xlinker", $0] }
   + [
+    // Constants in a segment of their own, which is not executable.
+    "--rosegment",
     // No index of unwind information: no exception may pass through the library, and debuggers do not need the index.
     "--no-eh-frame-hdr",
     "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
