@@ -2,7 +2,7 @@
  * host.c - a session with a session manager.
  *
  *   stdin: license_url, ssm_url, ca_file, a header, content token, payload
- *   arguments: "held" frees nothing, so that the search must find secrets
+ *   arguments: "held" frees nothing, so that the search must find secrets; "wiping" sets wipe_freed_memory
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,6 +27,7 @@ static int play(char *at, int is_held) {
   char *payload, *token, *header;
 
   options.clock = USHER_CLOCK_MANUAL;
+  options.wipe_freed_memory = is_wiping;
   options.proxy = "";
   ssp.license_url = line(&at);
   ssp.ssm_url = line(&at);

@@ -14,6 +14,8 @@
 #include <usher/usher.h>
 
 static char input[65536];
+/* Whether the host sets wipe_freed_memory. */
+static int is_wiping;
 
 /* Plays the playback that these lines describe. @return 0: success. */
 static int play(char *at, int is_held);
@@ -33,6 +35,7 @@ static int check(int32_t status, const char *what) {
 
 int main(int argc, char **argv) {
   const int is_held = argc > 1 && strcmp(argv[1], "held") == 0;
+  is_wiping = argc > 1 && strcmp(argv[1], "wiping") == 0;
   size_t size = 0;
   ssize_t count;
   int wrong;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import secrets
+import ssl
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ import pytest
 from memory import search
 from raw import RawServer, reply
 
+import usher
 from usher.testing.headend import Fault, HeadEnd, ckc
 
 HERE = Path(__file__).resolve().parent
@@ -54,7 +56,9 @@ class Hosts:
         goes_well: bool = True,
     ) -> Counter[str]:
         """Lets a host play with the input lines ``words``; then counts the parts of the secrets in its memory."""
-        environment = {**os.environ, "LD_PRELOAD": str(self.folder / "wiping.so")}
+        environment = dict(os.environ)
+        if not {"wiping", "plain"} & set(manner):
+            environment["LD_PRELOAD"] = str(self.folder / "wiping.so")
         child = subprocess.Popen(
             [self.folder / host, *manner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
@@ -152,6 +156,27 @@ def test_memory_afterSecretsOfManyPages_holdsNone(hosts: Hosts, tls: bool) -> No
         assert not +hosts.left_of_session(headend, scale=100)
         token = headend.journal.last(route="setup").parts[0].raw
         assert len(token) > 8000 and headend.journal.entries(route="heartbeat"), headend.journal.dump()
+
+
+@TLS
+def test_memory_afterTheEnd_ofAHostThatSetsWipeFreedMemory_holdsNoSecret(hosts: Hosts, tls: bool) -> None:
+    """libcurl and OpenSSL wipe what they free when the host sets `wipe_freed_memory`; the memory has no secret."""
+    with head_end(tls=tls) as headend:
+        assert not +hosts.left_of_session(headend, "wiping")
+
+
+def test_wipeFreedMemory_whereOpenSSLWasUsedBefore_isRefused(lib: Any) -> None:
+    """The library refuses `wipe_freed_memory` when the process has used OpenSSL before; other contexts work."""
+    ssl.create_default_context()
+    with pytest.raises(usher.StateError):
+        usher.Context(wipe_freed_memory=True)
+    usher.Context().close()
+
+
+def test_memory_afterTheEnd_ofAnyOtherHost_holdsSecretsOfOtherLibraries_soThatTheSearchFinds(hosts: Hosts) -> None:
+    """libcurl and OpenSSL leave secrets in memory when the host does not set `wipe_freed_memory`."""
+    with head_end(tls=True) as headend:
+        assert +hosts.left_of_session(headend, "plain")
 
 
 BROKEN = {

@@ -100,8 +100,11 @@ typedef struct usher_context_options {
   /** 1: use HTTP/2 for https if the server offers it. Default 0: HTTP/1.1, with which a heartbeat takes less processor
       time. */
   int32_t http2;
-  /** Must be 0. */
-  int32_t reserved;
+  /** 1: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that no token stays in it. For a
+      host that owns its process: the first context must have this option, and nothing in the process may have used
+      libcurl or OpenSSL before; otherwise usher_context_new() returns USHER_E_STATE. Later contexts may omit it.
+      Default 0. */
+  int32_t wipe_freed_memory;
 } usher_context_options;
 
 /** All defaults. */
@@ -118,8 +121,8 @@ typedef struct usher_context_options {
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_ARGUMENT, also if a certificate file cannot be read or a pin is malformed;
  *         USHER_E_TLS if a certificate file has no certificate or key, or if key, certificate and pass phrase do not
- *         belong together; USHER_E_SYSTEM if the system gives no thread or file descriptor. After a failure
- *         `log_destroy` has run, unless `struct_size` itself was refused.
+ *         belong together; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system gives no
+ *         thread or file descriptor. After a failure `log_destroy` has run, unless `struct_size` itself was refused.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);

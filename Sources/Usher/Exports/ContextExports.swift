@@ -35,7 +35,8 @@ public func usher_context_new(
 
 private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
   guardAgainstFork()
-  guard ensureCurl() else { throw UsherError(.system) }
+  // Before the options are read, because that uses OpenSSL for the certificate files.
+  try ensureCurl(wiping: try wipesFreedMemory(options))
   let chosen = try contextOptions(options)
   guard let engine = Engine(options: chosen), engine.start() else { throw UsherError(.system) }
   return engine

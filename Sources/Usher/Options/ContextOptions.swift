@@ -48,6 +48,12 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   return result
 }
 
+/// Returns whether libcurl and OpenSSL must wipe the memory that they free.
+func wipesFreedMemory(_ pointer: UnsafePointer<usher_context_options>?) throws(UsherError) -> Bool {
+  guard let pointer else { return false }
+  return try options(pointer).wipe_freed_memory == 1
+}
+
 /// Half of the file descriptors that the process may have are for the host. Of the rest, a context needs a few besides
 /// its connections.
 private func connectionsMaxDefault() -> Int { min(4096, max(4, Int(platform_descriptors_max()) / 2 - 8)) }

@@ -59,6 +59,7 @@ struct context_options {
   callback_mode callbacks = callback_mode::threaded;
   uint32_t connections_max = 0;
   std::optional<std::string> client_key_passphrase;
+  bool wipe_freed_memory = false;
 };
 
 /** usher_pending. */
@@ -112,6 +113,7 @@ public:
     raw.callbacks = static_cast<int32_t>(options.callbacks);
     raw.connections_max = options.connections_max;
     raw.client_key_passphrase = passphrase.c_str();
+    raw.wipe_freed_memory = options.wipe_freed_memory;
     if (options.log) {
       auto *it = detail::boxed(std::move(options.log), kept);
       raw.log = detail::on_log;

@@ -99,6 +99,7 @@ class Context(ffi.Owner):
         user_agent: str | None = None,
         connections_max: int = 0,
         client_key_passphrase: str | None = None,
+        wipe_freed_memory: bool = False,
         on_callback_error: CallbackErrorHook | None = None,
     ) -> None:
         """Makes a context and starts its threads. 0 and None mean the default that usher_context_options documents.
@@ -117,6 +118,7 @@ class Context(ffi.Owner):
         Raises:
             InvalidArgumentError: an option is out of range or malformed, or a certificate file cannot be read.
             TLSError: certificate, key and pass phrase do not belong together, or a file has none.
+            StateError: `wipe_freed_memory`, and libcurl or OpenSSL was in use before (``import ssl`` uses OpenSSL).
             ResourceError: the operating system refused memory, a thread or a file descriptor.
         """
         self.on_callback_error = on_callback_error
@@ -153,6 +155,7 @@ class Context(ffi.Owner):
             callbacks=Callbacks.PUMPED if self._pumped else Callbacks.THREADED,
             connections_max=ffi.integer(connections_max, 32, "connections_max"),
             client_key_passphrase=ffi.c_string(client_key_passphrase, "client_key_passphrase"),
+            wipe_freed_memory=int(wipe_freed_memory),
         )
         if log is not None:
             options.log = _on_log

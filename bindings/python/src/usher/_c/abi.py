@@ -149,7 +149,7 @@ class ContextOptions(ctypes.Structure):
         ("connections_max", c_uint32),
         ("client_key_passphrase", c_char_p),
         ("http2", c_int32),
-        ("reserved", c_int32),
+        ("wipe_freed_memory", c_int32),
     ]
 
 
