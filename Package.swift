@@ -39,6 +39,8 @@ let linkFlags: [String] =
     "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
     "-z", isSanitized ? "lazy" : "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack"
   ].flatMap { ["-Xlinker", $0] }
+  // The shipped library is 4 % smaller with lld, which comes with the Swift toolchain.
+  + (embedded && !isSanitized ? ["-use-ld=lld"] : [])
 
 let package = Package(
   name: "Usher",

@@ -24,7 +24,7 @@ claim "all symbols bound at loading (BIND_NOW)" has 'BIND_NOW|Flags:.* NOW' "$dy
 claim "read-only after relocation (RELRO)" has '^ *GNU_RELRO ' "$segments"
 claim "stays mapped after dlclose (NODELETE)" has 'Flags:.*NODELETE' "$dynamic"
 claim "stack buffers guarded (stack protector)" has ' __stack_chk_fail(@|$)' "$(nm -D --undefined-only "$library")"
-claim "stack not executable" has '^ *GNU_STACK .* RW +0x' "$segments"
+claim "stack not executable" has '^ *GNU_STACK .* RW +0' "$segments"
 same "no segment both writable and executable" "" "$(printf '%s\n' "$segments" | grep -E '^ *LOAD .* RWE ' || true)"
 # The section-to-segment table has a line for each segment, in the order of the program headers above it.
 executable=$(printf '%s\n' "$segments" | awk '/^  [A-Z]/ && / 0x/ { if (/ R E /) print "^ *0*" n + 0 " "; n++ }')
