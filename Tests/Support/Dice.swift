@@ -14,7 +14,7 @@ package struct Dice: RandomNumberGenerator {
   package mutating func one(in count: UInt64) -> Bool { next() % count == 0 }
   package mutating func pick<T>(_ choices: [T]) -> T { choices[Int(next() % UInt64(choices.count))] }
 
-  /// A number between `least` and `most`; every order of magnitude is as likely as every other.
+  /// A number between `least` and `most`; all orders of magnitude are equally likely.
   package mutating func spread(_ least: UInt64, _ most: UInt64) -> UInt64 {
     var doublings: UInt64 = 0
     while least << (doublings + 1) <= most { doublings += 1 }

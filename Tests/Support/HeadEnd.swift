@@ -48,7 +48,7 @@ package struct HeadEnd {
     case opened(Token)
     /// The lease is extended; this token replaces the one in the request.
     case renewed(Token)
-    /// The token in the request stays valid, unless it was a teardown.
+    /// The token in the request stays valid, unless the request was a teardown.
     case accepted
     case refused(Refusal)
 
@@ -114,7 +114,7 @@ package struct HeadEnd {
     }
   }
 
-  /// A heartbeat that extends the lease and keeps the token, since its reply is empty.
+  /// Handles a heartbeat with an empty reply: the lease is extended, and the token stays valid.
   package mutating func extendLease(_ token: Token?, now: Milliseconds) -> Answer {
     guard let index = validSession(token, now: now) else { return .refused(.unknownSession) }
     sessions[index].lastSeen = now

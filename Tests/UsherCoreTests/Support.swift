@@ -25,7 +25,7 @@ enum Say {
   static let done = SSMOutcome.success(SessionFields())
 }
 
-/// A policy without jitter, so that instants are round.
+/// A policy without jitter, so that all times are round numbers.
 func steady(_ change: (inout SSPPolicy) -> Void = { _ in }) -> SSPPolicy {
   var policy = SSPPolicy()
   policy.jitter = 0

@@ -131,7 +131,7 @@ final class ModelTransport: Transport {
     var fault = Fault.none
     if faultRate > 0, dice.one(in: faultRate) { fault = dice.pick(faults) }
     if call.path == "teardown", let token = call.sessionToken {
-      // The library gives a teardown up after three retries, so at most two of its tries meet a fault.
+      // The library gives up a teardown after three retries, so at most two tries of each teardown meet a fault.
       if fault != .none { teardownFaults[token, default: 0] += 1 }
       if teardownFaults[token, default: 0] > 2 { fault = .none }
       if fault == .mute { fault = .unreachable }
@@ -166,7 +166,8 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// The content token "account/playback/number" names the client; the account's first letter is its number.
+  /// Reads the client from the content token "account/playback/number". The code of the account's first letter is the
+  /// number of the account.
   private static func client(_ call: Call) -> HeadEnd.Client {
     let parts = (call.tokens.first ?? "").split(separator: "/")
     return HeadEnd.Client(

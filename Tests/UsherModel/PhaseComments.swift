@@ -4,8 +4,8 @@ import UsherCore
   import Glibc
 #endif
 
-/// The comments above the phases of the machines, each with a line that lists the phases that may follow, like `/// →
-/// settingUp, failed, ended` or `/// → nothing`. They are compared with the transitions that the search has seen.
+/// Reads the comment above each phase of the machines, and compares it with the transitions that the search has seen.
+/// One line of the comment lists the phases that may follow, like `/// → settingUp, failed, ended` or `/// → nothing`.
 struct PhaseComments {
   /// The file of each machine's `enum Phase`, relative to the root of the repository.
   private static let sources = [

@@ -1,7 +1,7 @@
 import UsherCore
 
-/// Tries every order of events up to a depth. From each state that it reaches, it also closes the playback and lets it
-/// end.
+/// Tries every order of events up to a depth. In each state that it reaches, it also closes a copy of the playback and
+/// checks that this copy ends correctly.
 struct Search {
   struct Row: Hashable {
     let from: String
@@ -13,7 +13,7 @@ struct Search {
   private(set) var rows: [Row: Int] = [:]
   private(set) var violation: (story: [String], text: String)?
   private let deadline: () -> Bool
-  /// The transitions seen so far, of all searches that share it.
+  /// The transitions that all searches with this log have seen so far.
   private let log: TransitionLog
 
   /// - Parameter deadline: returns true when the time is over.
@@ -22,7 +22,7 @@ struct Search {
     self.deadline = deadline
   }
 
-  /// Returns false if the time was over first, or if the search found a violation.
+  /// Returns false if the time was over before the search was complete, or if the search found a violation.
   mutating func run(_ setting: Setting, depth: Int) -> Bool {
     var story: [Step] = []
     return visit(World(setting, log), depth, &story)

@@ -82,7 +82,7 @@ struct World {
   var wasReplacing = false
   /// Teardowns that the network lost or the head-end answered with 503.
   var failedTeardowns = 0
-  /// The session's timer fired after the playback was closed, so the machine may have stopped waiting.
+  /// The session's timer fired after the playback was closed, so the machine may have stopped waiting for replies.
   var capPassed = false
   /// The first broken promise.
   var violation: String?
@@ -232,7 +232,7 @@ struct Setting {
       tokens: tokens)
   }
 
-  /// Settings for cases that the kinds below do not reach.
+  /// Settings for cases that no setting in `kinds` reaches.
   private static let special: [Setting] = [
     Setting(name: "SSP V1, too many sessions", policy: policy(), budget: budget(limits: 2)),
     Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),

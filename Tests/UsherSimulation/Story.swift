@@ -16,7 +16,7 @@ struct Setting {
   /// The number of callback threads.
   var cap = 4
   var periodUpdates = false
-  /// No faults at all, so no error may be reported.
+  /// The story has no faults, so the library may report no error.
   var isFaultless = false
 }
 

@@ -64,7 +64,7 @@ enum Habit: UInt8, CaseIterable { case later, never, fails, blocks }
 enum Action {
   /// The host plays an item; this is a zap if the player plays another item.
   case play(PlaybackID, player: UInt64, Kind, Choice)
-  /// The host closes a playback; `leave` nil: as the delegate does by default.
+  /// The host closes a playback. `leave`: whether to let the session expire; nil: the default of the delegate.
   case close(PlaybackID, leave: Bool?)
   case stop(player: UInt64)
   case license(PlaybackID, isRenewal: Bool, timeout: Milliseconds?)

@@ -58,7 +58,7 @@ extension World {
     }
   }
 
-  /// On one screen, the set-up waits for the teardown of the session before it.
+  /// On one screen, the set-up of an item must wait for the teardown of the session of the item before.
   private func judgeTurn(_ play: Play) {
     let held = headEnd.tokens(of: play.id).first { token in
       headEnd[token].map { $0.isNewestReceived && $0.teardownsSent == 0 } ?? false
@@ -185,8 +185,8 @@ extension World {
     for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }
 
-  /// Checks the sessions that the head-end held when their playback ended. It checks after a minute, since the events
-  /// come later.
+  /// Checks the sessions that the head-end held when their playback ended. It checks a minute after that end, since the
+  /// events that explain such a session may come later.
   func judgeLeft(isLast: Bool) {
     // The last events of the playback may still wait for a callback thread.
     guard isLast || lanes.pending == 0 else { return }

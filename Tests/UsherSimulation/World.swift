@@ -146,8 +146,8 @@ final class World: Transport {
     }
   }
 
-  /// Runs a call that waits for the I/O thread on another thread. The story waits until the call wakes the engine or
-  /// returns.
+  /// Runs `body` on a new thread: a call that blocks until the I/O thread acts. The story waits until the call wakes
+  /// the engine or returns.
   func runBlocking(_ body: @escaping () -> Void) {
     // The story cannot see when the call has reached a thread that does not run, so the I/O thread runs again.
     if isLate, let engine { endLateness(engine) }

@@ -204,7 +204,7 @@ static void heartbeats(void) {
   usher_context_free(s.context);
 }
 
-/* The host answers neither a heartbeat nor a teardown: close waits for each, at most for teardown_timeout_ms. */
+/* The host answers neither a heartbeat nor a teardown: close waits for each answer, at most teardown_timeout_ms. */
 static void unanswered(void) {
   struct scene s = playing(1, USHER_RENEW_HEARTBEAT, 100);
   const int teardowns = get(&questions[2]);

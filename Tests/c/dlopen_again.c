@@ -105,11 +105,13 @@ int main(void) {
     tell(usher->version()[0] != 0, "libusher stays mapped after dlclose");
   }
   usher = load(&library, RTLD_LOCAL);
-  story(usher, 1); /* leaves a session running, which expires later */
+  story(usher, 1); /* leaves its context and session; the session expires after this process */
   answers(0, dlclose(library), "dlclose while a context lives");
   index = (size_t)get(&events);
   tell(reaches(&events, (int)index + 1, 5000), "heartbeats still keep its session alive");
-  usher = load(&library, RTLD_LOCAL); /* the handle of the session's context is lost */
+  /* Loads it again while the old context still runs. Nobody has the handle of that context any more, since story() has
+     returned. */
+  usher = load(&library, RTLD_LOCAL);
   story(usher, 1);
   host_uses_curl(curl);
   return failed != 0;

@@ -185,7 +185,8 @@ static void urls(void) {
   usher_context_free(s.context);
 }
 
-/* The hook that reads replies: the library does not call it for refusals; if it makes no licence, the request fails. */
+/* The hook that reads replies. The library does not call it for an error reply. If it gives no licence, the request
+   fails. */
 static void replies(void) {
   struct scene s = scene(USHER_HOOK_LICENSE, 0);
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);

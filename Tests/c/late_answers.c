@@ -28,7 +28,7 @@ enum kind {
 };
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
     "token", "SPC", "payload", "customer's licence", "customer's heartbeat", "licence"};
-/* A customer's host may have set up a session, so the library accepts its answers after the close, too. */
+/* In customer SSM the host may have set up a session, so the library accepts the answer after the close, too. */
 static int stays_open(enum kind kind) { return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT; }
 
 enum closer { CLOSE, STOP, ZAP, FREE, FREE_PLAYER, CLOSERS };
@@ -50,7 +50,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static usher_completion asked;
 static int asks, completed, last_status, screens_gone, jobs_gone, told_closed;
 static int after_closed; /* callbacks of a playback after its PLAYBACK_CLOSED */
-static int in_race, answered; /* for the other thread; 1: answer now; 2: it has answered */
+static int in_race, answered; /* in_race: the other thread 0: waits, 1: answers now, 2: ends; answered: its answers */
 static int32_t race_status;
 
 static void bump(int *counter) {

@@ -63,7 +63,7 @@ static void make_context(struct dice *d, uint32_t slot) {
 }
 static void replace_context(struct dice *d) {
   uint32_t slot = roll(d, CONTEXTS);
-  if (d->thread == THREADS) { /* the step may free the context of this callback; the slot then keeps a stale handle */
+  if (d->thread == THREADS) { /* a callback: the step may free its context; the slot then keeps a stale handle */
     CALL(usher_context_free, ((usher_context *)look(&contexts[slot])));
   } else {
     CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));

@@ -174,7 +174,7 @@ MAY_BE_UNUSED static int sent(const char *route, const char *text) {
   if ((at = strstr(answer, "\"text\":"))) *at = '\0'; /* cuts off the second copy of the journal, which is plain text */
   for (at = strstr(answer, mark); at; at = next) {
     next = strstr(at + 1, mark);
-    if (next) next[-1] = '\0'; /* the brace of the next line */
+    if (next) next[-1] = '\0'; /* ends this journal line before the next one begins */
     count += strstr(at, text) != NULL;
   }
   free(answer);

@@ -54,9 +54,11 @@ def at_once(authority: Authority, column: Column, kinds: tuple[Fault, ...]) -> s
 def test_thousandAtOnce_areAsEachAlone_andLateNobodyElse(
     lib: Any, authority: Authority, results: Results, name: str
 ) -> None:
-    """A thousand playbacks with faults have the outcomes of single ones, and heartbeats of others are on time.
+    """Each of a thousand playbacks with faults has the outcome of a single playback with its fault, and the heartbeats
+    of playbacks without faults are on time.
 
-    Silence is the hardest fault for the others: unanswered requests use every permit of their origin.
+    A silent server is the hardest fault for the playbacks without faults: unanswered requests use every
+    permit of their origin.
     """
     column, _, only = name.partition(", ")
     kinds = tuple(fault for fault in KINDS if only in ("", fault.key))

@@ -1,4 +1,4 @@
-"""Runs the servers of floods.py in a process of its own, so that they compete with nothing in the test's process.
+"""Runs the servers of floods.py in a separate process, so that they do not slow down the process of the test.
 
 Prints one line of JSON: the file of the certificate authority, and the URL of each flood. Ends when its input ends.
 """

@@ -1,8 +1,8 @@
 """A server that sends without end hurts only its own sessions.
 
 Each test plays one session at the head-end, in real time, and then one at a server that floods. The head-end's journal
-shows how late the heartbeats of the first session arrived. ``--flood-seconds 10`` asks the flooding server for a new
-session, from several players, as long as that.
+shows how late the heartbeats of the first session arrived. With ``--flood-seconds 10`` (the long form) the players ask
+the flooding server for new sessions for 10 seconds, and most tests have eight players.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from usher.testing.headend import HeadEnd
 PERIOD_MS = 50
 PATIENCE = int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 LATE_MS = 400 * PATIENCE
-"""How late a heartbeat of the other origin may arrive. On two idle cores it is below 100 ms (the long form prints it);
-this bound also holds while other programs use both cores. If several servers flood at once, three times as much."""
+"""How late a heartbeat at the head-end may arrive; three times as late if several players ask the flooding server. On
+two idle cores the lateness of one player's run is below 100 ms (each test prints it); the bounds also hold while other
+programs use both cores."""
 HTTP_TIMEOUT_MS = 1500
 MOST_BYTES = 24_000_000
-"""How much the process may grow during a flood. A reply may have 1 MiB; most of this is what malloc keeps."""
+"""How much the process may grow during a flood. A reply may have 1 MiB; most of the growth is memory that malloc
+keeps. The test adds 10 kB for each playback."""
 
 
 @dataclass
 class Scene:
-    """A context with a session at the head-end, which sends a heartbeat every PERIOD_MS."""
+    """A context with a session at the head-end; the library sends a heartbeat for it every PERIOD_MS."""
 
     context: usher.Context
     headend: HeadEnd
@@ -99,11 +101,12 @@ def resident(process: str = "self") -> int:
 def test_flood_ofOneServer_delaysNoHeartbeatOfAnother(
     scene: Scene, servers: Servers, flood_seconds: float, name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    """A server floods when the library asks it for a session; the other server's heartbeats arrive in time, the request
-    ends within its time-out, the process does not grow, and the context closes in time."""
+    """A server floods when the library asks it for a session. The heartbeats at the head-end arrive in time, the
+    request to the flooding server ends within its time-out, the process grows by few bytes (MOST_BYTES), and the
+    context closes in time."""
     url, before, most, asked = servers.urls[name], resident(), 0, 0
     ends = time.monotonic() + flood_seconds
-    # Making TLS session tickets keeps a core of this machine busy for each connection.
+    # The server of "tickets" needs a core of this machine for each connection, so there is one player only.
     players = 1 if not flood_seconds or FLOODS[name].kind == "tickets" else 8
     while not asked or time.monotonic() < ends:
         asked += 1

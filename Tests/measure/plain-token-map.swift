@@ -2,7 +2,7 @@
 // the two.
 
 /// Content tokens by content id, for hosts that play several streams. A playback pins the entry that it plays, and
-/// pruning leaves pinned entries alone. It has no lock and no clock: the owner has them.
+/// pruning leaves pinned entries alone. The map has no lock and no clock: its owner has them.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added

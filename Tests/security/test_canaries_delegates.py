@@ -1,5 +1,5 @@
-"""No log line, event, error or repr contains a secret: test_canaries.py for hooks, token maps, SSP V2, customer SSM,
-loaders."""
+"""No log line, event, error or repr contains a secret: the checks of test_canaries.py, here for hooks, token maps,
+SSP V2, customer SSM and loaders."""
 
 from __future__ import annotations
 

@@ -208,7 +208,8 @@ def test_clientCertificate_whereTheServerAsksForOne_isShown(
 def test_clientCertificate_missing_isToldAsTLS(
     stage_factory: Callable[..., Stage], ca_file: str, newest: ssl.TLSVersion
 ) -> None:
-    """The library reports a TLS error without an orphan when the server wants a client certificate and gets none."""
+    """If the server wants a client certificate and gets none, the library reports a TLS error without
+    `orphan_possible`."""
     stage = stage_factory(ca_file=ca_file)
     with Server(CA.issue_cert("127.0.0.1"), client_of=CLIENTS, newest=newest) as server:
         stage.play(delegate=stage.delegate(ssm_url=server.url), tag="a")

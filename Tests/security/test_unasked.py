@@ -116,7 +116,7 @@ def play(stage: Stage, server: KeepingServer) -> None:
 
 def test_reply_onAnIdleConnection_closesIt(stage: Stage, server: KeepingServer) -> None:
     """A server sends a reply while no request is in flight; the library closes the connection at once, and the next
-    heartbeat uses another one and takes its own reply."""
+    heartbeat uses a new connection and gets its own reply."""
     play(stage, server)
     server.connections[0].sendall(POISON)
     server.wait_ended(1)
@@ -148,7 +148,7 @@ SPLITS: dict[str, Callable[[str], list[bytes]]] = {
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_secondReply_afterTheFirst_isNotTheNextReply(stage: Stage, server: KeepingServer, split: str) -> None:
-    """A server sends two replies to one request, the second one in many ways; the library takes only the first, and
+    """A server sends two replies to one request, cut into pieces in several ways; the library reads only the first, and
     each heartbeat carries the token of the reply to the heartbeat before it."""
     server.pieces = SPLITS[split]
     play(stage, server)

@@ -1,6 +1,7 @@
 /*
- * wiping.c - a preloaded library that wipes memory when libcurl or OpenSSL frees it. So a secret that the test finds is
- * one that libusher did not wipe. (libusher cannot wipe their buffers: it must not change how the process allocates.)
+ * wiping.c - a preloaded library that wipes memory when libcurl or OpenSSL frees it. So each secret that the test finds
+ * is one that libusher did not wipe. (libusher cannot wipe their buffers: it must not change how the process
+ * allocates.)
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -198,11 +198,11 @@ class Stage:
         self.settle()
 
     def wait_timer(self, at_most_ms: int) -> None:
-        """Waits for a timer due within this many virtual ms: it shows that another thread has begun a blocking call."""
+        """Waits until the library has a timer due within this many virtual ms: so a blocking call has begun to wait."""
         self.until(lambda: (timer := self.context.pending().next_timer_ms) is not None and timer <= at_most_ms)
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Waits until `holds()` is true, which another thread causes."""
+        """Waits until another thread has made `holds()` true."""
         deadline = time.monotonic() + REAL_TIMEOUT_S
         while not holds():
             assert time.monotonic() < deadline, (

@@ -22,7 +22,7 @@ KINDS = ["token", "payload"]
 
 
 class Asked:
-    """A stage on which one question of this kind is open; `request` is the question."""
+    """A stage with one open question of the given kind; `request` is the question."""
 
     def __init__(self, stage: Stage, kind: str) -> None:
         self.stage, self.kind = stage, kind
@@ -74,7 +74,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def asking(stage_factory: StageFactory, mode: str, kind: str) -> Asking:
-    """Makes stages with an open question of this kind."""
+    """Makes stages with an open question of the given kind."""
 
     def make(asked: str = kind, **headend: Any) -> Asked:
         return Asked(
@@ -128,7 +128,7 @@ def test_answer_fromAnotherThread_isUsed(asking: Asking) -> None:
 def test_answered_forWhoGoesOnBecauseOfTheAnswer_isTrue(
     asking: Asking, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread that the answer wakes may read `answered` before answer() returns; it must already read True."""
+    """A thread that the answer wakes may read `answered` before answer() returns; `answered` must already be True."""
     asked, seen = asking(), []
     name = f"usher_complete_{asked.kind}"
     tell = getattr(ffi.lib, name)

@@ -28,8 +28,8 @@ def test_context_shutDownWhileABeatNeverAnswers_returnsWithTheLastTeardown(stage
 
 
 def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage) -> None:
-    """Closing the context waits up to six seconds, also after PLAYBACK_CLOSED, for a set-up reply that may bring a
-    session token."""
+    """Closing the context waits up to six seconds for the reply to a set-up, also after PLAYBACK_CLOSED, because the
+    reply may contain a session token; the library tears that session down."""
     told = threading.Event()
     context = usher.Context(proxy="")
     delegate = usher.SSPDelegate(
@@ -53,8 +53,9 @@ def test_contextClosed_whileASetupIsOnItsWay_givesBackWhatItBrings(stage: Stage)
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
 def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage: Stage, kind: str) -> None:
-    """If a playback closes and its licence reply does not arrive within the teardown time-out, V1 tears the session
-    down with the token it has; V2 lets the session expire and ignores the late reply."""
+    """A context closes while a licence request has no reply. In V1 the library waits for the reply until the teardown
+    time-out, then tears the session down with the token that it has. In V2, where the licence would have opened the
+    session, it does not wait."""
     if kind == "v1":
         playback = stage.play()
     else:

@@ -75,7 +75,8 @@ def test_heartbeats_whereAnswersComeButSlowly_waitHalfASecondAtMost(stage_factor
 
 
 def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: StageFactory) -> None:
-    """If a request stalls, the library takes its origin for slow and sends more requests to it at the same time."""
+    """If a server does not reply to teardowns, the library lets more requests be in flight to its origin at the same
+    time; all 200 teardowns are sent within two seconds."""
     stage = stage_factory(headend={"limit": 200})
     playing(stage, *[f"screen {number}" for number in range(200)])
     stage.headend.faults.add("teardown", Fault.stall("after"), always=True)
@@ -92,7 +93,8 @@ def test_teardowns_toAServerThatHangs_areAllSentWithinSeconds(stage_factory: Sta
 
 
 def test_close_whileItsLicenceWaitsForAConnection_sendsNothingMore(stage_factory: StageFactory) -> None:
-    """When a key request ends, its permit goes to another playback, not to a queued request of the closed one."""
+    """A playback closes while its key request has the only permit and its licence request is queued: the library never
+    sends the licence request; the teardown gets the permit."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1)
     ready(stage)
     loader(stage)

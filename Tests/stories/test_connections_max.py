@@ -35,13 +35,14 @@ def other(headend_factory: Callable[..., HeadEnd]) -> HeadEnd:
 
 
 def elsewhere(stage: Stage, other: HeadEnd) -> usher.SSPDelegate:
-    """Makes a delegate of another head-end. From then on the stage expects that head-end's held requests, too."""
+    """Makes a delegate of another head-end, and makes the stage count the requests that this head-end holds, too."""
     stage.also_held.append(lambda: other.held)
     return stage.delegate(license_url=other.license_url("clearkey"), ssm_url=other.ssm_url)
 
 
 def test_setups_beyondTheBound_waitAndSucceed(stage_factory: StageFactory) -> None:
-    """The library never has more requests under way than connections when many sessions start; none fails."""
+    """If many sessions start at once, the library never has more requests in flight than connections; every set-up
+    succeeds."""
     stage = stage_factory(headend={"limit": 99}, connections_max=3)
     stage.headend.faults.add("setup", Fault.stall(), always=True)
     screens(stage, 40)
@@ -56,7 +57,7 @@ def test_setups_beyondTheBound_waitAndSucceed(stage_factory: StageFactory) -> No
 def test_heartbeat_whileAnotherServersSetupsHoldAllConnections_takesOneOfThem(
     stage_factory: StageFactory, other: HeadEnd
 ) -> None:
-    """The library ends the set-up that waits longest for its reply when a heartbeat has no connection."""
+    """If a heartbeat finds no free connection, the library ends the set-up that has waited longest for its reply."""
     stage = stage_factory(headend={"limit": 9}, connections_max=2)
     screens(stage, 1, tag="plays")
     stage.settle()
@@ -76,7 +77,7 @@ def test_heartbeat_whileAnotherServersSetupsHoldAllConnections_takesOneOfThem(
 
 
 def test_heartbeat_whileAnotherServerHangs_findsAConnection(stage_factory: StageFactory, other: HeadEnd) -> None:
-    """The library sends a heartbeat on time when another server hangs, although the other has far more requests."""
+    """If another server hangs, the library sends a heartbeat on time, although far more requests go to that server."""
     stage = stage_factory(headend={"limit": 9}, connections_max=8)
     screens(stage, 1, tag="plays")
     there = elsewhere(stage, other)
@@ -94,7 +95,7 @@ def test_heartbeat_whileAnotherServerHangs_findsAConnection(stage_factory: Stage
 
 @pytest.mark.breaks_rules("late-beat")
 def test_heartbeats_toAServerThatHangs_keepToTheBound_andFollowWhenItReplies(stage_factory: StageFactory) -> None:
-    """The library holds 20 of 100 heartbeats under way when their server hangs; the rest follows when it replies."""
+    """If the server hangs, the library sends 20 of 100 heartbeats; it sends the others when the server replies."""
     stage = stage_factory(headend={"limit": 999, "grace": 9}, connections_max=24)
     screens(stage, 100)
     stage.settle()
@@ -108,7 +109,7 @@ def test_heartbeats_toAServerThatHangs_keepToTheBound_andFollowWhenItReplies(sta
 
 
 def test_licence_thatWaitedInTheQueue_hasItsWholeTimeoutAfterwards(stage_factory: StageFactory) -> None:
-    """The library starts a request's time-out when the request leaves the queue; both slow licences arrive."""
+    """A request's time-out begins when the request leaves the queue, so both slow licences arrive in time."""
     stage = stage_factory(headend={"limit": 9}, requests_per_origin_max=1, http_timeout_ms=2_000)
     playback = stage.play(delegate=stage.delegate())
     stage.settle()
@@ -199,7 +200,7 @@ def counting() -> Iterator[CountingServer]:
 def test_heartbeats_afterAConnectionThatEnded_openNewOnesOnlyUntilOneReplies(
     stage_factory: StageFactory, counting: CountingServer
 ) -> None:
-    """The library opens new connections after one ended without a reply, until one replies; later it opens none."""
+    """After a connection has ended without a reply, the library opens new ones only until the next reply arrives."""
     stage = stage_factory(requests_per_origin_max=1)
     url = f"http://127.0.0.1:{counting.server_port}"
     delegate = stage.delegate(license_url=url, ssm_url=url)
@@ -271,8 +272,8 @@ SUCCESS = ("SESSION_STARTED", "SESSION_ENDED", "PLAYBACK_CLOSED")
 def host(limit: int, screens: int, *headends: HeadEnd, spare: int = 0) -> dict[str, Any]:
     """Runs a host with `limit` file descriptors that plays on `screens` screens, then closes all.
 
-    `spare`: the host opens files until the system refuses one, and closes all but `spare` less one of them. Otherwise a
-    thread opens a file again and again.
+    If `spare` is not 0, the host first opens files until the system refuses one, then closes `spare` - 1 of them, so
+    that as many descriptors are free. If it is 0, a thread of the host opens a file again and again instead.
 
     Returns the number of events by name and status, the most descriptors that were open, and the errors of open().
     """
@@ -300,14 +301,14 @@ def real(lib: Any) -> Iterator[Callable[..., HeadEnd]]:
 
 
 def test_host_of64Descriptors_plays600ScreensAndOpensItsOwnFiles(real: Callable[..., HeadEnd]) -> None:
-    """Every screen gets its session when the process may have 64 descriptors; half of them stay for the host."""
+    """In a process that may have 64 descriptors every screen gets its session, and the host can open its files."""
     found = host(64, 600, real())
     assert found["events"] == dict.fromkeys(SUCCESS, 600)
     assert found["failed"] == [] and found["most"] <= 48
 
 
 def test_host_of1024Descriptors_twoSlowServers_failsNothing(real: Callable[..., HeadEnd]) -> None:
-    """Every screen gets its session when two servers need 300 ms for each reply; the host can open its files."""
+    """If two servers need 300 ms for each reply, every screen gets its session, and the host can open its files."""
     slow = [real(), real()]
     for headend in slow:
         headend.faults.add("setup", Fault.delay(300), always=True)
@@ -317,13 +318,13 @@ def test_host_of1024Descriptors_twoSlowServers_failsNothing(real: Callable[..., 
 
 
 def test_host_thatLeavesOneDescriptor_requestsTakeTurns(real: Callable[..., HeadEnd]) -> None:
-    """Requests wait for the only connection when the host left one free descriptor; all of them succeed."""
+    """If the host leaves one descriptor free, all requests wait for the only connection, and all of them succeed."""
     found = host(64, 20, real(), spare=2)
     assert found["events"] == dict.fromkeys(SUCCESS, 20)
 
 
 def test_host_thatLeavesNoDescriptor_isToldSo(real: Callable[..., HeadEnd]) -> None:
-    """A set-up fails with SYSTEM when no descriptor is free and no connection will become free."""
+    """If no descriptor is free and no connection will become free, a set-up fails with SYSTEM."""
     headend = real()
     found = host(64, 3, headend, spare=1)
     assert found["events"] == {"SETUP_ERROR SYSTEM": 3, "PLAYBACK_CLOSED": 3}

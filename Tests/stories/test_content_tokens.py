@@ -270,7 +270,7 @@ def test_lateToken_changedLater_isRefused(stage: Stage) -> None:
 @pytest.mark.parametrize("token", ["", "a\nb", "a\rb", "a\0b", "x" * 70_000])
 def test_lateToken_thatIsNone_isRefusedAndStillWaitedFor(stage: Stage, token: str) -> None:
     """An unusable token (empty, with a line break or a NUL, or too long) is refused, and the library still waits for
-    a token. The web SDK accepts an empty one (protocol.md: Races)."""
+    a token. (The web SDK accepts an empty token.) (protocol.md: Races)."""
     playback = wait_for_token(stage)
     with pytest.raises(usher.InvalidArgumentError):
         playback.set_content_token(token)

@@ -404,8 +404,8 @@ def test_customer_tooLate_timesOutAndIgnoresTheAnswer(stage: Stage) -> None:
 
 
 def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: Stage) -> None:
-    """A close during the licence callback waits for its answer, since the host may have set up a session; then it tears
-    down (protocol.md: Races)."""
+    """If the playback closes before the licence callback has answered, the library waits for the answer, since the host
+    may have set up a session, and then calls the teardown callback (protocol.md: Races)."""
     portal = Portal(stage, lambda request: usher.LATER)
     playback = play(stage, portal)
     future = playback.request_license(FAIRPLAY, b"spc")
@@ -437,8 +437,8 @@ def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
 
 @pytest.mark.parametrize("what", ["license", "heartbeat", "teardown"])
 def test_customer_neverAnswered_isLetGoOfWithTheContext(stage: Stage, what: str) -> None:
-    """An open question keeps no callback object alive: after the context has closed, the library calls none of them
-    again."""
+    """If the host never answers a question, the context still closes, and the library releases every callback object
+    (`stage_factory` checks that)."""
     portal = Portal(stage, (lambda request: usher.LATER) if what == "license" else BEATS)
     portal.heartbeats = [lambda call: usher.LATER]
     if what == "teardown":
@@ -549,8 +549,8 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
-    """A heartbeat() without an answer times out after three eighths of its period, and the library calls it again at
-    once (protocol.md: When it fails)."""
+    """A call of heartbeat() without an answer times out after three eighths of the period; the library calls
+    heartbeat() again at once (protocol.md: When it fails)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]

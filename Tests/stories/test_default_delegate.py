@@ -199,8 +199,8 @@ def test_header_thatIsNone_isRefused(stage: Stage) -> None:
 
 
 def test_commonDelegate_withoutSteps_isTheDefaultOne(stage: Stage) -> None:
-    """A common delegate without overridden hooks behaves like a default delegate. (In the SDKs the default delegate is
-    a subclass of the common one.) (multi-instance page; delegates.md: Hooks)."""
+    """A common delegate without overridden hooks behaves like a default delegate, which in the SDKs is a subclass of
+    the common delegate (multi-instance page; delegates.md: Hooks)."""
     delegate = usher.CommonDelegate(stage.context, license_url=stage.headend.license_url("clearkey"))
     delegate.set_http_header(HEADER, stage.headend.content_token())
     assert stage.clear_keys(play(stage, delegate)) == {KID: KEY}
@@ -457,7 +457,9 @@ def test_contentIdentifierStep_answers_inPlaceOfTheBuiltInRule(stage: Stage) -> 
 
 
 def test_contentIdentifier_builtIn_isTheDecodedJson(stage: Stage) -> None:
-    """contentIdentifier(url:) of the superclass returns the decoded JSON, as bytes (delegates.md: Token map)."""
+    """Without a hook, the content identifier of a `skd:` URL is what follows `skd://`, without query and fragment. If
+    that is base64 of JSON, the identifier is the JSON text, as bytes; otherwise it is the percent-decoded text
+    (delegates.md: Token map)."""
     playback = play(stage, default(stage))
     assert playback.get_content_id(SKD) == IDENTIFIER
     assert playback.get_content_id(SKD.replace("skd:", "SKD:") + "?x=1#y") == IDENTIFIER

@@ -1,4 +1,5 @@
-"""Runs examples/python/answer_later.py in real time: renewals, and the same pictures as the clear clip."""
+"""Runs examples/python/answer_later.py in real time: it renews the licence, and decodes the pictures of the clear
+clip."""
 
 from __future__ import annotations
 

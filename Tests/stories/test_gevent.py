@@ -1,4 +1,5 @@
-"""A pumped context in gevent's event loop, without monkey-patching: greenlets wait, and a watcher of the hub pumps."""
+"""A pumped context in gevent's event loop, without monkey-patching. Greenlets wait for answers; a watcher of gevent's
+hub calls `pump()` when callbacks are due."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ HEADERS, DATA, SETTINGS = 1, 0, 4
 
 
 class SilentServer:
-    """Replies to every request. Its first connection sends one reply, then stays open and sends nothing more."""
+    """On its first connection the server replies to one request only, then keeps the connection open and sends no more
+    replies. On every later connection it replies to each request."""
 
     def __init__(self) -> None:
         self.authority = Authority("localhost")

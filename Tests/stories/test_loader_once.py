@@ -1,4 +1,4 @@
-"""Each load finishes exactly once: by answer, failure, time-out or cancel, or with its playback, player or context."""
+"""Each load finishes exactly once: by answer, failure, time-out, cancel, or when playback, player or context closes."""
 
 from __future__ import annotations
 

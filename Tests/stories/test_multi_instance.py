@@ -327,8 +327,8 @@ def test_deniedToken_ofTheItem_isReplacedByTheCallback_onceForAll(stage: Stage, 
 
 @pytest.mark.parametrize("named", [True, False], ids=["content named", "content of its first licence"])
 def test_deniedToken_atSetup_isReplacedForItsLicencesToo(stage: Stage, named: bool) -> None:
-    """After a denied set-up, the library uses the callback's token instead of the token in the map; a token that the
-    host sets in the map later replaces both."""
+    """After a denied set-up, the library uses the callback's token instead of the token in the map. If the host later
+    sets another token in the map, the library uses that token."""
     asked: list[str] = []
 
     def token(request: usher.TokenRequest) -> str:

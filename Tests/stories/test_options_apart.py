@@ -30,13 +30,13 @@ def test_delegates_withDifferentOptions_playSideBySide_eachByItsOwn(stage_factor
     sent = {entry.account: entry.header("X-Own") for entry in stage.sent("setup")}
     assert sent == {"own": "1", "plain": None}
     stage.advance(61_000)
-    # Without a licence only the delegate with the default starts its heartbeats.
+    # Neither playback requests a licence, so only the delegate with the default `heartbeat_start` sends heartbeats.
     assert [entry.account for entry in stage.sent("heartbeat")] == ["plain"]
     assert stage.events.types("own") == ["SESSION_STARTED"]
 
 
 def test_contexts_withDifferentTimeouts_eachWaitsForItsOwn(stage_factory: StageFactory) -> None:
-    """One context sets its request time-out and another does not; only in the first a stalled set-up fails early."""
+    """One of two contexts sets a short request time-out: if set-up stalls in both, it fails early only in that one."""
     short = stage_factory(http_timeout_ms=1_000)
     plain = stage_factory()
     for stage in (short, plain):

@@ -92,7 +92,7 @@ def pumped(stage_factory: StageFactory) -> Stage:
 
 
 def advance_unpumped(stage: Stage, ms: int) -> None:
-    """Moves both clocks without pumping: callbacks wait."""
+    """Moves both clocks but does not pump, so callbacks wait."""
     remaining = ms
     while True:
         stage.context.settle(0, ANY, 5000)

@@ -565,7 +565,8 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.faults.add("teardown", Fault.stall())
     closing = stage.call(playback.close)
     stage.headend.wait_held()
-    stage.wait_timer(3_000)  # the teardown's timer is also 3 s: still_waiting() gives the call time to begin its wait
+    # The timer found here may be that of the teardown, also 3 s; still_waiting() gives close() time to begin its wait.
+    stage.wait_timer(3_000)
     assert stage.still_waiting(closing)
     stage.advance(2_999)
     assert stage.still_waiting(closing)

@@ -174,7 +174,8 @@ def test_machineThatSlept_beatsAtOnceWhenItWakes(stage: Stage, suspend: usher.Su
 
 @pytest.mark.breaks_rules("late-beat")
 def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None:
-    """If the host does not report the sleep, the library notices it by its overdue timer (protocol.md: Races)."""
+    """If the host does not report that the machine slept, the library notices it, because a timer of the library is
+    overdue (protocol.md: Races)."""
     stage.play()
     stage.settle()
     stage.sleep(100_000)

@@ -1,4 +1,4 @@
-"""Replies and connections that servers and networks should not produce. Each story failed before its fix."""
+"""Replies and connections that servers and networks should not produce."""
 
 from __future__ import annotations
 

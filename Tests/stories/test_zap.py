@@ -329,8 +329,8 @@ def test_zapToTheSameStream_afterASetupError_setsUpAgain(stage: Stage) -> None:
 
 
 def test_zapToTheSameStream_afterARefusedBeat_givesTheOldSlotBackFirst(stage_factory: StageFactory) -> None:
-    """After a heartbeat refused with an error other than an unknown session, the old session is torn down before the
-    new set-up (protocol.md: Races)."""
+    """If the server refused a heartbeat for any reason except an unknown session, the library tears the old session
+    down before it sets up the new one (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     token = stage.headend.content_token()
     stage.play(token)

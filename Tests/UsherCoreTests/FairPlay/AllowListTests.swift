@@ -9,7 +9,7 @@ import Testing
     return list
   }
 
-  /// nil: allowed.
+  /// The reason why the list refuses the URL; nil: the list allows the URL.
   private func refusal(_ list: AllowList, _ url: [UInt8]) -> AllowList.Refusal? {
     withBytes(url) { url in
       do throws(AllowList.Refusal) { _ = try list.check(url) } catch { return error }

@@ -94,7 +94,7 @@ private struct LoadingRun {
   }
 
   private(set) var machine: LoadingMachine<String>
-  /// The input that the machine's last action asked for and the test has not given yet.
+  /// The input that the machine's last action asked for, until the test gives it.
   private var awaited = "start"
   private var done: Set<String> = []
   private var endings = 0

@@ -397,7 +397,7 @@ import Testing
   }
 
   @Test func renewal_refusedByLicenceServerWith1006_doesNotMeanTheSessionIsUnknown() {
-    // Licence servers use this number with another meaning.
+    // Code 1006 of a licence server has another meaning.
     var s = enforced()
     s.run(until: 60_000)
     s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 1006), origin: .license)

@@ -49,7 +49,7 @@ private let shapes = [
       let part = String(kept[at..<min(at + 8, kept.count)])
       #expect(!said.contains(part), "\(name): \(message)")
     }
-    // Hex and base64 of the secret are secrets too.
+    // The message must contain neither hex nor base64 of the secret.
     for form in [letters(token.utf8.map { hex($0) }.joined()), letters(base64(token))] {
       for at in 0..<(form.count - 11) {
         #expect(!said.contains(String(form[at..<(at + 12)])), "\(name): \(message)")

@@ -84,7 +84,8 @@ import Testing
     #expect(host.statuses.all == [.closed])
     #expect(host.named.load(ordering: .relaxed) == 1)
     #expect(host.forgotten.load(ordering: .relaxed) == 1)
-    // If the question were kept, it would keep the engine alive, and the engine's options keep the host alive.
+    // takeAll() also removes the question from the host. Otherwise host, question, engine and options would keep
+    // each other alive.
     #expect(host.open.takeAll().first?.answer(secret("late")) == false)
   }
 }

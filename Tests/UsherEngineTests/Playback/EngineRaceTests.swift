@@ -4,8 +4,8 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct EngineRaceTests {
-  /// The head-end refuses the set-up before our teardown arrives there; the engine gets the refusal after the reply to
-  /// the teardown.
+  /// The set-up arrives at the head-end before our teardown, so the head-end refuses it; but the reply to the teardown
+  /// reaches the engine before that refusal.
   @Test func limit_refusalOvertakenByOwnTeardownsReply_isTriedOnceMore() throws {
     let s = try #require(Simulation(ModelTransport(HeadEnd(limit: 1), seed: 1, latencyMost: 400)))
     s.addPlayer(1)
