@@ -25,21 +25,14 @@ typedef struct platform_monitor {
   pthread_cond_t condition;
 } platform_monitor;
 
-static inline platform_monitor *platform_monitor_new(void) {
-  platform_monitor *m = (platform_monitor *)calloc(1, sizeof *m);
-  if (m == NULL) return NULL;
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_mutex_init(&m->mutex, NULL);
-  pthread_cond_init(&m->condition, &attributes);
-  pthread_condattr_destroy(&attributes);
-  return m;
+/* The static initialisers allocate nothing and cannot fail. */
+static inline void platform_monitor_prepare(platform_monitor *m) {
+  m->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  m->condition = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
-static inline void platform_monitor_free(platform_monitor *m) {
+static inline void platform_monitor_end(platform_monitor *m) {
   pthread_cond_destroy(&m->condition);
   pthread_mutex_destroy(&m->mutex);
-  free(m);
 }
 static inline void platform_monitor_lock(platform_monitor *m) { pthread_mutex_lock(&m->mutex); }
 static inline void platform_monitor_unlock(platform_monitor *m) { pthread_mutex_unlock(&m->mutex); }
@@ -57,7 +50,7 @@ static inline int platform_monitor_wait_until(platform_monitor *m, int64_t at_ms
   struct timespec t;
   t.tv_sec = (time_t)(at_ms / 1000);
   t.tv_nsec = (long)(at_ms % 1000) * 1000000L;
-  return pthread_cond_timedwait(&m->condition, &m->mutex, &t) != ETIMEDOUT;
+  return pthread_cond_clockwait(&m->condition, &m->mutex, CLOCK_MONOTONIC, &t) != ETIMEDOUT;
 }
 
 /* ---- threads; each starts with all signals blocked ---- */
@@ -75,6 +68,17 @@ static inline int platform_thread_start(platform_thread_body fn, void *argument,
   pthread_attr_destroy(&attributes);
   if (result == 0 && out != NULL) *out = (uint64_t)thread;
   return result;
+}
+/* pthread_cancel() of the host has no effect on the calling thread until platform_cancel_restore(). Otherwise it could
+ * end the thread inside the library, which would then keep a lock for ever. */
+static inline int platform_cancel_off(void) {
+  int before;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  return before;
+}
+static inline void platform_cancel_restore(int before) {
+  int unused;
+  pthread_setcancelstate(before, &unused);
 }
 static inline void platform_thread_join(uint64_t thread) { pthread_join((pthread_t)thread, NULL); }
 static inline uint64_t platform_thread_self(void) { return (uint64_t)pthread_self(); }
@@ -103,8 +107,8 @@ static inline int64_t platform_boottime_ns(void) {
 static inline int platform_eventfd_new(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 static inline void platform_eventfd_signal(int fd) {
   uint64_t one = 1;
-  ssize_t n = write(fd, &one, sizeof one);
-  (void)n; /* The write fails only when the counter is full; the descriptor is readable then anyway. */
+  /* It fails only when the counter is full, and then the fd is readable already. */
+  while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 static inline void platform_fd_drain(int fd) {
   uint64_t value;
@@ -173,20 +177,30 @@ static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t
   }
   return count < 0 ? 0 : count;
 }
-static inline void platform_fd_close(int fd) { close(fd); }
+static inline void platform_fd_close(int fd) {
+  if (fd >= 0) close(fd);
+}
 
-/* Fills `p` with random bytes from the kernel. Soon after boot it may wait until the kernel has enough entropy. */
-static inline void platform_random_bytes(void *p, size_t n) {
+/* Fills `p` with random bytes from the kernel. Soon after boot it may wait until the kernel has enough entropy. Returns
+ * 0, or -1 if the kernel gives none. */
+static inline int platform_random_bytes(void *p, size_t n) {
   uint8_t *at = (uint8_t *)p;
+  int fd = -1;
   while (n > 0) {
-    ssize_t got = getrandom(at, n, 0);
+    ssize_t got = fd < 0 ? getrandom(at, n, 0) : read(fd, at, n);
     if (got <= 0) {
-      if (errno == EINTR) continue;
-      return;
+      if (got < 0 && errno == EINTR) continue;
+      if (fd >= 0) break;
+      /* A sandbox may forbid the system call. */
+      fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+      if (fd < 0) return -1;
+      continue;
     }
     at += got;
     n -= (size_t)got;
   }
+  if (fd >= 0) close(fd);
+  return n == 0 ? 0 : -1;
 }
 /* Reads a regular file, at most `room` bytes. Returns how many bytes it read, or -1 if the file cannot be read. */
 static inline long platform_read_file(const char *path, void *target, size_t room) {

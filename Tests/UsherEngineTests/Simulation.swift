@@ -21,7 +21,8 @@ final class Simulation {
     options.isManualClock = true
     options.requestsPerOriginMax = perOrigin
     options.callbackThreadsMax = 3
-    guard let engine = Engine(options: options, transport: network), engine.start() else { return nil }
+    let engine = Engine(options, network)
+    guard engine.start() else { return nil }
     self.engine = engine
     self.network = network
     let events = events

@@ -78,7 +78,7 @@ final class World: Transport {
     options.requestsPerOriginMax = story.setting.perOrigin
     options.logLevel = LogLevel.warning.rawValue
     let seam = Seam()
-    engine = Engine(options: options, transport: seam, executor: lanes)
+    engine = Engine(options, seam, executor: lanes)
     seam.world = self
     coverage.stories = 1
   }

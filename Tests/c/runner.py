@@ -51,6 +51,8 @@ class Program:
     """Additional flags for the compiler."""
     more: list[Path] = field(default_factory=list)
     """Additional source files."""
+    preload: Path | None = None
+    """The source of a library to preload."""
     needs: str = ""
     """A pkg-config name; if it is not installed, the program is skipped."""
     linked: bool = True
@@ -190,6 +192,11 @@ class Runner:
         if program.linked:
             command += [str(self.arguments.library), f"-Wl,-rpath,{self.arguments.library.parent}"]
         made = subprocess.run([*command, *libraries], capture_output=True, text=True)
+        if program.preload and made.returncode == 0:
+            shared = ["-std=gnu99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+            command = [self.arguments.cc, *shared, str(program.preload), "-o"]
+            command += [str(self.folder / f"{program.preload.stem}.so"), "-ldl"]
+            made = subprocess.run(command, capture_output=True, text=True)
         return out if made.returncode == 0 else f"does not build:\n{made.stdout}{made.stderr}"
 
     def run(self, program: Program, headend: HeadEnd) -> None:
@@ -223,6 +230,8 @@ class Runner:
         }
         if self.arguments.seed is not None:
             environment["USHER_TEST_SEED"] = str(self.arguments.seed)
+        if program.preload:
+            environment["LD_PRELOAD"] = str(self.folder / f"{program.preload.stem}.so")
         command = [*self.under(program), str(built), *(argument.format(**places) for argument in program.arguments)]
         log = self.folder / f"{program.name}.txt"
         started = time.monotonic()

@@ -150,6 +150,8 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  * callback of the context runs or will run, and all its threads have ended. The handles of its players, playbacks and
  * delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
+ * If the system could not start a callback thread, the callbacks that are still due run inside this function.
+ *
  * In a callback of any context this function returns at once, and a background thread ends the context. A pumped
  * context has no such thread. If a callback of the pumped context itself makes this call, the context ends before
  * usher_context_pump() returns; if a callback of another context makes the call, the pumped context ends before this

@@ -1,4 +1,3 @@
-internal import CPlatform
 public import CUsher
 internal import UsherCore
 internal import UsherEngine
@@ -34,11 +33,11 @@ public func usher_context_new(
 }
 
 private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
-  guardAgainstFork()
+  guard guardAgainstFork(), ensureCallbackMark() else { throw UsherError(.system) }
   // Before the options are read, because that uses OpenSSL for the certificate files.
   try ensureCurl(wiping: try wipesFreedMemory(options))
   let chosen = try contextOptions(options)
-  guard let engine = Engine(options: chosen), engine.start() else { throw UsherError(.system) }
+  guard let engine = Engine.make(chosen), engine.start() else { throw UsherError(.system) }
   return engine
 }
 
@@ -72,11 +71,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
       if !pump.afterThisPump({ finish(engine) }) { finish(engine) }
       return
     }
-    let engine = Unmanaged.passRetained(object.engine)
-    guard platform_thread_start(finishInBackground, engine.toOpaque(), 1, nil) == 0 else {
-      engine.release()
-      throw UsherError(.system)
-    }
+    object.engine.endInBackground(within: closeTimeout)
   }
 }
 
@@ -84,15 +79,7 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
 /// limits.
 private let closeTimeout: Milliseconds = 6000
 
-private func finish(_ engine: Engine) {
-  engine.finishClosing(within: closeTimeout)
-  engine.stop()
-}
-
-private func finishInBackground(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  if let argument { finish(Unmanaged<Engine>.fromOpaque(argument).takeRetainedValue()) }
-  return nil
-}
+private func finish(_ engine: Engine) { engine.end(within: closeTimeout) }
 
 /// Implements `usher_context_add_observer`; contract in `include/usher/context.h`.
 @_cdecl("usher_context_add_observer") @implementation

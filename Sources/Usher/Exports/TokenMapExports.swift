@@ -17,7 +17,7 @@ public func usher_multi_instance_delegate_new(
     let bound = given.map { Int(clamping: $0.tokens_max) } ?? 0
     let life = given?.time_to_live_ms ?? 0
     var seed: UInt64 = 0
-    platform_random_bytes(&seed, MemoryLayout<UInt64>.size)
+    guard platform_random_bytes(&seed, MemoryLayout<UInt64>.size) == 0 else { throw UsherError(.system) }
     let tokens = object.engine.newTokenStore(
       bound: bound == 0 ? nil : bound, timeToLive: life == 0 ? nil : life, seed: seed)
     try give(try sspDelegate(options, insecure: object.allowsInsecureHTTP, map: tokens), object, out)

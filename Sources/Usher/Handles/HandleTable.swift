@@ -84,7 +84,8 @@ private let isForked = Atomic<Bool>(false)
 /// Registers the fork handler, once per process, before the first context is made.
 private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ordering: .releasing) }
 
-func guardAgainstFork() { _ = forkGuard }
+/// Returns false if the system had no memory for the handler.
+func guardAgainstFork() -> Bool { forkGuard == 0 }
 
 /// Runs the body of an export and returns the status of the error that it throws.
 /// - Parameters:
@@ -97,6 +98,8 @@ func report(
     destroy()?(user())
     return Status.forked.rawValue
   }
+  let cancellation = platform_cancel_off()
+  defer { platform_cancel_restore(cancellation) }
   do {
     try body()
     return Status.ok.rawValue

@@ -23,8 +23,8 @@ extension Engine {
     entry.questions.append(ask)
     ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))
     let host = entry.host
-    // A question that accepts no answer any more is not put: its playback closed, or its deadline passed, while the call
-    // waited in the lane.
+    // A question that accepts no answer any more is not put: its playback closed, or its deadline passed, while the
+    // call waited in the lane.
     calls.run(id) { if ask.isOpen { put(ask, host) } }
     return ask
   }

@@ -14,7 +14,8 @@ package protocol CallbackExecutor: AnyObject {
   func shutDown()
 }
 
-/// Callback threads. A new thread starts when all others are busy, up to a limit.
+/// Callback threads. A new thread starts when all others are busy, up to a limit. If the system does not start a
+/// thread, the running threads do the work; the owner calls `startThreads` later, because perhaps no thread runs.
 final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
     var jobs = Fifo<() -> Void>()
@@ -33,6 +34,7 @@ final class ThreadedExecutor: CallbackExecutor {
   private var isComing = false
   private var jobCount = 0
   private var isEnding = false
+  private var onStarved: (() -> Void)?
   /// The thread that ended last. Each thread that ends joins the one that ended before it. So after `shutDown` all
   /// threads have ended, and the thread-local storage of the host is freed.
   private var lastEnded: UInt64?
@@ -90,17 +92,27 @@ final class ThreadedExecutor: CallbackExecutor {
     let me = Unmanaged.passRetained(self)
     if platform_thread_start(runExecutorThread, me.toOpaque(), 0, nil) != 0 {
       me.release()
-      // The system could not start a thread, so the running threads do the work. If no thread runs, the jobs wait until
-      // the next `enqueue` tries again.
-      monitor.locked {
+      let starved = monitor.locked { () -> (() -> Void)? in
         threads -= 1
         isComing = false
         monitor.broadcast()
+        return onStarved
       }
+      starved?()
     }
   }
 
+  /// Sets the function that runs, on any thread, when the system did not start a thread; nil removes it.
+  func setOnStarved(_ call: (() -> Void)?) { monitor.locked { onStarved = call } }
+
+  /// Any thread: wakes or starts a thread if jobs wait for one. Returns false if jobs still wait and no thread runs.
+  func startThreads() -> Bool {
+    bring(monitor.locked { sendForOne() })
+    return monitor.locked { ready.isEmpty || threads > 0 }
+  }
+
   fileprivate func work() {
+    _ = platform_cancel_off()
     platform_thread_key_set(callbackThreadKey, 1)
     var before: UInt64?
     var isNew = true
@@ -167,18 +179,47 @@ final class ThreadedExecutor: CallbackExecutor {
   }
 
   func shutDown() {
-    let help = monitor.locked { () -> Help in
-      isEnding = true
-      return threads == 0 ? sendForOne() : .none
-    }
+    monitor.locked { isEnding = true }
     monitor.broadcast()
-    bring(help)
+    while let help = monitor.locked({ helpAtEnd() }) {
+      bring(help)
+      workHereIfNoThreadRuns()
+    }
     let last = monitor.locked { () -> UInt64? in
-      while threads > 0 { monitor.wait() }
       defer { lastEnded = nil }
       return lastEnded
     }
     if let last { platform_thread_join(last) }
+  }
+
+  /// Call inside the lock. Waits until no thread runs. Returns nil if no job is left.
+  private func helpAtEnd() -> Help? {
+    while threads > 0 { monitor.wait() }
+    return ready.isEmpty ? nil : sendForOne()
+  }
+
+  /// The system does not start a thread, and the context ends: the calling thread runs the queued jobs.
+  private func workHereIfNoThreadRuns() {
+    let isAlone = monitor.locked { () -> Bool in
+      guard threads == 0 else { return false }
+      threads = 1
+      return true
+    }
+    if isAlone { withCallbackMark { while let lane = runOneHere() { onChange(done(lane)) } } }
+  }
+
+  /// As `runOne`, on the thread that ends the context.
+  private func runOneHere() -> UInt64? {
+    let next = monitor.locked { () -> (UInt64, () -> Void)? in
+      while let lane = ready.popFirst() {
+        if let job = lanes[lane]?.jobs.popFirst() { return (lane, job) }
+      }
+      threads -= 1
+      return nil
+    }
+    guard let (lane, job) = next else { return nil }
+    job()
+    return lane
   }
 }
 
@@ -190,9 +231,16 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
 /// The key of the thread-local mark that a thread has while it runs host code.
 private let callbackThreadKey: platform_thread_key = {
   var key: platform_thread_key = 0
-  _ = platform_thread_key_new(&key)
+  hasCallbackKey = platform_thread_key_new(&key) == 0
   return key
 }()
+nonisolated(unsafe) private var hasCallbackKey = false
+
+/// Returns false if the process has no thread-specific key left for the mark.
+package func ensureCallbackMark() -> Bool {
+  _ = callbackThreadKey
+  return hasCallbackKey
+}
 
 /// Runs `job` while the thread has the mark of a callback thread.
 func withCallbackMark(_ job: () -> Void) {

@@ -22,10 +22,14 @@ package final class PumpedExecutor: CallbackExecutor {
 
   /// Returns nil if the system gave no file descriptor.
   /// - Parameter onChange: called after each job, with the number of jobs left, outside the lock.
-  init?(onChange: @escaping (Int) -> Void) {
+  static func make(onChange: @escaping (Int) -> Void) -> PumpedExecutor? {
+    let descriptor = platform_eventfd_new()
+    return descriptor < 0 ? nil : PumpedExecutor(descriptor, onChange)
+  }
+
+  private init(_ descriptor: Int32, _ onChange: @escaping (Int) -> Void) {
     self.onChange = onChange
-    fileDescriptor = platform_eventfd_new()
-    if fileDescriptor < 0 { return nil }
+    fileDescriptor = descriptor
   }
 
   deinit { platform_fd_close(fileDescriptor) }

@@ -14,6 +14,10 @@ final class EventSink {
   private var observers: [Observer] = []
   private var log: ((LogLevel, String) -> Void)?
   private var lastSequence: UInt64 = 0
+  /// How many KEPT_ALIVE events and log lines were dropped since the log last had a line about it.
+  private var dropped: UInt64 = 0
+  /// If more callbacks wait, KEPT_ALIVE events and log lines below a warning are dropped.
+  private static var waitingMost: Int { 10_000 }
 
   init(calls: HostCalls, clock: Clock, logLevel: Int32) {
     self.calls = calls
@@ -42,6 +46,7 @@ final class EventSink {
     lateness: Milliseconds = 0, error: UsherError = UsherError(.ok)
   ) {
     lastSequence &+= 1
+    if kind == .keptAlive, isFull() { return }
     let event = EngineEvent(
       kind: kind, playback: entry.host, sequence: lastSequence, time: clock.now, isLeft: isLeft, period: period,
       lateness: lateness, error: error)
@@ -61,12 +66,27 @@ final class EventSink {
     }
   }
 
+  /// Whether an event or a line must be dropped, because the host does not run its callbacks. Without this bound a host
+  /// that hangs or does not pump would use more and more memory.
+  private func isFull() -> Bool {
+    if calls.executor.pending >= Self.waitingMost {
+      dropped &+= 1
+      return true
+    }
+    guard dropped > 0, logs(.warning) else { return false }
+    var line = LogLine("callbacks are late; KEPT_ALIVE events and log lines dropped: ")
+    line.add(dropped)
+    dropped = 0
+    write(.warning, line)
+    return false
+  }
+
   /// Returns whether the host wants log lines of this level.
   func logs(_ level: LogLevel) -> Bool { log != nil && level.rawValue <= logLevel }
 
   /// Passes a line to the log function. All lines use lane 0, which keeps them in order.
   func write(_ level: LogLevel, _ line: LogLine) {
-    guard let log else { return }
+    guard let log, level.rawValue <= LogLevel.warning.rawValue || !isFull() else { return }
     let text = line.text()
     calls.run(0) { log(level, text) }
   }

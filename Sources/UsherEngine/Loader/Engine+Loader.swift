@@ -99,7 +99,9 @@ extension Engine {
   private func askEntitlement(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: Endpoint) {
     let loader = job.loader
     var random = [UInt8](repeating: 0, count: 16)
-    random.withUnsafeMutableBytes { if let base = $0.baseAddress { platform_random_bytes(base, 16) } }
+    guard random.withUnsafeMutableBytes({ platform_random_bytes($0.baseAddress, $0.count) }) == 0 else {
+      return fail(entry, job, UsherError(.system, operation: .entitlement))
+    }
     let kind = loader.binding?.kind ?? .timeBased
     guard let messageID = UUIDBytes(random: random),
       let question = try? SEESRequest(

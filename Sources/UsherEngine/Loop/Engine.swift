@@ -56,32 +56,47 @@ package final class Engine {
   private var round: PlaybackRound?
   /// All replies that had arrived at this instant have been handled.
   private var readUntil: Milliseconds = 0
+  /// The callback threads; nil in pumped mode, and if a test runs the host code.
+  let callbackThreads: ThreadedExecutor?
+  var missingThreads = MissingThreads()
 
-  /// - Parameters:
-  ///   - transport: sends the requests; nil for libcurl.
-  ///   - executor: runs host code; nil for callback threads, or for a pump if the options say so.
-  package init?(
-    options: EngineOptions, transport given: (any Transport)? = nil,
-    executor givenExecutor: (any CallbackExecutor)? = nil
-  ) {
+  /// An engine over libcurl. Returns nil if the system or libcurl gave too little; then no descriptor stays open.
+  package static func make(_ options: EngineOptions) -> Engine? {
+    let kept = max(64, options.requestsPerOriginMax)
     guard
-      let transport = given
-        ?? CurlTransport(
-          options: options.transport, keptMax: max(64, options.requestsPerOriginMax),
-          connectionsMax: options.connectionsMax)
+      let transport = CurlTransport.make(
+        options: options.transport, keptMax: kept, connectionsMax: options.connectionsMax)
     else { return nil }
     let idle = IdleMonitor()
+    guard options.isPumped else { return Engine(options, transport, idle: idle) }
+    guard let pump = PumpedExecutor.make(onChange: { idle.callbackEnded(left: $0) }) else {
+      transport.shutDown()
+      return nil
+    }
+    return Engine(options, transport, idle: idle, pump: pump)
+  }
+
+  /// - Parameters:
+  ///   - pump: runs host code if the host pumps.
+  ///   - given: runs host code instead of callback threads.
+  init(
+    _ options: EngineOptions, _ transport: any Transport, idle: IdleMonitor = IdleMonitor(),
+    pump: PumpedExecutor? = nil, executor given: (any CallbackExecutor)? = nil
+  ) {
     let clock = Clock(isManual: options.isManualClock)
     let executor: any CallbackExecutor
-    if options.isPumped {
-      guard let pumped = PumpedExecutor(onChange: { idle.callbackEnded(left: $0) }) else { return nil }
-      pump = pumped
-      executor = pumped
+    if let pump {
+      callbackThreads = nil
+      executor = pump
+    } else if let given {
+      callbackThreads = nil
+      executor = given
     } else {
-      pump = nil
-      executor =
-        givenExecutor ?? ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { idle.callbackEnded(left: $0) })
+      let threads = ThreadedExecutor(cap: options.callbackThreadsMax, onChange: { idle.callbackEnded(left: $0) })
+      callbackThreads = threads
+      executor = threads
     }
+    self.pump = pump
     self.options = options
     self.transport = transport
     self.idle = idle
@@ -106,6 +121,7 @@ package final class Engine {
       transport.shutDown()
       return false
     }
+    callbackThreads?.setOnStarved { self.submit { self.threadIsMissing() } }
     return true
   }
 
@@ -169,6 +185,7 @@ package final class Engine {
       runCommands(atMost: Self.commandsPerTurn)
       handleReplies()
       fireTimers()
+      startMissingThreads()
       if isStopping { break }
       if round != nil || commands.hasTaken || hasCommands { readReplies() } else { waitForWork() }
     }
@@ -179,7 +196,9 @@ package final class Engine {
   private func waitForWork() {
     idle.becameIdle(transfers: requests.transfers.count)
     let next = timers.next()
-    if transport.wait(until: next.flatMap { clock.bootTime(of: $0) }), let next { readUntil = max(readUntil, next) }
+    let isRead = transport.wait(until: wakeUp(next.flatMap { clock.bootTime(of: $0) }))
+    // If a thread is missing, the wait may have ended before `next`.
+    if isRead, missingThreads.retryAt == nil, let next { readUntil = max(readUntil, next) }
     idle.becameBusy()
   }
 
@@ -298,11 +317,13 @@ package final class Engine {
   package func stop() {
     submit { self.isStopping = true }
     platform_thread_join(threadID)
+    callbackThreads?.setOnStarved(nil)
     executor.shutDown()
   }
 }
 
 private func runEngineThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  _ = platform_cancel_off()
   if let argument { Unmanaged<Engine>.fromOpaque(argument).takeRetainedValue().run() }
   return nil
 }

@@ -2,35 +2,37 @@ internal import CPlatform
 
 /// A lock with a condition. Not reentrant.
 package final class Monitor {
-  private let raw: UnsafeMutablePointer<platform_monitor>?
+  private let raw: UnsafeMutablePointer<platform_monitor>
 
-  package init() { raw = platform_monitor_new() }
+  package init() {
+    raw = UnsafeMutablePointer.allocate(capacity: 1)
+    platform_monitor_prepare(raw)
+  }
 
-  deinit { if let raw { platform_monitor_free(raw) } }
+  deinit {
+    platform_monitor_end(raw)
+    raw.deallocate()
+  }
 
   package func locked<R>(_ body: () -> R) -> R {
-    guard let raw else { return body() }
     platform_monitor_lock(raw)
     defer { platform_monitor_unlock(raw) }
     return body()
   }
 
   /// Call inside `locked` only.
-  package func wait() { if let raw { platform_monitor_wait(raw) } }
+  package func wait() { platform_monitor_wait(raw) }
 
   /// Call inside `locked` only. Returns false if the instant (monotonic milliseconds) passed first.
-  package func wait(until instant: Int64) -> Bool {
-    guard let raw else { return false }
-    return platform_monitor_wait_until(raw, instant) != 0
-  }
+  package func wait(until instant: Int64) -> Bool { platform_monitor_wait_until(raw, instant) != 0 }
 
   /// Runs `body` under the lock. If it returns true, wakes the waiting threads after unlocking, so that they do not
   /// block on the lock.
   package func change(_ body: () -> Bool) { if locked(body) { broadcast() } }
 
   /// Call inside `locked` or after it.
-  package func signal() { if let raw { platform_monitor_signal(raw) } }
-  package func broadcast() { if let raw { platform_monitor_broadcast(raw) } }
+  package func signal() { platform_monitor_signal(raw) }
+  package func broadcast() { platform_monitor_broadcast(raw) }
 }
 
 /// Returns real time, even if the context has a manual clock. Waits of tests and threads use it.

@@ -65,20 +65,33 @@ final class CurlTransport: Transport {
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
 
+  /// Whether the system gave every descriptor and libcurl its memory.
+  private let isComplete: Bool
+
   /// - Parameters:
   ///   - keptMax: how many connections are kept.
   ///   - connectionsMax: how many connections there may be.
-  init?(options: TransportOptions, keptMax: Int, connectionsMax: Int) {
+  /// - Returns: nil if the system gave too little; then no descriptor stays open.
+  static func make(options: TransportOptions, keptMax: Int, connectionsMax: Int) -> CurlTransport? {
+    let transport = CurlTransport(options: options, keptMax: keptMax, connectionsMax: connectionsMax)
+    if transport.isComplete { return transport }
+    transport.shutDown()
+    return nil
+  }
+
+  private init(options: TransportOptions, keptMax: Int, connectionsMax: Int) {
     self.options = options
     handlesMax = min(keptMax, connectionsMax)
     multi = curl_multi_init().map { OpaquePointer($0) }
     epoll = platform_epoll_new()
     wakeFD = platform_eventfd_new()
     timerFD = platform_timerfd_new()
-    guard let multi, epoll >= 0, wakeFD >= 0, timerFD >= 0, watchdog.start() else { return nil }
+    isComplete =
+      multi != nil && epoll >= 0 && wakeFD >= 0 && timerFD >= 0 && watchdog.start()
+      && platform_epoll_watch(epoll, wakeFD, 0, PLATFORM_READABLE) == 0
+      && platform_epoll_watch(epoll, timerFD, 0, PLATFORM_READABLE) == 0
+    guard let multi else { return }
     curl_shim_close_wake_up_on_exec(UnsafeMutableRawPointer(multi))
-    _ = platform_epoll_watch(epoll, wakeFD, 0, PLATFORM_READABLE)
-    _ = platform_epoll_watch(epoll, timerFD, 0, PLATFORM_READABLE)
     let me = Unmanaged.passUnretained(self).toOpaque()
     let handle = UnsafeMutableRawPointer(multi)
     _ = curl_shim_multi_set_socket_callback(handle, onSocket)

@@ -62,7 +62,9 @@ final class TurnWatchdog {
     return false
   }
 
+  /// Ends the thread, if it was started.
   func stop() {
+    guard threadID != 0 else { return }
     monitor.change {
       isStopping = true
       return true

@@ -195,7 +195,7 @@ final class Notes<Value> {
   }
 
   @Test func pumped_jobThatComesWhileItIsServed_isRunAtOnce() throws {
-    let executor = try #require(PumpedExecutor(onChange: { _ in }))
+    let executor = try #require(PumpedExecutor.make(onChange: { _ in }))
     let notes = Notes<Int>()
     let isOver = Wait<Bool>()
     _ = executor.enqueue(1) { notes.add(1) }

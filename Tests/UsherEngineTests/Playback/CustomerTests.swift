@@ -45,7 +45,7 @@ import Testing
     options.isManualClock = true
     options.registerQuestion = { _ in UInt64(host.named.add(1, ordering: .relaxed).newValue) }
     options.unregisterQuestion = { _ in host.forgotten.add(1, ordering: .relaxed) }
-    let engine = try #require(Engine(options: options, transport: ModelTransport(seed: 1, latencyMost: 0)))
+    let engine = Engine(options, ModelTransport(seed: 1, latencyMost: 0))
     #expect(engine.start())
     engine.addPlayer(1)
     return engine

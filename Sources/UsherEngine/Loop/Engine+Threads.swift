@@ -1,0 +1,82 @@
+internal import CPlatform
+package import UsherCore
+
+/// Threads that the system did not start. The I/O thread tries again every tenth of a second, in real time.
+struct MissingThreads {
+  /// When to try again, in nanoseconds of the boot time; nil: no thread is missing.
+  var retryAt: Int64?
+  /// Whether the log has a line about it.
+  var isReported = false
+  /// The time limit of the close of the context, if the thread that ends the engine is missing.
+  var ending: Milliseconds?
+}
+
+extension Engine {
+  private static var retryPeriod: Int64 { 100_000_000 }
+
+  /// A thread could not be started: callbacks wait until a callback thread runs.
+  func threadIsMissing() {
+    missingThreads.retryAt = platform_boottime_ns() &+ Self.retryPeriod
+    guard !missingThreads.isReported else { return }
+    missingThreads.isReported = true
+    if events.logs(.error) {
+      events.write(.error, LogLine("USHER_E_SYSTEM: the system does not start a thread; callbacks may be late"))
+    }
+  }
+
+  /// Tries again to start threads if it is time to.
+  func startMissingThreads() {
+    guard let at = missingThreads.retryAt, at <= platform_boottime_ns() else { return }
+    missingThreads.retryAt = nil
+    if callbackThreads?.startThreads() == false { return threadIsMissing() }
+    if let timeout = missingThreads.ending {
+      missingThreads.ending = nil
+      return endInBackground(within: timeout)
+    }
+    missingThreads.isReported = false
+  }
+
+  /// The earlier of the two instants.
+  func wakeUp(_ timer: Int64?) -> Int64? {
+    guard let retry = missingThreads.retryAt else { return timer }
+    return timer.map { min($0, retry) } ?? retry
+  }
+
+  // MARK: The end
+
+  /// Not in a callback: closes all playbacks, then ends the engine.
+  package func end(within timeout: Milliseconds) {
+    finishClosing(within: timeout)
+    stop()
+  }
+
+  /// Any thread: does the same on a thread of its own. If the system starts no thread now, the I/O thread tries again.
+  package func endInBackground(within timeout: Milliseconds) {
+    let ending = Unmanaged.passRetained(Ending(engine: self, timeout: timeout))
+    guard platform_thread_start(runEnding, ending.toOpaque(), 1, nil) != 0 else { return }
+    ending.release()
+    submit {
+      self.missingThreads.ending = timeout
+      self.threadIsMissing()
+    }
+  }
+}
+
+private final class Ending {
+  let engine: Engine
+  let timeout: Milliseconds
+
+  init(engine: Engine, timeout: Milliseconds) {
+    self.engine = engine
+    self.timeout = timeout
+  }
+}
+
+private func runEnding(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  _ = platform_cancel_off()
+  if let argument {
+    let ending = Unmanaged<Ending>.fromOpaque(argument).takeRetainedValue()
+    ending.engine.end(within: ending.timeout)
+  }
+  return nil
+}

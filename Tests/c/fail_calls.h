@@ -1,0 +1,37 @@
+/*
+ * fail_calls.h - for tests that run with fail_calls.c preloaded.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef USHER_TEST_FAIL_CALLS_H
+#define USHER_TEST_FAIL_CALLS_H
+
+enum {
+  FAIL_NOTHING,
+  FAIL_PTHREAD_CREATE,
+  FAIL_PTHREAD_KEY_CREATE,
+  FAIL_PTHREAD_MUTEX_INIT,
+  FAIL_EVENTFD,
+  FAIL_EPOLL_CREATE,
+  FAIL_EPOLL_CTL,
+  FAIL_EPOLL_WAIT,
+  FAIL_TIMERFD_CREATE,
+  FAIL_GETRANDOM,
+  FAIL_SOCKET,
+  FAIL_SOCKETPAIR,
+  FAIL_CONNECT,
+  FAIL_SEND,
+  FAIL_RECV,
+  FAIL_WRITE,
+  FAIL_FCNTL,
+  FAIL_OPEN,
+  FAIL_MEMORY,
+  FAIL_KINDS,
+  FAIL_OWN_MEMORY = FAIL_KINDS /* of libusher itself: it ends the process */
+};
+/* Lets the n-th call from now on fail, and all after it if `all_after`. */
+void fail_nth(int call, int nth, int all_after) __attribute__((weak));
+/* Lets every call succeed again. @return how many calls failed. */
+int fail_stop(void) __attribute__((weak));
+
+#endif

@@ -1,0 +1,280 @@
+/*
+ * failing_calls.c - each system call of the library fails in turn while a host calls every function. Each function
+ * returns a status that the headers name, PLAYBACK_CLOSED and each `destroy` come, and afterwards the process has as
+ * many descriptors and threads as before. Runs with fail_calls.c preloaded.
+ *
+ * USHER_TEST_ROUNDS sets how many calls of each kind fail, one at a time (4).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "fail_calls.h"
+#include "plain.h"
+#include "support.h"
+
+static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", "pthread_key_create",
+    "pthread_mutex_init", "eventfd", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "getrandom",
+    "socket", "socketpair", "connect", "send", "recv", "write", "fcntl", "open", "memory of libcurl and json-c"};
+
+static char now[160]; /* what happens now, for the message of a hang */
+static int given, destroyed, played, closed, system_lines;
+
+static void on_hang(int signal) {
+  static const char message[] = "not ok - the library hangs: ";
+  (void)signal;
+  if (write(1, message, sizeof message - 1) < 0 || write(1, now, strlen(now)) < 0 || write(1, "\n", 1) < 0) _exit(3);
+  _exit(2);
+}
+static int entries(const char *folder) {
+  DIR *open_folder = opendir(folder);
+  int count = 0;
+  if (!open_folder) return -1;
+  while (readdir(open_folder)) count++;
+  closedir(open_folder);
+  return count;
+}
+static int descriptors(void) { return entries("/proc/self/fd"); }
+static int threads(void) { return entries("/proc/self/task"); }
+
+static void on_event(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->type == USHER_EVENT_PLAYBACK_CLOSED) add(&closed, 1);
+}
+static void on_log(int32_t level, const char *line, void *user_data) {
+  (void)user_data;
+  if (level == USHER_LOG_ERROR && strstr(line, "USHER_E_SYSTEM")) add(&system_lines, 1);
+}
+static void known(const char *name, int32_t status) {
+  if (strcmp(usher_status_name(status), "unknown") == 0) tell(0, "%s: %s returns %d", now, name, (int)status);
+}
+
+/* Calls every function that needs no special moment, with plain arguments on live objects. */
+static void call_all(usher_context *live_usher_context, usher_delegate *live_usher_delegate,
+    usher_player *live_usher_player, usher_playback *live_usher_playback) {
+  static const char skipped[] =
+      " usher_context_new usher_context_close usher_playback_close usher_player_stop usher_player_play "
+      "usher_context_settle usher_playback_set_content_token usher_context_remove_observer ";
+  usher_response *live_usher_response = NULL;
+  usher_loader *live_usher_loader = NULL;
+  struct plain arguments = plain_defaults, *plain = &arguments;
+  void *made = NULL;
+  plain->of_usher_license_request = a_request(USHER_KEY_SYSTEM_WIDEVINE);
+  plain->of_usher_license_request.timeout_ms = 1000;
+  plain->of_usher_loader_options.license_url = license_url();
+  plain->of_usher_loader_options.spc = plain_usher_spc_fn;
+  plain->of_usher_ssp_options.license_url = license_url();
+  plain->of_usher_ssp_options.ssm_url = ssm_url();
+#define ARG_HANDLE(type) live_##type
+#define ARG_OUT_HANDLE(type) ((type **)(void *)&made)
+#define ARG_USER_DATA ((void *)&destroyed)
+#define ARG_DESTROY (add(&given, 1), count_destroy)
+#define CALL_HANDLE(name, arguments) \
+  if (!strstr(skipped, " " #name " ")) known(#name, name arguments);
+#define CALL_FREES(name, arguments)
+#define CALL_NOTHING CALL_HANDLE
+#define KIND_STATUS(takes, name, arguments) CALL_##takes(name, arguments)
+#define KIND_POINTER(takes, name, arguments) \
+  if (!name arguments && strcmp(#name, "usher_get_api") != 0) tell(0, "%s: %s", now, #name);
+#define FUNCTION(name, result, takes, arguments) KIND_##result(takes, name, arguments)
+#include "functions.h"
+#undef FUNCTION
+  (void)made, (void)live_usher_response, (void)live_usher_loader;
+}
+
+static usher_context *opened(void) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_context *context = NULL;
+  int32_t status;
+  options.http_timeout_ms = 1500;
+  options.log = on_log;
+  options.log_user_data = &destroyed;
+  options.log_destroy = count_destroy;
+  given++;
+  status = usher_context_new(&options, &context);
+  known("usher_context_new", status);
+  if ((status == USHER_OK) != (context != NULL)) tell(0, "%s: usher_context_new gives no context", now);
+  return context;
+}
+static void walk(void) {
+  usher_context *context = opened();
+  usher_delegate *delegate = NULL;
+  usher_player *player = NULL;
+  usher_playback *playback = NULL;
+  usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
+  usher_playback_options item = USHER_PLAYBACK_OPTIONS_INIT;
+  usher_loader_options loader = USHER_LOADER_OPTIONS_INIT;
+  usher_loader *with_file = NULL;
+  int32_t status;
+  if (!context) return;
+  if (usher_context_add_observer(context, on_event, &destroyed, count_destroy, NULL) != USHER_OK)
+    tell(0, "%s: usher_context_add_observer", now);
+  given++;
+  ssp.license_url = license_url();
+  ssp.ssm_url = ssm_url();
+  ssp.certificate_url = certificate_url();
+  usher_ssp_delegate_new(context, &ssp, &delegate);
+  usher_player_new(context, &player);
+  loader.license_url = license_url();
+  loader.certificate_file = "/proc/self/exe"; /* too large: refused, after it was opened */
+  loader.spc = plain_usher_spc_fn;
+  known("usher_context_add_loader", usher_context_add_loader(context, &loader, &with_file));
+  item.delegate = delegate;
+  item.content_token = content_token();
+  item.user_data = &destroyed;
+  item.destroy = count_destroy;
+  given++;
+  status = usher_player_play(player, &item, &playback);
+  known("usher_player_play", status);
+  played += status == USHER_OK;
+  status = usher_playback_wait_session(playback, 3000);
+  known("usher_playback_wait_session", status);
+  call_all(context, delegate, player, playback);
+  known("usher_playback_close", usher_playback_close(playback, USHER_CLOSE_DEFAULT));
+  known("usher_playback_wait_closed", usher_playback_wait_closed(playback, 3000));
+  known("usher_context_free", usher_context_free(context));
+}
+/* Claims that everything came and nothing is left, since there were `descriptors_before` and `threads_before`. */
+static int is_clean(int descriptors_before, int threads_before) {
+  int good = 1, tries;
+  for (tries = 0; tries < 2000 && (threads() > threads_before || get(&destroyed) < given); tries++) sleep_ms(5);
+  if (get(&destroyed) != given) good = tell(0, "%s: %d of %d destroys ran", now, get(&destroyed), given);
+  if (get(&closed) != played) good = tell(0, "%s: PLAYBACK_CLOSED came for %d of %d", now, get(&closed), played);
+  if (threads() != threads_before) good = tell(0, "%s: %d threads, %d before", now, threads(), threads_before);
+  if (descriptors() != descriptors_before)
+    good = tell(0, "%s: %d descriptors, %d before", now, descriptors(), descriptors_before);
+  return good;
+}
+
+static void each_call(int most) {
+  int kind, nth, failures = 0, descriptors_before, threads_before;
+  snprintf(now, sizeof now, "nothing fails");
+  walk();
+  descriptors_before = descriptors();
+  threads_before = threads();
+  for (kind = FAIL_NOTHING + 1; kind < FAIL_KINDS; kind++) {
+    int good = 1, count = 0, made = 1;
+    for (nth = 1; nth <= most && made; nth++) {
+      snprintf(now, sizeof now, "call %d of %s fails", nth, kind_names[kind]);
+      alarm((unsigned)(25 * patience()));
+      fail_nth(kind, nth, 0);
+      walk();
+      count += made = fail_stop();
+      good &= is_clean(descriptors_before, threads_before);
+    }
+    tell(good, "%s: %d failed calls, each with a status; everything ends", kind_names[kind], count);
+    failures += count;
+  }
+  tell(failures > 10 * most / 2, "%d calls failed", failures);
+}
+
+/* If libusher itself gets no memory, the process ends by a signal at once; it does not continue with a bad pointer. */
+static void without_own_memory(void) {
+  int nth, ended = 0, others = 0;
+  for (nth = 1; nth <= 400; nth += 57) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+      close(1); /* the claims of the child do not count */
+      alarm((unsigned)(25 * patience()));
+      fail_nth(FAIL_OWN_MEMORY, nth, 0);
+      walk();
+      fail_stop();
+      _exit(failed); /* it may continue: libcurl allocates in tail calls, which look like calls of libusher */
+    }
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status) &&
+        (WTERMSIG(status) == SIGILL || WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGTRAP))
+      ended++;
+    else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+      others++;
+      tell(0, "libusher gets no memory in allocation %d: the process ends with wait status %d", nth, status);
+    }
+  }
+  tell(ended >= 5 && others == 0, "libusher without memory: %d processes ended by SIGILL or SIGABRT, %d otherwise",
+      ended, others);
+}
+
+/* From some moment on the system starts no thread. */
+static void no_more_threads(void) {
+  int nth, good = 1, descriptors_before = descriptors(), threads_before = threads(), lines_before = get(&system_lines);
+  for (nth = 2; nth <= 4; nth++) {
+    snprintf(now, sizeof now, "no thread starts from number %d on", nth);
+    alarm((unsigned)(25 * patience()));
+    fail_nth(FAIL_PTHREAD_CREATE, nth, 1);
+    walk();
+    fail_stop();
+    good &= is_clean(descriptors_before, threads_before);
+  }
+  tell(good, "without a callback thread the context ends: usher_context_free runs the callbacks");
+  tell(get(&system_lines) > lines_before, "the log reports USHER_E_SYSTEM");
+}
+
+/* The system starts no thread for some time: the callbacks come as soon as it does. */
+static void threads_come_back(void) {
+  usher_context *context;
+  usher_playback *playback;
+  int before = get(&closed);
+  snprintf(now, sizeof now, "no thread starts for some time");
+  alarm((unsigned)(25 * patience()));
+  context = opened();
+  usher_context_add_observer(context, on_event, NULL, NULL, NULL);
+  fail_nth(FAIL_PTHREAD_CREATE, 1, 1);
+  playback = play(new_player(context), new_delegate(context, license_url()));
+  usher_playback_wait_session(playback, 3000);
+  usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  tell(usher_playback_wait_closed(playback, 300) == USHER_E_TIMEOUT && get(&closed) == before,
+      "without a callback thread no callback comes");
+  played++;
+  tell(fail_stop() > 0, "threads did not start");
+  tell(reaches(&closed, before + 1, 5000), "then they start: PLAYBACK_CLOSED comes without a further call");
+  answers(USHER_OK, usher_context_free(context), "usher_context_free");
+}
+
+/* A callback of one context frees another one while the system starts no thread. */
+static usher_context *other;
+static int freed;
+static int32_t freed_status;
+static void on_free(const usher_event *event, void *user_data) {
+  (void)user_data;
+  if (event->type != USHER_EVENT_PLAYBACK_CLOSED) return;
+  fail_nth(FAIL_PTHREAD_CREATE, 1, 1);
+  freed_status = usher_context_free(other);
+  sleep_ms(250);
+  fail_stop();
+  add(&freed, 1);
+}
+static void free_in_callback(void) {
+  usher_context *context;
+  usher_playback *playback;
+  usher_playback_options clear = USHER_PLAYBACK_OPTIONS_INIT;
+  int descriptors_before = descriptors(), threads_before = threads();
+  snprintf(now, sizeof now, "free in a callback, no thread starts");
+  alarm((unsigned)(25 * patience()));
+  context = opened();
+  other = opened();
+  usher_context_add_observer(context, on_free, NULL, NULL, NULL);
+  clear.delegate = new_delegate(context, license_url());
+  clear.clear = 1;
+  usher_player_play(new_player(context), &clear, &playback);
+  usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+  tell(reaches(&freed, 1, 5000), "a callback frees a context");
+  answers(USHER_OK, freed_status, "usher_context_free in it, without a thread for the rest");
+  usher_context_free(context);
+  tell(is_clean(descriptors_before, threads_before), "the context ends as soon as a thread starts");
+}
+
+int main(void) {
+  const char *wanted = getenv("USHER_TEST_ROUNDS");
+  if (!fail_nth) return tell(0, "fail_calls.c is preloaded") - 1;
+  signal(SIGALRM, on_hang);
+  without_own_memory(); /* first, because a child of fork() may use the library only before the first context */
+  each_call(wanted ? atoi(wanted) : 4);
+  no_more_threads();
+  threads_come_back();
+  free_in_callback();
+  nothing_held("failing calls");
+  return failed != 0;
+}
