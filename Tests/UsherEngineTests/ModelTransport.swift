@@ -32,7 +32,7 @@ final class ModelTransport: Transport {
   private var isWoken = false
   private var isWaiting = false
   private var epoch = 0
-  /// The replies in the sockets, and how many of them the engine has read.
+  /// The replies in the sockets; the engine has read the first `readCount` of them.
   private var finished: [Reply] = []
   private var readCount = 0
   private var isLate = false

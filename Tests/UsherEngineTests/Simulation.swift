@@ -124,8 +124,8 @@ final class Simulation {
   /// Imitates a machine that sleeps: nothing runs for `duration`, then everything that is due runs at once.
   func sleep(_ duration: Milliseconds) { step(to: now + duration) }
 
-  /// The I/O thread does not run for `duration`; the network and the head-end do. Then it has a timer to run before it
-  /// has read the sockets.
+  /// The I/O thread does not run for `duration`, while the network and the head-end do. When it runs again, its timers
+  /// are due before it has read the sockets.
   func delay(_ duration: Milliseconds) {
     network.setLate(true)
     now += duration

@@ -11,7 +11,7 @@ final class Run {
   private(set) var coverage = Coverage()
   /// The stories that are being played, with the real time at which each began.
   private var playing: [UInt64: Int64] = [:]
-  /// A story that has not ended within a minute, although a story takes seconds.
+  /// The seed of a story that has not ended after a minute; most stories take seconds.
   private(set) var hanging: UInt64?
   private(set) var broken: (seed: UInt64, violation: World.Violation)?
 

@@ -74,7 +74,7 @@ extension World {
     if let index = arrived.firstIndex(where: { $0.id == id }) {
       arrived.remove(at: index)
       running[id] = nil
-      // Only a time-out cancels the other requests; the host may cancel a load.
+      // The engine cancels these requests only after a time-out. (It cancels the requests of a load for the host, too.)
       if call.route.isSSM || call.route.isLicense {
         fail("late thread", "\(call.text) was cancelled, but its reply lay in the socket")
       }

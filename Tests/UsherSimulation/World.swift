@@ -28,7 +28,8 @@ final class World: Transport {
   private var stepsNow = 0
   /// The I/O thread does not run before this time.
   var lateUntil: Milliseconds = 0
-  /// Many events happened while the I/O thread was late: which of them moved a playback cannot be said.
+  /// Many events happened while the I/O thread was late, so the coverage cannot say which of them moved a playback to
+  /// another phase.
   private var isMixed = false
   private var closedAt: Milliseconds?
   var isDraining: Bool { closedAt != nil }
@@ -37,10 +38,10 @@ final class World: Transport {
   var headEnd: HeadEnd
   var running: [TransferID: Call] = [:]
   var network = Later<TransferID>()
-  /// The replies in the sockets, and those that the engine has read but not taken yet.
+  /// `arrived`: the replies in the sockets. `readable`: the replies that the engine has read but not taken yet.
   var arrived: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
   var readable: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
-  /// Whether the engine took a reply and its effect has not been observed yet.
+  /// Whether the engine has taken a reply whose effect `observe` has not recorded yet.
   var hasDelivered = false
   var faults: [(fault: Fault, route: Route?, share: UInt64, until: Milliseconds)] = []
   var downUntil: Milliseconds = 0
@@ -119,7 +120,7 @@ final class World: Transport {
       return false
     }
     hasDelivered = false
-    // A playback may have come and gone in one turn of a late engine.
+    // If the I/O thread was late, a playback may have started and ended in one turn of the loop.
     if isMixed { for play in live { play.wasKnown = true } }
     observe(engine)
     isMixed = false
@@ -149,7 +150,8 @@ final class World: Transport {
   /// Runs `body` on a new thread: a call that blocks until the I/O thread acts. The story waits until the call wakes
   /// the engine or returns.
   func runBlocking(_ body: @escaping () -> Void) {
-    // The story cannot see when the call has reached a thread that does not run, so the I/O thread runs again.
+    // The story cannot see whether the call already waits for an I/O thread that does not run. So the I/O thread
+    // runs again first.
     if isLate, let engine { endLateness(engine) }
     monitor.locked { helpers += 1 }
     startThread { [self] in
@@ -204,10 +206,10 @@ final class World: Transport {
     }
   }
 
-  /// Whether the I/O thread does not run now.
+  /// Whether the I/O thread is late: the story does not let it run now.
   var isLate: Bool { now < lateUntil }
 
-  /// The I/O thread runs again. It has not read the sockets since it was stopped.
+  /// Lets the I/O thread run again. It has not read the sockets since the lateness began.
   private func endLateness(_ engine: Engine) {
     lateUntil = now
     isMixed = true
@@ -284,7 +286,7 @@ final class World: Transport {
 
   // MARK: Changes since the last step
 
-  /// Called when the engine has handled a reply and may have timers to run in the same turn.
+  /// Called after the engine has handled a reply, before it takes the next one or runs timers in the same turn.
   func observeReply(_ engine: Engine) {
     let isTimer = isTimerTurn
     isTimerTurn = false

@@ -1,6 +1,6 @@
 /*
- * busy_callers.c - two threads call functions without a pause. Heartbeats of another playback stay on time, the queue
- * of calls stays within its memory, and callbacks may call too.
+ * busy_callers.c - two threads call functions without a pause. Heartbeats of another playback stay on time, the
+ * process needs only a limited amount of memory, and a callback may call the same functions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,7 +30,7 @@ static void *call(void *context) {
   }
   return NULL;
 }
-/* The memory of this process in kB that the system holds. */
+/* The resident memory of this process, in kB. */
 static long resident_kb(void) {
   long size = 0, resident = 0;
   FILE *file = fopen("/proc/self/statm", "r");

@@ -1,7 +1,7 @@
 /*
- * late.c - a preloaded library that makes the I/O thread late: `late_ms` delays the next return of epoll_wait by so
- * many ms, and after it three calls that do not wait fail with EINTR. No other thread of the test's program calls
- * epoll_wait.
+ * late.c - a preloaded library that makes the I/O thread late. If `late_ms` is set, the next call of epoll_wait returns
+ * that many milliseconds later, and then three calls with the time-out 0 fail with EINTR. No other thread of the test's
+ * program calls epoll_wait.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,8 +1,8 @@
-"""The I/O thread is late, because the process was stopped or the thread did not run; the library loses no session.
+"""The process is stopped, or its I/O thread does not run, for some seconds; the library loses no session.
 
 Each test plays many sessions in a separate process, in real time. The head-end holds the replies to all heartbeats and
-to a licence request. When the process no longer reads, the head-end sends them, so that they wait in the sockets while
-every time-out passes.
+to a licence request. While the process does not read, the head-end sends these replies; they wait in the sockets until
+every time-out has passed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Host:
         return found
 
     def stop_for(self, seconds: float, headend: HeadEnd) -> None:
-        """Stops the process. The head-end sends its replies meanwhile."""
+        """Stops the process for this time. Meanwhile the head-end sends the replies that it held."""
         self.process.send_signal(signal.SIGSTOP)
         headend.release()
         time.sleep(seconds)
@@ -116,7 +116,7 @@ def wait_for_heartbeats(headend: HeadEnd, count: int) -> None:
 
 
 def assert_all_kept(headend: HeadEnd, host: Host) -> None:
-    """Every session continues with the token of the reply that lay in the socket."""
+    """Checks that every session continued with the token of the reply that had waited in its socket."""
     wait_for_heartbeats(headend, 2 * COUNT)
     headend.assert_clean(ignore=("late-beat",))
     told = host.tell("end")
@@ -130,8 +130,8 @@ def assert_all_kept(headend: HeadEnd, host: Host) -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("seconds", [3.0, pytest.param(1.0, marks=pytest.mark.whole)])
 def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float) -> None:
-    """The host process is stopped while 80 heartbeats are in flight, until all time-outs have passed; it continues
-    every session, and the licence arrives."""
+    """The host process is stopped while 80 heartbeats are in flight, and runs again after some seconds; the library
+    then continues every session, and the licence arrives."""
     with play() as (headend, host):
         host.stop_for(seconds, headend)
         assert_all_kept(headend, host)
@@ -139,8 +139,8 @@ def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float
 
 @pytest.mark.timeout(60)
 def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path) -> None:
-    """The I/O thread does not run for three seconds, without a signal, and its next system call is interrupted; it
-    continues all sessions, and the licence arrives."""
+    """The I/O thread does not run for three seconds, although no signal stops the process, and its next calls of
+    epoll_wait fail with EINTR; the library continues every session, and the licence arrives."""
     shim = tmp_path / "late.so"
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", shim, HERE / "late.c", "-ldl"]
     subprocess.run(command, timeout=60, check=True)

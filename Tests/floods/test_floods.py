@@ -117,7 +117,7 @@ def test_flood_ofOneServer_delaysNoHeartbeatOfAnother(
         took = time.monotonic() - started
         assert took < HTTP_TIMEOUT_MS / 1000 + 0.5 * PATIENCE, f"the time-out of {HTTP_TIMEOUT_MS} ms took {took:.1f} s"
         assert error.operation is usher.Operation.SETUP
-        # Several floods together may also make a turn of libcurl too long; the error is then TRANSPORT.
+        # With several floods one call of libcurl may take too long; the library then drops a connection: TRANSPORT.
         assert error.status is usher.Status.TOO_LARGE or not FLOODS[name].is_too_large or players > 1, error
         most = max(most, resident() - before)
     seen = len(scene.beats())

@@ -146,7 +146,8 @@ def test_request_cancelledInFlight_givesItsPermitToTheNext(stage_factory: StageF
 
 
 class CountingServer(ThreadingHTTPServer):
-    """A session manager that counts its connections; it drops the first `drops` heartbeats without a reply."""
+    """A session manager that counts its connections. For the first `drops` heartbeats it closes the connection without
+    a reply."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -72,8 +72,8 @@ def test_manager_replaced_servesTheNextPlaybacks(stage: Stage) -> None:
 
 
 def test_manager_cleared_servesNoMoreAndLeavesWhoPlays(stage: Stage) -> None:
-    """After clearing, later playbacks have no DRM; playbacks that already play do not change
-    (delegates.md: Which delegate)."""
+    """After the host has cleared the context's delegate, play() without a delegate is refused; a playback that already
+    plays keeps the old delegate (delegates.md: Which delegate)."""
     stage.context.set_delegate(Named(stage, "only"))
     playback = play(stage)
     stage.context.set_delegate(None)

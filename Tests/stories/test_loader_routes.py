@@ -263,8 +263,8 @@ def test_deviceBinding_takesTwoPasses_theSecondTokenIsGoodForThisDeviceOnly(stag
 
 
 def test_deviceBinding_ofAnotherDevice_beginsAgain(stage: Stage) -> None:
-    """The server has registered another device under the cookie, so it refuses the request (-4001); the next request
-    registers this device."""
+    """The server has registered another device under the cookie, so it refuses the request (-4001); with its next
+    request the library registers this device."""
     ready(stage)
     devices = iter([b"old tv", b"new tv", b"new tv", b"new tv"])
 

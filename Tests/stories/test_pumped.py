@@ -192,7 +192,7 @@ def test_callbackThatBecomesDueInAPump_waitsForTheNext(pumped: Stage) -> None:
     def observer(event: usher.Event) -> None:
         told.append(event.type.name)
         if event.type is E.SESSION_STARTED:
-            pumped.context.add_observer(told.append).remove()  # the observer's destroy is due at once
+            pumped.context.add_observer(told.append).remove()  # its destroy is now due
             stop = time.monotonic() + 10
             while not readable(pumped.context) and time.monotonic() < stop:
                 pass

@@ -592,8 +592,8 @@ def test_waitSession_onAStalledServer_timesOutAndTheSetupGoesOn(stage: Stage) ->
 
 
 def test_waitSession_withoutATimeout_waitsForTheSetupTimeoutOfTheDelegate(stage: Stage) -> None:
-    """The host waits for a session without a time-out of its own while the head-end stalls; the call waits for
-    setup_timeout_ms of the delegate, and no longer."""
+    """The head-end does not reply to set-up, and the host calls wait_session() without a time-out; the call waits for
+    `setup_timeout_ms` of the delegate, and no longer."""
     stage.headend.faults.add("setup", Fault.stall())
     playback = stage.play(delegate=stage.delegate(setup_timeout_ms=700))
     waiting = stage.call(playback.wait_session)

@@ -65,7 +65,8 @@ def test_tenantHeader_isSentWhereGiven(stage_factory: StageFactory) -> None:
 
 
 def test_furtherLicence_isGivenUnderTheSession(stage: Stage) -> None:
-    """A second licence request of a playback (key rotation) carries content and session token and opens no session."""
+    """A second licence request of a playback (key rotation) carries content token and session token; it opens no
+    session."""
     playback = play(stage)
     licence(playback)
     assert licence(playback).clear_keys() == {KID: KEY}

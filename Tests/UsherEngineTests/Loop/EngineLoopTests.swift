@@ -7,13 +7,15 @@ import Testing
   import Glibc
 #endif
 
-/// The loop of the I/O thread: replies before time-outs, commands in turns, and no work in proportion to all playbacks.
+/// The loop of the I/O thread reads replies before it handles time-outs, runs commands in turns, and does little work
+/// for playbacks that a command does not concern.
 @Suite(.timeLimit(.minutes(1))) struct EngineLoopTests {
   private func simulation(_ headEnd: HeadEnd = HeadEnd(leasePeriods: 2)) throws -> Simulation {
     try #require(Simulation(ModelTransport(headEnd, seed: 7, latencyMost: 0)))
   }
 
-  /// Plays one item until its first heartbeat is on its way; the reply takes at most `latency` on each way.
+  /// Plays one item until its first heartbeat is in flight. The heartbeat and its reply travel for at most `latency`
+  /// each.
   private func playUntilHeartbeat(_ s: Simulation, latency: Milliseconds) {
     s.addPlayer(1)
     s.play(1, on: 1, Simulation.delegate())
@@ -24,8 +26,8 @@ import Testing
 
   // MARK: A late I/O thread
 
-  /// The I/O thread is late when a heartbeat is in flight, and the reply arrives in time; the session continues with
-  /// the token of that reply.
+  /// The reply to a heartbeat arrives in time, but the I/O thread does not run until the time-out has passed; then the
+  /// session continues with the token of that reply.
   @Test(arguments: [7400, 7600, 9000, 15_000] as [Milliseconds])
   func heartbeat_repliedWhileTheIOThreadIsLate_keepsTheSession(lateness: Milliseconds) throws {
     let s = try simulation()
@@ -37,8 +39,8 @@ import Testing
     s.finish()
   }
 
-  /// The I/O thread is late until the time limit of a licence request has passed, and the reply arrived before the
-  /// limit; the request succeeds.
+  /// The reply to a licence request arrives in time, but the I/O thread does not run until the time limit of the
+  /// request has passed; the request still succeeds.
   @Test func license_repliedInTimeWhileTheIOThreadIsLate_succeeds() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -52,8 +54,8 @@ import Testing
     s.finish()
   }
 
-  /// The host closes while a set-up is in flight, and the I/O thread is late until the close stops waiting; the token
-  /// that arrived before is torn down, and no event reports an orphan.
+  /// The host closes while a set-up is in flight. The reply arrives, but the I/O thread does not run until the longest
+  /// wait of the close is over; then the engine tears the session down, and no event reports an orphan.
   @Test func close_setupRepliedWhileTheIOThreadIsLate_tearsTheSessionDown() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -67,8 +69,8 @@ import Testing
     s.finish()
   }
 
-  /// The I/O thread is late by more than the time-out, and the server does not reply; the request fails once, at most a
-  /// second later than usual.
+  /// The server does not reply to a heartbeat, and the I/O thread does not run until the time-out has passed; the
+  /// request fails within a second after the I/O thread runs again.
   @Test func heartbeat_withoutReplyWhileTheIOThreadIsLate_timesOutWithinASecond() throws {
     let s = try simulation()
     playUntilHeartbeat(s, latency: 60_000)
@@ -83,8 +85,8 @@ import Testing
 
   // MARK: Commands
 
-  /// A thread submits more commands than the queue takes while the I/O thread is busy; it waits, and every command runs
-  /// in its order.
+  /// A thread submits more commands than the queue takes while the I/O thread is busy; that thread waits for room, and
+  /// all commands run in their order.
   @Test func commands_moreThanTheQueueTakes_theirThreadWaits() throws {
     let s = try simulation()
     let gate = Wait<Bool>()
@@ -99,7 +101,7 @@ import Testing
       }
     }
     #expect(submitted.wait(for: 4000))
-    // The thread cannot pass the bound of the queue while the I/O thread takes nothing.
+    // The thread must wait at the bound of the queue while the I/O thread takes no command.
     #expect(submitted.all.count <= 2 * 4096)
     #expect(ran.all.isEmpty)
     gate.end(true)
@@ -119,7 +121,7 @@ import Testing
     s.finish()
   }
 
-  /// The I/O thread ends while other threads wait for room in the queue; they return, and their commands run.
+  /// The queue is closed while another thread waits for room; that thread returns, and the queue refuses its command.
   @Test func queue_closedWhileAThreadWaits_theThreadReturns() {
     let queue = CommandQueue(most: 1)
     let answers = Notes<CommandQueue.Appended>()
@@ -131,7 +133,8 @@ import Testing
     #expect(answers.all == [.taken, .ended])
   }
 
-  /// A call concerns more playbacks than one turn of the loop handles; a later command runs after all of them.
+  /// `suspend` concerns more playbacks than one turn of the loop handles; a later command runs only after all of them
+  /// are suspended.
   @Test func suspendAll_ofManyPlaybacks_isCompleteBeforeTheNextCommand() throws {
     let s = try simulation(HeadEnd())
     var policy = SSPPolicy()
@@ -157,7 +160,7 @@ import Testing
 
   // MARK: Waits and time
 
-  /// A wait ends before its time-out; its timer ends with it. A wait that timed out leaves nothing at its playback.
+  /// If a wait ends before its time-out, the engine removes its timer. If it times out, the playback forgets it.
   @Test func waits_thatHaveEnded_leaveNoTimersAndNoEntries() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -184,7 +187,7 @@ import Testing
     s.finish()
   }
 
-  /// A tester moves the clock by the largest number; the call returns, and the clock stays at its end.
+  /// A test moves the clock by the largest number, twice; both calls return, and the clock stops at `Clock.end`.
   @Test func jump_byTheLargestNumber_returns() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -201,16 +204,16 @@ import Testing
 
   // MARK: Work
 
-  /// The host sets 20,000 tokens; the work of the I/O thread with 5,000 playbacks is about that with 50.
+  /// The host sets 20,000 tokens. With 5,000 playbacks the I/O thread needs about as much CPU time as with 50.
   @Test func streamTokens_setWhileManyPlaybacksPlay_takeNoLongerThanWithFew() throws {
     let few = try tokenWork(playbacks: 50, tokens: 20_000)
     let many = try tokenWork(playbacks: 5000, tokens: 20_000)
-    // Work in proportion to the playbacks would be a hundred times as much.
+    // If the work grew with the number of playbacks, it would be a hundred times as much.
     #expect(many < 10 * few + 20_000_000, "50 playbacks: \(few) ns, 5,000 playbacks: \(many) ns")
   }
 
-  /// Sets tokens of different content, each of which at most one playback plays. Returns the CPU time of the I/O thread
-  /// in nanoseconds.
+  /// Sets tokens, each for another content; at most one playback plays each content. Returns the CPU time of the I/O
+  /// thread in nanoseconds.
   private func tokenWork(playbacks: UInt64, tokens: Int) throws -> Int {
     let s = try simulation(HeadEnd())
     let map = s.engine.newTokenStore(bound: nil, timeToLive: nil, seed: 1)
