@@ -38,6 +38,11 @@ static inline curl_socket_t curl_shim_socket_made(CURL *e) {
   if (curl_easy_getinfo(e, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made == 0) return CURL_SOCKET_BAD;
   return curl_easy_getinfo(e, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
 }
+/* Returns a list of one line, which is NUL-terminated and copied; NULL if there is no memory. */
+static inline struct curl_slist *curl_shim_line_list(const void *line) {
+  return curl_slist_append(NULL, (const char *)line);
+}
+static inline void curl_shim_free_lines(struct curl_slist *list) { curl_slist_free_all(list); }
 /* Sets the body of a POST, which libcurl does not copy; NULL for an empty body. */
 static inline CURLcode curl_shim_set_body(CURL *e, const void *bytes, int64_t size) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);

@@ -4,6 +4,8 @@
 
 #include <curl/curl.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -13,8 +15,13 @@ static inline CURLcode curl_shim_set_open_callback(CURL *e, curl_shim_open_callb
   CURLcode result = curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, v);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data) : result;
 }
+/* The kernel sends a lost request again in equal intervals at first, not in doubled ones: requests are small and rare,
+ * and a session may depend on one. */
 static inline curl_socket_t curl_shim_open_socket(const struct curl_sockaddr *address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  int yes = 1;
+  if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &yes, sizeof yes);
+  return fd;
 }
 static inline void curl_shim_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 

@@ -2,18 +2,25 @@
 #ifndef USHER_CPLATFORM_SHIM_H
 #define USHER_CPLATFORM_SHIM_H
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -122,6 +129,72 @@ static inline int64_t platform_wall_clock_s(void) {
   return (int64_t)t.tv_sec;
 }
 static inline uint64_t platform_length(const char *text) { return strlen(text); }
+static inline int platform_is_in_environment(const char *name) {
+  const char *value = getenv(name);
+  return value != NULL && value[0] != 0;
+}
+/* Makes close() drop what the peer has not acknowledged, instead of sending it in the background. */
+static inline void platform_socket_abort_at_close(int fd) {
+  struct linger at_once = {1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+/* Returns how many sent bytes the peer has not acknowledged; -1 if the socket is closed. */
+static inline int platform_socket_unacknowledged(int fd) {
+  int bytes = -1;
+  return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+/* Returns the local port of a socket; 0 if it has none. */
+static inline int platform_socket_local_port(int fd) {
+  struct sockaddr_in6 address; /* The port is at the same place as in sockaddr_in. */
+  socklen_t size = sizeof address;
+  if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
+  return address.sin6_family == AF_INET || address.sin6_family == AF_INET6 ? ntohs(address.sin6_port) : 0;
+}
+/* Makes reads from a socket end, as if the peer had closed the connection. */
+static inline void platform_socket_end_reads(int fd) { shutdown(fd, SHUT_RD); }
+/* Whether a socket for IPv6 also reaches IPv4 addresses. */
+static inline int platform_maps_ipv4(void) {
+  int only = 1;
+  socklen_t size = sizeof only;
+  int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &size) != 0) only = 1;
+  close(fd);
+  return only == 0;
+}
+/* Looks up a host name. Writes its addresses to `out`, separated by commas, IPv6 addresses in brackets, and returns how
+ * many bytes it wrote; 0: the lookup failed.
+ *
+ * libcurl tries addresses of one family one after the other, each for half of the time that is left, but it tries the
+ * two families at the same time, 0.2 s apart. So if all addresses are of IPv4, every other one is written as an IPv6
+ * address that maps it ("::ffff:192.0.2.1"). */
+static inline uint64_t platform_look_up(const void *host, void *out, uint64_t room) {
+  struct addrinfo hints, *found = NULL, *each;
+  char *text = (char *)out;
+  uint64_t used = 0;
+  int count = 0, is_all_ipv4 = 1;
+  memset(&hints, 0, sizeof hints);
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo((const char *)host, NULL, &hints, &found) != 0) return 0;
+  for (each = found; each != NULL; each = each->ai_next)
+    if (each->ai_family != AF_INET) is_all_ipv4 = 0;
+  int maps = is_all_ipv4 && found != NULL && found->ai_next != NULL && platform_maps_ipv4();
+  for (each = found; each != NULL; each = each->ai_next) {
+    char number[NI_MAXHOST];
+    if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
+    if (getnameinfo(each->ai_addr, each->ai_addrlen, number, sizeof number, NULL, 0, NI_NUMERICHOST) != 0) continue;
+    if (strchr(number, '%') != NULL) continue; /* An address with a zone. */
+    const char *before = each->ai_family == AF_INET6 ? "[" : maps && count % 2 == 1 ? "[::ffff:" : "";
+    int size = snprintf(text + used, (size_t)(room - used), "%s%s%s%s", count > 0 ? "," : "", before, number,
+        before[0] != 0 ? "]" : "");
+    if (size < 0 || (uint64_t)size >= room - used) break;
+    used += (uint64_t)size;
+    count++;
+  }
+  freeaddrinfo(found);
+  return used;
+}
 static inline int platform_timerfd_new(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
 /* Makes `fd` readable at the boot-time instant `at_ns`; 0 disarms it. */
 static inline void platform_timerfd_set(int fd, int64_t at_ns) {

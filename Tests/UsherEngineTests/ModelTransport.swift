@@ -118,6 +118,8 @@ final class ModelTransport: Transport {
   }
 
   /// Removes the events. The transport and its events refer to each other, so without this call neither is ever freed.
+  func networkChanged() {}
+  func isReceived(_ id: TransferID) -> Bool { false }
   func shutDown() { monitor.locked { events = [] } }
 
   // MARK: The network; its callers hold the lock

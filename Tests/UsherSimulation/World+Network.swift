@@ -110,6 +110,8 @@ extension World {
     arrived = []
   }
 
+  func networkChanged() {}
+  func isReceived(_ id: TransferID) -> Bool { false }
   func shutDown() {}
 
   // MARK: The network

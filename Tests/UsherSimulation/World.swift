@@ -359,5 +359,7 @@ private final class Seam: Transport {
   func read() { world?.read() }
   func wake() { world?.wake() }
   func takeFinished() -> [FinishedTransfer] { world?.takeFinished() ?? [] }
+  func networkChanged() {}
+  func isReceived(_ id: TransferID) -> Bool { false }
   func shutDown() { world = nil }
 }

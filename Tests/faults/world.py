@@ -68,10 +68,11 @@ class FarSide:
 
 
 class NameServer:
-    """Answers every question with 127.0.0.1, or not at all while `is_mute`."""
+    """Answers every question with `addresses` (IPv4), or not at all while `is_mute`."""
 
     def __init__(self) -> None:
         self.is_mute = False
+        self.addresses = ["127.0.0.1"]
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((NAME_SERVER, 53))
         self.asked = 0
@@ -82,15 +83,15 @@ class NameServer:
             question, sender = self._socket.recvfrom(4096)
             self.asked += 1
             if not self.is_mute:
-                self._socket.sendto(answer(question), sender)
+                self._socket.sendto(answer(question, self.addresses), sender)
 
 
-def answer(question: bytes) -> bytes:
-    """The answer to a DNS question: one address for IPv4, no address for IPv6."""
+def answer(question: bytes, addresses: list[str]) -> bytes:
+    """The answer to a DNS question: these addresses for IPv4, no address for IPv6."""
     end = question.index(b"\0", 12) + 5
-    is_ipv4 = question[end - 4 : end - 2] == b"\0\1"
-    record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton("127.0.0.1") if is_ipv4 else b""
-    return question[:2] + struct.pack("!HHHHH", 0x8180, 1, int(is_ipv4), 0, 0) + question[12:end] + record
+    found = addresses if question[end - 4 : end - 2] == b"\0\1" else []
+    records = b"".join(b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(address) for address in found)
+    return question[:2] + struct.pack("!HHHHH", 0x8180, 1, len(found), 0, 0) + question[12:end] + records
 
 
 class World:

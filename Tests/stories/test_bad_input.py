@@ -392,7 +392,7 @@ def test_payloadCallback_thatRaises_isACallbackErrorAndReported(stage_factory: S
     stage.advance(60_000)
     assert stage.callback_failures[0][0] == "payload"
     assert not stage.events.all(E.HEARTBEAT_ERROR), "the library first retries within the lease"
-    stage.advance(60_000)
+    stage.advance(65_000)
     assert len(stage.callback_failures) > 2
     assert isinstance(stage.events.error(E.HEARTBEAT_ERROR), usher.CallbackError)
 

@@ -128,7 +128,7 @@ def test_payloadCallback_thatRaises_isTheCauseOfTheHeartbeatError(enforced: Call
     stage = enforced(callbacks=mode)
     playback = stage.play(payload=portal)
     playback.request_license(CLEARKEY, CHALLENGE)
-    stage.advance(120_000)
+    stage.advance(125_000)
     error = stage.events.error(E.HEARTBEAT_ERROR)
     assert type(error) is usher.CallbackError
     assert type(error.__cause__) is PortalError

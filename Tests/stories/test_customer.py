@@ -557,7 +557,7 @@ def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> Non
     playback = play(stage, portal)
     playback.get_license(FAIRPLAY, b"spc")
     stage.advance(60_000 + 22_500 + 1_000)
-    assert portal.asked[1:] == [("heartbeat", 60_000), ("heartbeat", 82_500)]
+    assert portal.asked[1:] == [("heartbeat", 60_000), ("heartbeat", 82_800)]
     with pytest.raises(usher.InvalidCompletionError):
         calls[0].answer()
     assert "HEARTBEAT_ERROR" not in stage.events.types()
@@ -615,7 +615,7 @@ def test_renewal_thatFails_isTriedAgainAndThenAHeartbeatError(stage: Stage) -> N
     portal = Portal(stage, RENEWALS, broken)
     playback = play(stage, portal, payload=lambda request: b"fresh")
     playback.get_license(FAIRPLAY, b"spc")
-    stage.advance(120_000)
+    stage.advance(125_000)
     error = stage.events.error(E.HEARTBEAT_ERROR)
     assert (error.operation, error.status, type(error.__cause__)) == (usher.Operation.RENEWAL, S.CALLBACK, OSError)
     assert portal.asked[:5] == [

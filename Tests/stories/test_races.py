@@ -300,6 +300,16 @@ def test_setup_refusedWithAStatusAlone_isAnHttpError(stage: Stage, status: int) 
     assert error.http_status == status
 
 
+@pytest.mark.parametrize(("status", "orphan"), [(500, False), (502, True), (503, False), (504, True)])
+def test_setup_answeredByAGateway_mayLeaveAnOrphan(stage: Stage, status: int, orphan: bool) -> None:
+    """The library reports orphan_possible when a gateway answers set-up with 502 or 504, because the server behind it
+    may have set a session up; not when the server itself answers 500 or 503 (protocol.md: Races)."""
+    stage.headend.faults.add("setup", Fault.status(status))
+    stage.play()
+    stage.settle()
+    assert stage.events.only(E.SETUP_ERROR).orphan_possible is orphan
+
+
 # ---- heartbeat -------------------------------------------------------------------------------------------------------
 
 

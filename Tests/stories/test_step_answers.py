@@ -496,7 +496,7 @@ def test_renewalOfTheLibrary_whoseStepFails_isAKeepAliveThatFailed(stage_factory
     playback = stage.play(delegate=delegate, payload=lambda request: CHALLENGE)
     stage.settle()
     stage.clear_keys(playback)
-    stage.advance(120_000)
+    stage.advance(125_000)
     error = stage.events.error(E.HEARTBEAT_ERROR)
     assert type(error.__cause__) is StepError
     broken[0] = False

@@ -294,7 +294,7 @@ def test_network_backAfterTheError_recovers(stage_factory: StageFactory) -> None
     playback = stage.play()
     stage.settle()
     stage.headend.faults.add("heartbeat", Fault.drop(), always=True)
-    stage.advance(120_000)
+    stage.advance(125_000)
     assert stage.events.error(E.HEARTBEAT_ERROR).status is usher.Status.TRANSPORT
     stage.headend.faults.clear()
     stage.context.network_changed()

@@ -147,8 +147,13 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 /**
  * Frees a context: closes the playbacks that are still open, with the default time limit, runs the callbacks that are
  * due, and ends its threads. On the manual clock it moves the clock itself. When this function has returned, no
- * callback of the context runs or will run, and all its threads have ended. The handles of its players, playbacks and
- * delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ * callback of the context runs or will run, and all its threads have ended, except threads that look up a host name at
+ * a name server that does not answer: at most eight, one for each name, without use of the context, until the system's
+ * resolver gives up (see resolv.conf(5)). The handles of its players, playbacks and delegates are then invalid
+ * (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ *
+ * Each playback gets PLAYBACK_CLOSED before this function returns. If the server has not answered the teardown of a
+ * playback in time, TEARDOWN_ERROR comes before it, and both have `orphan_possible`.
  *
  * If the system could not start a callback thread, the callbacks that are still due run inside this function.
  *
@@ -247,8 +252,9 @@ USHER_API int32_t usher_context_suspend(usher_context *context);
 USHER_API int32_t usher_context_resume(usher_context *context);
 
 /**
- * Tells the library that the network came back or changed. The next requests then use new connections, and the library
- * at once retries the keep-alives that failed. Without this call it retries each of them when its next retry is due.
+ * Tells the library that the network came back or changed. The library forgets the addresses of servers, closes idle
+ * connections, opens new ones for new requests, and at once retries the keep-alives that failed; without this call it
+ * retries them at their next time. Requests in flight continue until their reply or their time-out.
  *
  * @param context  the context.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

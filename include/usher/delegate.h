@@ -173,7 +173,8 @@ typedef struct usher_ssp_options {
   int32_t suspend;
   /** Time limit for one heartbeat or enforced renewal, ms. It makes a stalled request fail early enough for a retry
       before the session's lease ends. Default: three eighths of the period, at least 1000; never more than the
-      context's http_timeout_ms. A retry has less time: a third of what is left of the lease, but at least 1000. */
+      context's http_timeout_ms. A retry has at most half of the lease that is left, but at least 300. By default, a
+      request that the server's machine has acknowledged may take seven tenths of the lease that is left. */
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 

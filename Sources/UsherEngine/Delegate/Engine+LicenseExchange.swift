@@ -53,9 +53,10 @@ extension Engine {
   }
 
   private func send(_ entry: PlaybackEntry, _ job: LicenseJob, _ request: LicenseAttempt) {
-    guard let message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
+    guard var message = request.draft.request else { return endUnsent(entry, request, WireFailure(.state)) }
     for token in message.tokens { entry.sent.note(token) }
     let isBounded = job.isRenewal && entry.machine.session.period > 0
+    message.isRetry = isBounded && entry.machine.session.isRetry
     job.transfer = requests.send(
       message, for: .license(entry.id, request.id, request.license),
       atMost: isBounded ? entry.machine.session.keepAliveTimeout(now: clock.now) : .never)

@@ -14,6 +14,7 @@ extension Engine {
   /// Any thread: called when the network is back or has changed. New requests use new connections, and the sessions
   /// retry failed keep-alives at once.
   package func networkChanged() {
+    submit { self.requests.networkChanged() }
     each(nil) { entry in
       let endpoints = entry.delegate.endpoints
       for endpoint in [endpoints.heartbeat, endpoints.license] {

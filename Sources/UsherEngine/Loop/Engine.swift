@@ -295,7 +295,8 @@ package final class Engine {
       guard let entry = playbacks[id] else { continue }
       endLoads(entry, .closed)
       for question in entry.questions where question.atClose != .staysOpen { question.expire(.closed) }
-      for wait in entry.setupWaits + entry.closeWaits { end(wait, .closed) }
+      for wait in entry.setupWaits { end(wait, .closed) }
+      reportUnfinished(entry)
     }
     closing.endWaits(.closed)
     let left = requests.transfers.ids

@@ -48,6 +48,20 @@ extension Engine {
     entry.callbacks = PlaybackCallbacks()
   }
 
+  /// Reports the end of a playback that is still closing when the context ends: its teardown was not answered in time.
+  func reportUnfinished(_ entry: PlaybackEntry) {
+    guard !entry.hasReportedClosed else { return }
+    let session = entry.machine.session
+    if session.isGivingBack, session.tokenGeneration > 0 {
+      var error = UsherError(.timeout, origin: .ssm, operation: .teardown, mustStop: true)
+      error.message = "the context was freed before the answer"
+      error.orphanPossible = true
+      events.emit(.teardownError, entry, error: error)
+      events.emit(.sessionEnded, entry)
+    }
+    reportClosed(entry, .closed, orphanPossible: true)
+  }
+
   // MARK: Waits
 
   func endSetupWaits(_ entry: PlaybackEntry, _ status: Status) {

@@ -125,11 +125,16 @@ extension Engine {
 
   private func sendSSM(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ token: Secret) {
     if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, call) }
-    guard let message = entry.delegate.ssmRequest(call, token: token) else { return }
+    guard var message = entry.delegate.ssmRequest(call, token: token) else { return }
+    message.isRetry = call == .heartbeat && entry.machine.session.isRetry
     if call == .setup { entry.slotsAtSetup = slots.mark }
-    let timeout = call == .heartbeat ? entry.machine.session.keepAliveTimeout(now: clock.now) : .never
     entry.sent.note(token)
-    let id = requests.send(message, for: .ssm(entry.id, request, call), atMost: timeout)
+    let now = clock.now
+    let isBeat = call == .heartbeat
+    let id = requests.send(
+      message, for: .ssm(entry.id, request, call),
+      atMost: isBeat ? entry.machine.session.keepAliveTimeout(now: now) : .never,
+      ifReceived: isBeat ? entry.machine.session.longestKeepAliveTimeout(now: now) : 0)
     if call != .teardown { entry.callTransfer = id }
   }
 

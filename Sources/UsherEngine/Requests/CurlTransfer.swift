@@ -19,6 +19,8 @@ final class CurlTransfer {
   private var isTooLarge = false
   /// How many times libcurl was about to send the request.
   private var attempts = 0
+  /// The local port of the connection that carries the request; 0: it has none yet.
+  private(set) var localPort: Int32 = 0
   private var wasStopped = false
   private var told = Told()
   /// Whether the system had no file descriptor for the connection.
@@ -29,12 +31,15 @@ final class CurlTransfer {
   private var moreTimeToConnect: Milliseconds = 0
   /// The header lines; libcurl reads them in place.
   private var lines: UnsafeMutableBufferPointer<curl_slist>
+  /// The list for CURLOPT_RESOLVE, which libcurl does not copy.
+  private var addresses: UnsafeMutablePointer<curl_slist>?
 
   /// The options that the handle still has from its previous request.
   private struct Told {
     var isPost: Bool?
     var isFresh: Bool?
-    var isUrgent: Bool?
+    var maxIdleSeconds: Int?
+    var addresses: [UInt8]?
     var avoidsProxy: Bool?
     /// Whether the handle's connection must not be used again.
     var isUsedUp = false
@@ -53,22 +58,27 @@ final class CurlTransfer {
     lines.deallocate()
     errorText.deallocate()
     headersLeft.deallocate()
+    curl_shim_free_lines(addresses)
   }
 
   /// Sets the options that never change. Returns false if libcurl refused one.
   func limitHeaders() -> Bool { curl_shim_limit_headers(easy, headersLeft) == CURLE_OK }
 
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
-  func prepare(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool) -> Bool {
+  /// - Parameter addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
+  func prepare(
+    _ id: TransferID, _ request: HTTPRequest, isFresh: Bool, avoidsProxy: Bool, addresses: [UInt8]?
+  ) -> Bool {
     self.id = id
     self.request = request
     isTooLarge = false
     headersLeft.pointee = Self.headersMost
     attempts = 0
+    localPort = 0
     wasStopped = false
     lacksDescriptor = false
     errorText.pointee = 0
-    return setAddress(request, avoidsProxy: avoidsProxy) && setMethod(request)
+    return setAddress(request, avoidsProxy: avoidsProxy) && setAddresses(addresses) && setMethod(request)
       && setConnection(request, isFresh: isFresh) && setHeaders(request)
   }
 
@@ -89,6 +99,16 @@ final class CurlTransfer {
     return true
   }
 
+  /// libcurl reads the list when the request starts, and stores the addresses for all requests.
+  private func setAddresses(_ line: [UInt8]?) -> Bool {
+    guard let line, told.addresses != line else { return true }
+    curl_shim_free_lines(addresses)
+    addresses = line.withUnsafeBytes { curl_shim_line_list($0.baseAddress) }
+    guard addresses != nil, curl_shim_set_list(easy, CURLOPT_RESOLVE, addresses) == CURLE_OK else { return false }
+    told.addresses = line
+    return true
+  }
+
   private func setMethod(_ request: HTTPRequest) -> Bool {
     let isPost = request.method == .post
     if told.isPost != isPost {
@@ -106,15 +126,17 @@ final class CurlTransfer {
       guard curl_shim_set_long(easy, CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0) == CURLE_OK else { return false }
       told.isFresh = isFresh
     }
-    // The server may be about to close a connection that was idle for a long time. The library repeats only urgent
-    // requests, so all others use connections that were used a short time ago.
     if told.isUsedUp {
       guard curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK else { return false }
       told.isUsedUp = false
     }
-    if told.isUrgent != request.isUrgent {
-      guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, request.isUrgent ? 118 : 15) == CURLE_OK else { return false }
-      told.isUrgent = request.isUrgent
+    // The server may be about to close a connection that was idle for a long time, or the network may have lost it. The
+    // library repeats only urgent requests, so all others use connections that were used a short time ago. libcurl
+    // counts whole seconds.
+    let maxIdleSeconds = request.isRetry ? 1 : request.isUrgent ? 118 : 15
+    if told.maxIdleSeconds != maxIdleSeconds {
+      guard curl_shim_set_long(easy, CURLOPT_MAXAGE_CONN, maxIdleSeconds) == CURLE_OK else { return false }
+      told.maxIdleSeconds = maxIdleSeconds
     }
     return true
   }
@@ -149,7 +171,8 @@ final class CurlTransfer {
   /// libcurl calls this before it sends the request. When a kept connection ends without a reply, libcurl would send
   /// the request again over another connection, although the server may have acted on the first. Returning false
   /// prevents this: only the session decides whether to repeat a request.
-  func maySend() -> Bool {
+  func maySend(localPort: Int32) -> Bool {
+    self.localPort = localPort
     attempts += 1
     wasStopped = attempts > 1 && told.isPost == true && curl_shim_request_size(easy) > 0
     return !wasStopped

@@ -64,6 +64,9 @@ final class CurlTransport: Transport {
   /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
+  private var names: NameTable
+  /// Whether requests may go through a proxy. Then libcurl looks up names itself: the proxy's, and not the server's.
+  private let mayUseProxy: Bool
 
   /// Whether the system gave every descriptor and libcurl its memory.
   private let isComplete: Bool
@@ -86,6 +89,8 @@ final class CurlTransport: Transport {
     epoll = platform_epoll_new()
     wakeFD = platform_eventfd_new()
     timerFD = platform_timerfd_new()
+    names = NameTable(wakeFD: wakeFD)
+    mayUseProxy = options.proxy.map { $0.count > 1 } ?? isProxyInEnvironment()
     isComplete =
       multi != nil && epoll >= 0 && wakeFD >= 0 && timerFD >= 0 && watchdog.start()
       && platform_epoll_watch(epoll, wakeFD, 0, PLATFORM_READABLE) == 0
@@ -109,9 +114,23 @@ final class CurlTransport: Transport {
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
 
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
+    guard let name = request.endpoint.name, !mayUseProxy else { return start(id, request, isFresh, addresses: nil) }
+    let now = platform_monotonic_ms()
+    switch names.find(name, now: now) {
+    case .ready(let addresses): start(id, request, isFresh, addresses: addresses)
+    case .unknown:
+      let deadline = now &+ Int64(clamping: options.connectTimeout)
+      names.wait(name, NameTable.Waiting(id: id, request: request, isFresh: isFresh, deadline: deadline))
+    case .noThread: fail(id)
+    }
+  }
+
+  private func start(_ id: TransferID, _ request: HTTPRequest, _ isFresh: Bool, addresses: [UInt8]?) {
     guard let transfer = takeIdle(request.endpoint) ?? newTransfer() else { return fail(id) }
     guard
-      transfer.prepare(id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil),
+      transfer.prepare(
+        id, request, isFresh: isFresh, avoidsProxy: request.endpoint.isLoopback && options.proxy == nil,
+        addresses: addresses),
       curl_multi_add_handle(multiHandle, transfer.easy) == CURLM_OK
     else {
       discard(transfer)
@@ -137,14 +156,36 @@ final class CurlTransport: Transport {
   }
 
   func cancel(_ id: TransferID) -> Bool {
-    guard let transfer = takeRunning(id) else { return false }
+    guard let transfer = takeRunning(id) else {
+      names.withdraw(id)
+      return false
+    }
     // Close the connection: otherwise libcurl would only reset the stream on a dead HTTP/2 connection, and send the
     // next request over that connection.
     _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
+    if let socket = socket(of: transfer) { platform_socket_abort_at_close(socket) }
     remove(transfer.easy)
     discard(transfer)
     return mayHaveReachedServer
+  }
+
+  func isReceived(_ id: TransferID) -> Bool {
+    let place = Slots<Transfer>.place(id)
+    guard place < running.count, let transfer = running[place], transfer.id == id, transfer.mayHaveReachedServer,
+      let socket = socket(of: transfer)
+    else { return false }
+    return platform_socket_unacknowledged(socket) == 0
+  }
+
+  /// The socket of a request in flight. libcurl does not tell it, but the local port.
+  private func socket(of transfer: CurlTransfer) -> Int32? {
+    guard transfer.localPort > 0 else { return nil }
+    for (socket, watch) in watches.enumerated() where watch.wanted != 0 {
+      let socket = Int32(truncatingIfNeeded: socket)
+      if platform_socket_local_port(socket) == transfer.localPort { return socket }
+    }
+    return nil
   }
 
   func wake() { platform_eventfd_signal(wakeFD) }
@@ -169,7 +210,8 @@ final class CurlTransport: Transport {
     callWhereDue(now)
     if finished.isEmpty { collect() }
     let mayWait = finished.isEmpty && !hasFired && !wasWoken
-    if readSockets(until: mayWait ? curlDue ?? -1 : 0, isExhaustive: false) { hasFired = true }
+    if readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) { hasFired = true }
+    failOverdueNames()
     return hasFired && armed == instant
   }
 
@@ -198,6 +240,7 @@ final class CurlTransport: Transport {
           case wakeFD:
             platform_fd_drain(wakeFD)
             wasWoken = true
+            takeAnsweredNames()
           case timerFD:
             platform_fd_drain(timerFD)
             timerSetTo = 0
@@ -217,6 +260,41 @@ final class CurlTransport: Transport {
     callWhereDue(platform_monotonic_ms())
     collect()
     return hasFired
+  }
+
+  /// Continues the requests whose lookup has ended.
+  private func takeAnsweredNames() {
+    for waiting in names.takeAnswered(now: platform_monotonic_ms()) {
+      guard let addresses = waiting.addresses else {
+        fail(waiting.id, CURLE_COULDNT_RESOLVE_HOST)
+        continue
+      }
+      start(waiting.id, waiting.request, waiting.isFresh, addresses: addresses)
+    }
+  }
+
+  private func failOverdueNames() {
+    guard names.nextDeadline != nil else { return }
+    for waiting in names.takeOverdue(now: platform_monotonic_ms()) { fail(waiting.id, CURLE_OPERATION_TIMEDOUT) }
+  }
+
+  private func fail(_ id: TransferID, _ code: CURLcode) {
+    let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
+    finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.transport, message: words))))
+  }
+
+  func networkChanged() {
+    names.forgetAll(now: platform_monotonic_ms())
+    // libcurl cannot be told to close idle connections, but it drops those whose reads have ended.
+    for (socket, watch) in watches.enumerated() where watch.isKept && watch.wanted == 0 {
+      platform_socket_end_reads(Int32(truncatingIfNeeded: socket))
+    }
+  }
+
+  /// When libcurl, or a request that waits for an address, must be looked at; negative: only after I/O.
+  private var nextCall: Int64 {
+    let next = min(curlDue ?? .max, names.nextDeadline ?? .max)
+    return next == .max ? -1 : next
   }
 
   /// libcurl judges the time-out of a connection before it looks at the socket. If this thread was late, the connection
@@ -449,6 +527,7 @@ final class CurlTransport: Transport {
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
     watchdog.stop()
+    names.close()
     platform_fd_close(epoll)
     platform_fd_close(wakeFD)
     platform_fd_close(timerFD)
@@ -502,8 +581,16 @@ private func onPrerequest(
   _ data: UnsafeMutableRawPointer?, _ theirs: UnsafeMutablePointer<CChar>?, _ ours: UnsafeMutablePointer<CChar>?,
   _ theirPort: Int32, _ ourPort: Int32
 ) -> Int32 {
-  guard let data, Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().maySend() else {
+  guard let data, Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().maySend(localPort: ourPort) else {
     return CURL_PREREQFUNC_ABORT
   }
   return CURL_PREREQFUNC_OK
+}
+
+/// Whether libcurl would find a proxy in the environment.
+private func isProxyInEnvironment() -> Bool {
+  for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+    if name.withCString({ platform_is_in_environment($0) }) != 0 { return true }
+  }
+  return false
 }

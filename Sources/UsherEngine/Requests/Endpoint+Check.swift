@@ -19,7 +19,9 @@ extension Endpoint {
     let isLoopback = https == 0 && isLoopback(name)
     guard !name.isEmpty, https != 0 || insecure || isLoopback else { return nil }
     let number = [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
-    return Endpoint(url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback)
+    return Endpoint(
+      url: url, origin: [https != 0 ? 0x73 : 0x70] + name + [0x3A] + number, isLoopback: isLoopback,
+      name: isLoopback ? nil : HostAndPort.named(name, port: Int(port)))
   }
 
   private static func isLoopback(_ host: [UInt8]) -> Bool {

@@ -10,14 +10,17 @@ package final class Endpoint {
   package let origin: [UInt8]
   /// Whether the host is this machine: then plain http is allowed, and the request must not go through a proxy.
   package let isLoopback: Bool
+  /// The name to look up before a connection; nil if there is none, or if libcurl looks it up.
+  package let name: HostAndPort?
 
   /// Whether its requests use TLS.
   var isHTTPS: Bool { origin.first == 0x73 }
 
-  package init(url: [UInt8], origin: [UInt8], isLoopback: Bool) {
+  package init(url: [UInt8], origin: [UInt8], isLoopback: Bool, name: HostAndPort? = nil) {
     self.url = url
     self.origin = origin
     self.isLoopback = isLoopback
+    self.name = name
   }
 }
 
@@ -34,6 +37,9 @@ package struct HTTPRequest {
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
+  /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if that has answered within the
+  /// last two seconds.
+  package var isRetry = false
 }
 
 extension HTTPRequest {
@@ -65,12 +71,15 @@ package enum HTTPOutcome {
 package protocol Transport: AnyObject {
   /// - Parameter isFresh: whether to use a new connection, because earlier ones to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
-  /// Ends a request without reporting an outcome; its connection is not used again.
+  /// Ends a request without reporting an outcome. Its connection is not used again, and what the server has not
+  /// received of it is not sent again: a request that arrived after its retry would make the retry's token old.
   /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool
   /// Closes kept connections when a new one would make more than `count`.
   func limitConnections(_ count: Int)
+  /// Whether the server's machine has acknowledged the whole request, so that only the reply is outstanding.
+  func isReceived(_ id: TransferID) -> Bool
   /// Waits until a reply can be read, `wake()`, or the instant (boot time in nanoseconds; nil: no timer), and reads the
   /// replies that have arrived.
   /// - Returns: true if the instant passed before it read, so that it has read all replies that arrived until then.
@@ -81,6 +90,8 @@ package protocol Transport: AnyObject {
   func wake()
   /// Returns the requests that have ended since the last call.
   func takeFinished() -> [FinishedTransfer]
+  /// The network changed: no connection that is idle now, and no address of a server, may be used again.
+  func networkChanged()
   /// Ends all connections.
   func shutDown()
 }

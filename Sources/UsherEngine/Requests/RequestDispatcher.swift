@@ -51,12 +51,18 @@ final class RequestDispatcher {
   // MARK: Sending
 
   /// Sends a request, or queues it if its origin has no free permit.
-  /// - Parameter timeout: the time limit, if it is shorter than the context's time-out for requests.
+  /// - Parameters:
+  ///   - timeout: the time limit, if it is shorter than the context's time-out for requests.
+  ///   - longest: the time limit of a request that the server has received, if it is longer than `timeout`.
   @discardableResult
-  func send(_ request: HTTPRequest, for purpose: Transfer.Purpose, atMost timeout: Milliseconds = .never) -> TransferID
-  {
+  func send(
+    _ request: HTTPRequest, for purpose: Transfer.Purpose, atMost timeout: Milliseconds = .never,
+    ifReceived longest: Milliseconds = 0
+  ) -> TransferID {
     let now = clock.now
-    let transfer = Transfer(purpose: purpose, request: request, now: now, timeout: min(httpTimeout, timeout))
+    let transfer = Transfer(
+      purpose: purpose, request: request, now: now, timeout: min(httpTimeout, timeout),
+      longestTimeout: min(httpTimeout, longest))
     let id = transfers.insert(transfer)
     transfer.isQueued = !queue.admit(id, request)
     transfer.hasPermit = !transfer.isQueued
@@ -145,7 +151,7 @@ final class RequestDispatcher {
       if queue.connectionsMax < connectionsMax { limitConnections(queue.connectionsMax + 1) }
     case .failure(let failure):
       if failure.status == .system, putBack(finished.id, transfer) { return nil }
-      distrust(transfer.origin)
+      suspect(transfer)
     }
     transfers.remove(finished.id)
     giveBack(transfer)
@@ -194,11 +200,17 @@ final class RequestDispatcher {
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
       return nil
     }
+    // The reply may only be lost on its way, and TCP sends it again. A retry would make the server issue another token.
+    if transfer.isExtensible, transport.isReceived(id) {
+      transfer.extend()
+      transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
+      return nil
+    }
     transfer.timer = nil
     let wasQueued = transfer.isQueued
     let mayHaveReachedServer = abandon(id)
     guard wasQueued else {
-      distrust(transfer.origin)
+      suspect(transfer)
       return unanswered(transfer, after: transfer.timeout, mayHaveTakenEffect: mayHaveReachedServer)
     }
     let failure =
@@ -282,6 +294,16 @@ final class RequestDispatcher {
   // MARK: Connections
 
   private func trust(_ origin: [UInt8]) { if !distrusted.isEmpty { distrusted.removeAll { $0 == origin } } }
+
+  /// A request failed. If the origin has answered no other request since this one was sent, its other connections may
+  /// be dead too.
+  private func suspect(_ transfer: Transfer) {
+    let sentAt = transfer.deadline.since(transfer.timeout)
+    if !queue.hasAnswered(transfer.origin, since: sentAt.adding(1)) { distrust(transfer.origin) }
+  }
+
+  /// Drops the addresses of servers and the idle connections. See `Transport.networkChanged`.
+  func networkChanged() { transport.networkChanged() }
 
   /// Requests to an origin use new connections from now on, until one of them is answered.
   func distrust(_ origin: [UInt8]) { if !distrusted.contains(origin) { distrusted.append(origin) } }

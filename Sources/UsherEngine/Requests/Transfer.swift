@@ -12,7 +12,10 @@ package final class Transfer {
   let purpose: Purpose
   let request: HTTPRequest
   let askedAt: Milliseconds
-  let timeout: Milliseconds
+  /// The time limit, counted from when the request is sent.
+  private(set) var timeout: Milliseconds
+  /// The time limit if the server has received the request, if that is longer than `timeout`.
+  private var longestTimeout: Milliseconds
   var timer: UInt64?
   var deadline: Milliseconds
   /// Whether the request waits in the queue of its origin.
@@ -26,13 +29,25 @@ package final class Transfer {
   /// Whether it was queued again because the system had no file descriptor for it.
   var lacksDescriptor = false
 
-  init(purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds) {
+  init(
+    purpose: Purpose, request: HTTPRequest, now: Milliseconds, timeout: Milliseconds, longestTimeout: Milliseconds
+  ) {
     self.purpose = purpose
     self.request = request
     askedAt = now
     self.timeout = timeout
+    self.longestTimeout = longestTimeout
     deadline = now.adding(timeout)
   }
+
+  /// The request has reached its time limit, but the server has received it: it may take longer, once.
+  func extend() {
+    deadline = deadline.adding(longestTimeout &- timeout)
+    timeout = longestTimeout
+  }
+
+  /// Whether `extend` can make the deadline later.
+  var isExtensible: Bool { !isQueued && longestTimeout > timeout }
 
   var origin: [UInt8] { request.endpoint.origin }
 

@@ -112,12 +112,12 @@ import Testing
     }
     #expect(s.lastError?.mustStop == true)
     #expect(s.take().last == "heartbeat failed: TRANSPORT")
-    #expect(sent.last == 119_500, "the last retry can still reach the server before the lease ends")
+    #expect((120_000...121_000).contains(sent.last ?? 0), "the server's lease ends a moment later: \(sent)")
     #expect((15...30).contains(sent.count), "\(sent)")
     for (earlier, later) in zip(sent, sent.dropFirst()) {
-      #expect(later - earlier <= max(500, (120_000 - earlier) / 4), "\(sent)")
+      #expect(later - earlier <= max(500, Milliseconds(120_000).since(earlier) / 4), "\(sent)")
     }
-    #expect(s.timer == 120_000)
+    #expect(s.timer == s.now, "the keep-alive that was due meanwhile")
   }
 
   /// If the reply to a keep-alive arrives late, the new lease begins with that reply, not at the keep-alive's due time.
@@ -138,16 +138,16 @@ import Testing
   @Test func timeOuts_ofRetries_leaveTimeForSeveralAttempts() {
     var s = SessionDriver.beating(period: 5)
     var attempts: [Milliseconds] = []
-    while s.now < 10_000, !s.story.contains("heartbeat failed: TIMEOUT") {
+    while attempts.count < 20, !s.story.contains("heartbeat failed: TIMEOUT") {
       let timeout = s.session.keepAliveTimeout(now: s.now)
       attempts.append(timeout)
-      #expect(s.now + timeout <= 10_000, "an attempt ends with the lease at the latest")
+      #expect(s.now + timeout <= 10_000 + 625 + 300, "an attempt ends with the lease, or a moment later")
       s.run(until: s.now + timeout)
       s.answer(.heartbeat, .failure(WireFailure(.timeout, mayHaveTakenEffect: true)))
       if let at = s.timer { s.run(until: at) }
     }
-    #expect(attempts.count >= 4 && attempts.first == 1875, "\(attempts)")
-    #expect(attempts.dropFirst().allSatisfy { $0 <= 1041 }, "\(attempts)")
+    #expect((5...10).contains(attempts.count) && attempts.first == 1875, "\(attempts)")
+    #expect(attempts.dropFirst().allSatisfy { $0 <= 1562 }, "\(attempts)")
   }
 
   @Test func heartbeat_retried_countsLatenessFromDue() {
@@ -166,15 +166,17 @@ import Testing
     #expect(s.timer == 110_000)
   }
 
-  @Test(arguments: [59_501, 120_000, .max] as [Milliseconds])
-  func retryAfter_beyondTheLease_getsOneRetryShortlyBeforeItsEnd(pause: Milliseconds) {
+  @Test(arguments: [60_001, 120_000, .max] as [Milliseconds])
+  func retryAfter_beyondTheLease_isRetriedWhenTheLeaseEnds(pause: Milliseconds) {
     var s = SessionDriver.beating()
     s.answer(.heartbeat, Say.http(503, retryAfter: pause))
-    #expect(s.timer == 119_500)
-    s.run(until: 119_500)
-    s.answer(.heartbeat, Say.http(503, retryAfter: pause))
-    #expect(s.take() == ["heartbeat t1", "heartbeat failed: HTTP"])
     #expect(s.timer == 120_000)
+    s.run(until: 120_000)
+    s.answer(.heartbeat, Say.http(503, retryAfter: pause))
+    #expect(s.timer == 120_500)
+    s.run(until: 120_500)
+    s.answer(.heartbeat, Say.http(503, retryAfter: pause))
+    #expect(s.take() == ["heartbeat t1", "heartbeat t1", "heartbeat failed: HTTP"])
   }
 
   /// The lease is over. The pause in Retry-After ends after the next keep-alive is due, so that keep-alive is the next
@@ -183,7 +185,9 @@ import Testing
     var s = SessionDriver.active(steady { $0.retry = 500 })
     s.run(until: 60_000)
     s.answer(.heartbeat, Say.http(503, retryAfter: .max))
-    s.run(until: 89_500)
+    s.run(until: 90_000)
+    s.answer(.heartbeat, Say.http(503, retryAfter: .max))
+    s.run(until: 90_500)
     s.answer(.heartbeat, Say.http(503, retryAfter: .max))
     s.run(until: 120_000)
     _ = s.take()

@@ -1,0 +1,287 @@
+"""A program that plays sessions over a bad network, in a world (world.py), and prints one line of JSON.
+
+Run ``python bad_network.py SCENARIO SESSIONS`` after the command line of ``world.enter()``. The period is 5 s, the
+lease 10 s; each session is the only one that its account may have, so a session that is lost cannot hide.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from world import FAR, NAME, NEAR, World, run  # noqa: E402
+
+import usher  # noqa: E402
+from usher.testing.headend import HeadEnd  # noqa: E402
+
+PERIOD_S = 5.0
+SILENT = "10.77.0.3"
+"""An address on the far side that nobody has: what is sent there is lost."""
+MEND_S = 0.02
+"""How long `Link.mend` takes, about."""
+E = usher.EventType
+
+
+class Link:
+    """Drops or refuses what goes over the link. The rules are on the receiving sides: a packet that the sender itself
+    drops is an error to its TCP, and not a loss."""
+
+    def __init__(self, world: World, port: int) -> None:
+        self.world = world
+        self.port = str(port)
+
+    def _rule(self, *rule: str) -> None:
+        run("iptables", "-w", "-A", "INPUT", "-i", "near", *rule)
+        self.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", "-i", "far", *rule))
+
+    def cut(self) -> None:
+        self._rule("-j", "DROP")
+
+    def lose(self, share: float) -> None:
+        self._rule("-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP")
+
+    def refuse(self) -> None:
+        """The far side answers as a machine does on which no program listens."""
+        rule = ("-p", "tcp", "--dport", self.port, "-j", "REJECT", "--reject-with", "tcp-reset")
+        self.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", *rule))
+
+    def forget_connections(self) -> None:
+        """The far side gets nothing more from the ports that are connected now, as if a router had forgotten them."""
+        for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
+            near, far, state = line.split()[1:4]
+            if state == "01" and int(far.split(":")[1], 16) == int(self.port):
+                rule = ("-p", "tcp", "--sport", str(int(near.split(":")[1], 16)), "-j", "DROP")
+                self.world.far.run(lambda rule=rule: run("iptables", "-w", "-A", "INPUT", *rule))
+
+    def mend(self) -> None:
+        run("iptables", "-w", "-F")
+        self.world.far.run(lambda: run("iptables", "-w", "-F"))
+
+
+@dataclass
+class Show:
+    """What a scenario acts on."""
+
+    world: World
+    link: Link
+    context: usher.Context
+
+
+def partition(seconds: float) -> Callable[[Show], None]:
+    def act(show: Show) -> None:
+        end = time.monotonic() + seconds
+        show.link.cut()
+        time.sleep(end - time.monotonic() - MEND_S)
+        show.link.mend()
+
+    return act
+
+
+def restart(seconds: float) -> Callable[[Show], None]:
+    def act(show: Show) -> None:
+        show.link.refuse()
+        time.sleep(seconds - MEND_S)
+        show.link.mend()
+
+    return act
+
+
+def loss(share: float, seconds: float) -> Callable[[Show], None]:
+    def act(show: Show) -> None:
+        show.link.lose(share)
+        time.sleep(seconds)
+        show.link.mend()
+
+    return act
+
+
+def half_open(show: Show) -> None:
+    show.link.forget_connections()
+    time.sleep(PERIOD_S)
+
+
+def moved(show: Show) -> None:
+    """The server moves to another address, the old one is silent, and the host tells the library."""
+    new = "10.77.0.4"
+    show.world.far.run(lambda: run("ip", "address", "add", f"{new}/24", "dev", "far"))
+    run("ip", "neighbour", "replace", new, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+    show.world.name_server.addresses = [new]
+    show.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", "-d", FAR, "-j", "DROP"))
+    show.context.network_changed()
+    time.sleep(PERIOD_S)
+
+
+def client_moved(show: Show) -> None:
+    """This machine gets another address, and the host tells the library."""
+    new, mac = "10.77.0.5", "02:00:00:00:00:01"
+    show.world.far.run(lambda: run("ip", "neighbour", "replace", new, "lladdr", mac, "dev", "far", "nud", "permanent"))
+    run("ip", "address", "add", f"{new}/24", "dev", "near")
+    run("ip", "address", "del", f"{NEAR}/24", "dev", "near")
+    run("ip", "address", "replace", f"{new}/24", "dev", "near")
+    run("ip", "neighbour", "replace", FAR, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+    show.context.network_changed()
+    time.sleep(PERIOD_S)
+
+
+SCENARIOS: dict[str, Callable[[Show], None]] = {
+    "partition 5 s": partition(5),
+    "partition 20 s": partition(20),
+    "restart 4 s": restart(4),
+    "half-open": half_open,
+    "moved": moved,
+    "client moved": client_moved,
+    "loss 30 % for 60 s": loss(0.3, 60),
+    "loss 30 % for 600 s": loss(0.3, 600),
+}
+
+
+class Stage:
+    """A head-end on the far side, and a context that reaches it by its name."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        world.name_server.addresses = [FAR]
+        self.headend = world.far.run(lambda: HeadEnd(host="0.0.0.0", limit=1, period_s=PERIOD_S, grace=2.0).start())
+        self.port = int(self.headend.url.rsplit(":", 1)[1])
+        self.told: Counter[usher.EventType] = Counter()
+        self.causes: Counter[str] = Counter()
+        self.late = 0
+        self.context = usher.Context(proxy="", allow_insecure_http=True)
+        self.context.add_observer(self._look)
+        self.playbacks: list[usher.Playback] = []
+
+    def _look(self, event: usher.Event) -> None:
+        self.told[event.type] += 1
+        self.late += event.type is E.KEPT_ALIVE and event.lateness_ms > 500
+        if event.type is E.HEARTBEAT_ERROR and event.error is not None:
+            self.causes[f"{event.error.status.name} {event.error.service_code}"] += 1
+
+    def play(self, count: int, pause_s: float = 0.0) -> None:
+        """Starts `count` playbacks, each on a screen and an account that no other has."""
+        ours = {"license_url": self.headend.license_url("clearkey"), "ssm_url": self.headend.ssm_url}
+        named = {key: f"http://{NAME}:{self.port}/" + url.split("/", 3)[3] for key, url in ours.items()}
+        self.delegate = usher.SSPDelegate(self.context, **named)
+        for index in range(count):
+            token = self.headend.content_token(account=f"account-{index}")
+            self.playbacks.append(usher.Player(self.context).play(token, delegate=self.delegate))
+            time.sleep(pause_s)
+
+    def wait_for(self, kind: usher.EventType, count: int, within_s: float = 15.0) -> None:
+        end = time.monotonic() + within_s
+        while self.told[kind] < count:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{self.told[kind]} of {count} {kind.name} within {within_s} s")
+            time.sleep(0.01)
+
+
+def play(world: World, scenario: str, count: int) -> dict[str, Any]:
+    """Plays `count` sessions whose heartbeats are spread over a period, and then the scenario."""
+    stage = Stage(world)
+    stage.play(count, pause_s=PERIOD_S / count)
+    time.sleep(1)
+    SCENARIOS[scenario](Show(world, Link(world, stage.port), stage.context))
+    time.sleep(PERIOD_S + 1)
+    states = [playback.session_state for playback in stage.playbacks]
+    held, seen = len(stage.headend.sessions.active()), Counter(stage.told)
+    active = sum(state is usher.SessionState.ACTIVE for state in states)
+    stage.context.close()
+    return {
+        "sessions": seen[E.SESSION_STARTED],
+        "lost": count - held,
+        "told": seen[E.HEARTBEAT_ERROR],
+        "recovered": seen[E.RECOVERED],
+        "alive falsely": max(0, active - held),
+        "answered": seen[E.KEPT_ALIVE],
+        "late": stage.late,
+        "arrived": stage.headend.journal.count("heartbeat"),
+        "closed": stage.told[E.PLAYBACK_CLOSED],
+        "causes": dict(stage.causes),
+    }
+
+
+def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, Any]:
+    """The name server stops to answer, and the host frees the context. `flushed`: the network has changed too, so that
+    no connection and no address is left."""
+    stage = Stage(world)
+    stage.play(count)
+    stage.wait_for(E.SESSION_STARTED, count)
+    world.name_server.is_mute = True
+    world.wall_clock(120)
+    if flushed:
+        stage.context.network_changed()
+    before = time.monotonic()
+    stage.context.close()
+    took = time.monotonic() - before
+    return {
+        "held": len(stage.headend.sessions.active()),
+        "closed": stage.told[E.PLAYBACK_CLOSED],
+        "teardown errors": stage.told[E.TEARDOWN_ERROR],
+        "seconds": took,
+    }
+
+
+def threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def zap_while_mute(world: World, count: int) -> dict[str, Any]:
+    """The name server does not answer, and `count` screens zap twice."""
+    stage = Stage(world)
+    world.name_server.is_mute = True
+    before = threads()
+    for _ in range(2):
+        stage.play(count)
+        time.sleep(1)
+    during = threads() - before
+    stage.context.close()
+    return {
+        "threads": during,
+        "threads afterwards": threads() - before,
+        "closed": stage.told[E.PLAYBACK_CLOSED],
+        "asked": world.name_server.asked,
+    }
+
+
+def second_address(world: World, count: int) -> dict[str, Any]:
+    """The name has two addresses, and nobody answers at the first."""
+    stage = Stage(world)
+    run("ip", "neighbour", "replace", SILENT, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
+    world.name_server.addresses = [SILENT, FAR]
+    before = time.monotonic()
+    stage.play(1)
+    stage.wait_for(E.SESSION_STARTED, 1)
+    took = time.monotonic() - before
+    stage.context.close()
+    return {"seconds": took}
+
+
+OTHERS: dict[str, Callable[[World, int], dict[str, Any]]] = {
+    "mute at close": partial(close_while_mute, flushed=False),
+    "mute and moved at close": partial(close_while_mute, flushed=True),
+    "mute while zapping": zap_while_mute,
+    "second address": second_address,
+}
+"""Scenarios that are not about heartbeats."""
+
+
+def main(scenario: str, count: int) -> None:
+    world = World()
+    found = OTHERS[scenario](world, count) if scenario in OTHERS else play(world, scenario, count)
+    print(json.dumps({"scenario": scenario, **found}), flush=True)
+    # A lookup that the name server does not answer would delay the end of the process.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,78 @@
+"""Sessions over bad networks, in processes with network namespaces of their own: the short scenarios of
+``scripts/bad-network``, with few sessions, all at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from play_bad_network import play
+
+SHORT = {
+    "partition 5 s": 10,
+    "restart 4 s": 10,
+    "half-open": 10,
+    "moved": 10,
+    "mute at close": 50,
+    "mute and moved at close": 50,
+    "mute while zapping": 100,
+    "second address": 1,
+}
+"""The number of sessions, by scenario."""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[dict[str, Any]]]]:
+    """Plays all scenarios at the same time; the results, by scenario."""
+    folder = tmp_path_factory.mktemp("bad-network")
+    with ThreadPoolExecutor(len(SHORT)) as pool:
+        yield {scenario: pool.submit(play, folder, scenario, count) for scenario, count in SHORT.items()}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("scenario", ["partition 5 s", "restart 4 s", "half-open", "moved"])
+def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, Any]]], scenario: str) -> None:
+    """The library keeps every session, and reports no error, when the network or the head-end fails for less than a
+    period (5 s; lease 10 s), when a router forgets all connections, and when the server moves and the host calls
+    network_changed() (protocol.md: When it fails)."""
+    found = played[scenario].result()
+    assert (found["sessions"], found["lost"], found["told"], found["alive falsely"]) == (10, 0, 0, 0), found
+    assert found["closed"] == 10, found
+
+
+@pytest.mark.timeout(120)
+def test_close_whileTheNameServerIsMute_tearsDownOverKnownAddresses(
+    played: dict[str, Future[dict[str, Any]]],
+) -> None:
+    """The library tears all sessions down when the name server does not answer any more; it needs no name that it has
+    looked up before."""
+    found = played["mute at close"].result()
+    assert (found["held"], found["closed"], found["teardown errors"]) == (0, 50, 0), found
+
+
+@pytest.mark.timeout(120)
+def test_close_whileNoTeardownCanBeSent_reportsEveryEnd(played: dict[str, Future[dict[str, Any]]]) -> None:
+    """usher_context_free() returns in its time when no connection and no address is left; each playback has got
+    TEARDOWN_ERROR and PLAYBACK_CLOSED before (context.h)."""
+    found = played["mute and moved at close"].result()
+    assert (found["held"], found["closed"], found["teardown errors"]) == (50, 50, 50), found
+    assert found["seconds"] < 10, found
+
+
+@pytest.mark.timeout(120)
+def test_zaps_whileTheNameServerIsMute_useOneThreadForTheName(played: dict[str, Future[dict[str, Any]]]) -> None:
+    """The library looks a name up with one thread when a hundred screens zap and the name server does not answer; no
+    other thread is left after usher_context_free() (threading.md: Threads)."""
+    found = played["mute while zapping"].result()
+    assert found["threads"] <= 20, f"more than one lookup, the I/O thread and the callback threads: {found}"
+    assert found["threads afterwards"] <= 1, found
+    assert found["closed"] == 200, found
+
+
+@pytest.mark.timeout(120)
+def test_name_whoseFirstAddressIsSilent_usesTheSecondAtOnce(played: dict[str, Future[dict[str, Any]]]) -> None:
+    """The library tries the second address of a name when the first has not answered for 0.2 s; set-up takes less than
+    a second and a half."""
+    assert played["second address"].result()["seconds"] < 1.5
