@@ -1,7 +1,7 @@
 /*
- * fail_calls.c - a preloaded library in which system calls fail when a test says so. It counts calls of one function
- * that libusher, libcurl or json-c makes, and lets the n-th of them fail, or the n-th and all after it. Calls of other
- * objects never fail. fail_calls.h has the functions for the test.
+ * fail_calls.c - a preloaded library that makes system calls fail when a test asks for it. It counts the calls of one
+ * function by libusher, libcurl and json-c, and makes the n-th call fail, or the n-th call and all later ones. Calls by
+ * the program and by other libraries never fail. fail_calls.h has the functions for the test.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -131,7 +131,7 @@ int open(const char *path, int flags, ...) {
   return fails(FAIL_OPEN, CALLER) ? error(EMFILE) : REAL(open)(path, flags, mode);
 }
 
-/* Memory: either of libcurl and json-c, or of libusher itself. */
+/* Allocations fail either in libcurl and json-c (FAIL_MEMORY) or in libusher itself (FAIL_OWN_MEMORY). */
 extern void *__libc_malloc(size_t size), *__libc_calloc(size_t count, size_t size),
     *__libc_realloc(void *p, size_t size);
 static int no_memory(const void *caller) {

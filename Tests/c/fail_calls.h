@@ -27,9 +27,9 @@ enum {
   FAIL_OPEN,
   FAIL_MEMORY,
   FAIL_KINDS,
-  FAIL_OWN_MEMORY = FAIL_KINDS /* of libusher itself: it ends the process */
+  FAIL_OWN_MEMORY = FAIL_KINDS /* allocations of libusher itself, which then ends the process */
 };
-/* Lets the n-th call from now on fail, and all after it if `all_after`. */
+/* Makes the n-th call of a function (FAIL_...) from now on fail; if `all_after` is 1, also all later calls of it. */
 void fail_nth(int call, int nth, int all_after) __attribute__((weak));
 /* Lets every call succeed again. @return how many calls failed. */
 int fail_stop(void) __attribute__((weak));

@@ -1,9 +1,9 @@
 /*
- * failing_calls.c - each system call of the library fails in turn while a host calls every function. Each function
- * returns a status that the headers name, PLAYBACK_CLOSED and each `destroy` come, and afterwards the process has as
- * many descriptors and threads as before. Runs with fail_calls.c preloaded.
+ * failing_calls.c - a host calls every function, many times; each time another system call of the library fails. Each
+ * function returns a status that the headers name, each playback gets PLAYBACK_CLOSED, each `destroy` runs, and
+ * afterwards the process has as many descriptors and threads as before. Tests/c/run preloads fail_calls.c.
  *
- * USHER_TEST_ROUNDS sets how many calls of each kind fail, one at a time (4).
+ * USHER_TEST_ROUNDS sets how many times each kind of system call fails (4).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", 
     "pthread_mutex_init", "eventfd", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "getrandom",
     "socket", "socketpair", "connect", "send", "recv", "write", "fcntl", "open", "memory of libcurl and json-c"};
 
-static char now[160]; /* what happens now, for the message of a hang */
+static char now[160]; /* the current step, for the message of on_hang() */
 static int given, destroyed, played, closed, system_lines;
 
 static void on_hang(int signal) {
@@ -51,7 +51,7 @@ static void known(const char *name, int32_t status) {
   if (strcmp(usher_status_name(status), "unknown") == 0) tell(0, "%s: %s returns %d", now, name, (int)status);
 }
 
-/* Calls every function that needs no special moment, with plain arguments on live objects. */
+/* Calls every function except those in `skipped` and the ..._free() functions, with plain arguments on live objects. */
 static void call_all(usher_context *live_usher_context, usher_delegate *live_usher_delegate,
     usher_player *live_usher_player, usher_playback *live_usher_playback) {
   static const char skipped[] =
@@ -118,7 +118,7 @@ static void walk(void) {
   usher_ssp_delegate_new(context, &ssp, &delegate);
   usher_player_new(context, &player);
   loader.license_url = license_url();
-  loader.certificate_file = "/proc/self/exe"; /* too large: refused, after it was opened */
+  loader.certificate_file = "/proc/self/exe"; /* the library opens it, then refuses it: too large */
   loader.spc = plain_usher_spc_fn;
   known("usher_context_add_loader", usher_context_add_loader(context, &loader, &with_file));
   item.delegate = delegate;
@@ -136,7 +136,8 @@ static void walk(void) {
   known("usher_playback_wait_closed", usher_playback_wait_closed(playback, 3000));
   known("usher_context_free", usher_context_free(context));
 }
-/* Claims that everything came and nothing is left, since there were `descriptors_before` and `threads_before`. */
+/* Claims that every `destroy` ran, every PLAYBACK_CLOSED came, and the numbers of descriptors and threads are those of
+   before. */
 static int is_clean(int descriptors_before, int threads_before) {
   int good = 1, tries;
   for (tries = 0; tries < 2000 && (threads() > threads_before || get(&destroyed) < given); tries++) sleep_ms(5);
@@ -182,7 +183,8 @@ static void without_own_memory(void) {
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
       walk();
       fail_stop();
-      _exit(failed); /* it may continue: libcurl allocates in tail calls, which look like calls of libusher */
+      /* The child may come here: libcurl allocates in tail calls, which look like calls of libusher. */
+      _exit(failed);
     }
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status) &&
@@ -197,7 +199,7 @@ static void without_own_memory(void) {
       ended, others);
 }
 
-/* From some moment on the system starts no thread. */
+/* The system refuses to start the n-th thread and all later ones. */
 static void no_more_threads(void) {
   int nth, good = 1, descriptors_before = descriptors(), threads_before = threads(), lines_before = get(&system_lines);
   for (nth = 2; nth <= 4; nth++) {
@@ -212,7 +214,7 @@ static void no_more_threads(void) {
   tell(get(&system_lines) > lines_before, "the log reports USHER_E_SYSTEM");
 }
 
-/* The system starts no thread for some time: the callbacks come as soon as it does. */
+/* For some time the system refuses to start threads. When it starts them again, the callbacks run. */
 static void threads_come_back(void) {
   usher_context *context;
   usher_playback *playback;
@@ -233,7 +235,7 @@ static void threads_come_back(void) {
   answers(USHER_OK, usher_context_free(context), "usher_context_free");
 }
 
-/* A callback of one context frees another one while the system starts no thread. */
+/* A callback of one context frees another context while the system refuses to start threads. */
 static usher_context *other;
 static int freed;
 static int32_t freed_status;

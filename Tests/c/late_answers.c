@@ -317,7 +317,7 @@ static void rounds(int count) {
       __atomic_store_n(&kind_now, (int)kind, __ATOMIC_SEQ_CST);
       __atomic_store_n(&in_race, 1, __ATOMIC_SEQ_CST);
       while (spins-- > 0) __atomic_signal_fence(__ATOMIC_SEQ_CST);
-      /* In every fourth race the answer comes first for certain. */
+      /* In every fourth race this thread lets the other thread answer first. */
       for (spins = 0; round % 4 == 0 && spins < 100000 && get(&in_race) == 1; spins++) sched_yield();
     }
     if ((status = close_by(&s, playback, closer)) != USHER_OK) complain(kind, closer, "the close", status);

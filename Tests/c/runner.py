@@ -52,7 +52,7 @@ class Program:
     more: list[Path] = field(default_factory=list)
     """Additional source files."""
     preload: Path | None = None
-    """The source of a library to preload."""
+    """The source file of a library that the runner builds and preloads."""
     needs: str = ""
     """A pkg-config name; if it is not installed, the program is skipped."""
     linked: bool = True
