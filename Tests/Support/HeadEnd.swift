@@ -39,7 +39,7 @@ package struct HeadEnd {
     /// - newPeriod: the period that the reply announces; nil: the period stays.
     case heartbeat(newPeriod: Milliseconds? = nil)
     case teardown
-    /// - opensSession: without a session token it opens a session (SSP V2).
+    /// - opensSession: a request without session token opens a session (SSP V2).
     /// - rotatesToken: its reply has a new session token.
     case license(opensSession: Bool, rotatesToken: Bool)
   }

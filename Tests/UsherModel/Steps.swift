@@ -241,7 +241,7 @@ extension World {
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
-    // After the last retry of a teardown the library may give it up.
+    // After its last retry the library may give up a teardown.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
     // If the network lost the reply with the newest token, the client cannot end that session.
     for session in headEnd.alive where session.isNewestReceived {

@@ -83,7 +83,7 @@ enum Action {
   case networkChanged
   /// The machine sleeps; on waking, everything that is overdue happens at once.
   case sleep(Milliseconds)
-  /// The I/O thread does not run for this time, everything else does. Replies wait in the sockets.
+  /// The I/O thread does not run for this time, but everything else does. Replies wait in the sockets.
   case late(Milliseconds)
   /// The network delivers no request and no reply for this time.
   case networkDown(Milliseconds)

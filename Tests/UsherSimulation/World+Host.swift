@@ -154,8 +154,8 @@ extension World {
     }
   }
 
-  /// Reads the log for the one error without an event: the library could not end a session whose token came after
-  /// PLAYBACK_CLOSED.
+  /// Reads a line of the log. One error has a log line, but no event: the library could not end a session whose token
+  /// came after PLAYBACK_CLOSED.
   func logged(_ line: String) {
     guard !isOver, line.contains("came late could not be given back"),
       let id = UInt64(line.dropFirst("playback ".count).prefix { $0.isNumber })

@@ -1,7 +1,7 @@
-"""A program that plays sessions over a bad network, in a world (world.py), and prints one line of JSON.
+"""A program that plays sessions over a bad network, in the namespaces of world.py, and prints one line of JSON.
 
 Run ``python bad_network.py SCENARIO SESSIONS`` after the command line of ``world.enter()``. The period is 5 s, the
-lease 10 s; each session is the only one that its account may have, so a session that is lost cannot hide.
+lease 10 s. Each account may have only one session, so that no other session can replace a lost one.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from usher.testing.headend import HeadEnd  # noqa: E402
 
 PERIOD_S = 5.0
 SILENT = "10.77.0.3"
-"""An address on the far side that nobody has: what is sent there is lost."""
+"""An address on the far side that no machine has: packets to it are lost."""
 MEND_S = 0.02
-"""How long `Link.mend` takes, about."""
+"""About how long `Link.mend` takes, in seconds."""
 E = usher.EventType
 
 
 class Link:
-    """Drops or refuses what goes over the link. The rules are on the receiving sides: a packet that the sender itself
-    drops is an error to its TCP, and not a loss."""
+    """Makes the link drop or refuse packets. Each rule is on the side that receives: if the side that sends dropped a
+    packet, its TCP would see an error and not a loss."""
 
     def __init__(self, world: World, port: int) -> None:
         self.world = world
@@ -57,7 +57,7 @@ class Link:
         self.world.far.run(lambda: run("iptables", "-w", "-A", "INPUT", *rule))
 
     def forget_connections(self) -> None:
-        """The far side gets nothing more from the ports that are connected now, as if a router had forgotten them."""
+        """Drops what this side sends on the connections that are open now, as if a router had forgotten them."""
         for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
             near, far, state = line.split()[1:4]
             if state == "01" and int(far.split(":")[1], 16) == int(self.port):
@@ -71,7 +71,7 @@ class Link:
 
 @dataclass
 class Show:
-    """What a scenario acts on."""
+    """The objects that a scenario acts on."""
 
     world: World
     link: Link
@@ -112,7 +112,7 @@ def half_open(show: Show) -> None:
 
 
 def moved(show: Show) -> None:
-    """The server moves to another address, the old one is silent, and the host tells the library."""
+    """The server moves to another address, its old address becomes silent, and the host calls network_changed()."""
     new = "10.77.0.4"
     show.world.far.run(lambda: run("ip", "address", "add", f"{new}/24", "dev", "far"))
     run("ip", "neighbour", "replace", new, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
@@ -123,7 +123,7 @@ def moved(show: Show) -> None:
 
 
 def client_moved(show: Show) -> None:
-    """This machine gets another address, and the host tells the library."""
+    """This machine gets another address, and the host calls network_changed()."""
     new, mac = "10.77.0.5", "02:00:00:00:00:01"
     show.world.far.run(lambda: run("ip", "neighbour", "replace", new, "lladdr", mac, "dev", "far", "nud", "permanent"))
     run("ip", "address", "add", f"{new}/24", "dev", "near")
@@ -168,7 +168,7 @@ class Stage:
             self.causes[f"{event.error.status.name} {event.error.service_code}"] += 1
 
     def play(self, count: int, pause_s: float = 0.0) -> None:
-        """Starts `count` playbacks, each on a screen and an account that no other has."""
+        """Starts `count` playbacks, each with a separate player and a separate account."""
         ours = {"license_url": self.headend.license_url("clearkey"), "ssm_url": self.headend.ssm_url}
         named = {key: f"http://{NAME}:{self.port}/" + url.split("/", 3)[3] for key, url in ours.items()}
         self.delegate = usher.SSPDelegate(self.context, **named)
@@ -186,7 +186,7 @@ class Stage:
 
 
 def play(world: World, scenario: str, count: int) -> dict[str, Any]:
-    """Plays `count` sessions whose heartbeats are spread over a period, and then the scenario."""
+    """Starts `count` sessions, whose heartbeats are spread over a period; then plays the scenario."""
     stage = Stage(world)
     stage.play(count, pause_s=PERIOD_S / count)
     time.sleep(1)
@@ -211,8 +211,8 @@ def play(world: World, scenario: str, count: int) -> dict[str, Any]:
 
 
 def close_while_mute(world: World, count: int, *, flushed: bool) -> dict[str, Any]:
-    """The name server stops to answer, and the host frees the context. `flushed`: the network has changed too, so that
-    no connection and no address is left."""
+    """The name server stops answering, and the host frees the context. `flushed`: before that, the host calls
+    network_changed(), so that the library has no connection and no address left."""
     stage = Stage(world)
     stage.play(count)
     stage.wait_for(E.SESSION_STARTED, count)
@@ -254,7 +254,7 @@ def zap_while_mute(world: World, count: int) -> dict[str, Any]:
 
 
 def second_address(world: World, count: int) -> dict[str, Any]:
-    """The name has two addresses, and nobody answers at the first."""
+    """The name has two addresses, and no machine has the first one."""
     stage = Stage(world)
     run("ip", "neighbour", "replace", SILENT, "lladdr", "02:00:00:00:00:02", "dev", "near", "nud", "permanent")
     world.name_server.addresses = [SILENT, FAR]

@@ -16,8 +16,8 @@ RENEWED = "LICENSE, KEPT_ALIVE; torn down;"
 
 
 def outage(told: str, arrived: int, renewals: int | None = None) -> Row:
-    """A lasting fault during which the library retries keep-alives: one error event, then RECOVERED. `renewals`: how
-    many renewals arrive, if not as many as heartbeats."""
+    """A lasting fault during which the library retries keep-alives: one error event, then RECOVERED. `arrived`
+    heartbeats reach the head-end; `renewals`: how many renewals reach it, if their number differs."""
     renewals = arrived if renewals is None else renewals
     return {
         "heartbeat lasting": f"HEARTBEAT_ERROR {told} stop, KEPT_ALIVE, RECOVERED; torn down; {arrived} arrived",

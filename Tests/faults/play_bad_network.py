@@ -1,4 +1,4 @@
-"""Runs one scenario of bad_network.py in a process with network namespaces of its own."""
+"""Runs one scenario of bad_network.py in a process with separate network namespaces."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sessions over bad networks, in processes with network namespaces of their own: the short scenarios of
-``scripts/bad-network``, with few sessions, all at the same time."""
+"""Sessions over bad networks: the short scenarios of ``scripts/bad-network``, with few sessions. All scenarios run at
+the same time, each in a process with separate network namespaces."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Futur
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("scenario", ["partition 5 s", "restart 4 s", "half-open", "moved"])
 def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, Any]]], scenario: str) -> None:
-    """The library keeps every session, and reports no error, when the network or the head-end fails for less than a
-    period (5 s; lease 10 s), when a router forgets all connections, and when the server moves and the host calls
-    network_changed() (protocol.md: When it fails)."""
+    """The library keeps every session and reports no error in each of these cases. The network or the head-end fails
+    for at most a period (5 s; the lease is 10 s). A router forgets all connections. The server moves, and the host
+    calls network_changed() (protocol.md: When it fails)."""
     found = played[scenario].result()
     assert (found["sessions"], found["lost"], found["told"], found["alive falsely"]) == (10, 0, 0, 0), found
     assert found["closed"] == 10, found
@@ -46,16 +46,16 @@ def test_sessions_throughABadNetwork_areKept(played: dict[str, Future[dict[str, 
 def test_close_whileTheNameServerIsMute_tearsDownOverKnownAddresses(
     played: dict[str, Future[dict[str, Any]]],
 ) -> None:
-    """The library tears all sessions down when the name server does not answer any more; it needs no name that it has
-    looked up before."""
+    """When the name server no longer answers, the library still tears all sessions down, because it uses the addresses
+    that it has looked up before."""
     found = played["mute at close"].result()
     assert (found["held"], found["closed"], found["teardown errors"]) == (0, 50, 0), found
 
 
 @pytest.mark.timeout(120)
 def test_close_whileNoTeardownCanBeSent_reportsEveryEnd(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """usher_context_free() returns in its time when no connection and no address is left; each playback has got
-    TEARDOWN_ERROR and PLAYBACK_CLOSED before (context.h)."""
+    """If the library has no connection and no address left, usher_context_free() still returns within 10 s; before
+    that, each playback gets TEARDOWN_ERROR and PLAYBACK_CLOSED (context.h)."""
     found = played["mute and moved at close"].result()
     assert (found["held"], found["closed"], found["teardown errors"]) == (50, 50, 50), found
     assert found["seconds"] < 10, found
@@ -63,8 +63,8 @@ def test_close_whileNoTeardownCanBeSent_reportsEveryEnd(played: dict[str, Future
 
 @pytest.mark.timeout(120)
 def test_zaps_whileTheNameServerIsMute_useOneThreadForTheName(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """The library looks a name up with one thread when a hundred screens zap and the name server does not answer; no
-    other thread is left after usher_context_free() (threading.md: Threads)."""
+    """A hundred screens zap while the name server does not answer. The library uses one thread to look the name up;
+    after usher_context_free() only this thread may be left (threading.md: Threads)."""
     found = played["mute while zapping"].result()
     assert found["threads"] <= 20, f"more than one lookup, the I/O thread and the callback threads: {found}"
     assert found["threads afterwards"] <= 1, found
@@ -73,6 +73,6 @@ def test_zaps_whileTheNameServerIsMute_useOneThreadForTheName(played: dict[str, 
 
 @pytest.mark.timeout(120)
 def test_name_whoseFirstAddressIsSilent_usesTheSecondAtOnce(played: dict[str, Future[dict[str, Any]]]) -> None:
-    """The library tries the second address of a name when the first has not answered for 0.2 s; set-up takes less than
-    a second and a half."""
+    """If the first address of a name has not answered for 0.2 s, the library tries the second one; set-up takes less
+    than 1.5 s."""
     assert played["second address"].result()["seconds"] < 1.5

@@ -4,7 +4,7 @@ import Glibc
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The allow-list and libcurl must read the same host in a URL: libcurl connects to it.
+/// The allow-list and libcurl must read the same host in a URL, since libcurl connects to the host that it reads.
 func readURL(_ bytes: Bytes) {
   var list = AllowList()
   _ = list.add(Bytes(rebasing: bytes.prefix(24)))

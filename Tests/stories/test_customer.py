@@ -1,5 +1,5 @@
-"""Customer SSM: the library asks the host, which sends the requests. In these tests the host records the calls in a
-list."""
+"""Customer SSM: the library calls the host, and the host sends the requests to its servers. In these tests the host
+only records the calls in a list."""
 
 from __future__ import annotations
 
@@ -550,7 +550,7 @@ def test_heartbeat_thatAnswersNonsense_failedForThatReason(stage: Stage) -> None
 
 def test_heartbeat_withoutAnAnswer_isTriedAgainAfterItsTime(stage: Stage) -> None:
     """A call of heartbeat() without an answer times out after three eighths of the period; the library calls
-    heartbeat() again at once (protocol.md: When it fails)."""
+    heartbeat() again 0.3 s later (protocol.md: When it fails)."""
     portal = Portal(stage, BEATS)
     calls: list[usher.SessionCall] = []
     portal.heartbeats = [lambda call: calls.append(call) or usher.LATER]

@@ -302,8 +302,8 @@ def test_setup_refusedWithAStatusAlone_isAnHttpError(stage: Stage, status: int) 
 
 @pytest.mark.parametrize(("status", "orphan"), [(500, False), (502, True), (503, False), (504, True)])
 def test_setup_answeredByAGateway_mayLeaveAnOrphan(stage: Stage, status: int, orphan: bool) -> None:
-    """The library reports orphan_possible when a gateway answers set-up with 502 or 504, because the server behind it
-    may have set a session up; not when the server itself answers 500 or 503 (protocol.md: Races)."""
+    """If a gateway answers set-up with 502 or 504, the library reports orphan_possible, because the server behind the
+    gateway may have set a session up. If the server itself answers 500 or 503, it does not (protocol.md: Races)."""
     stage.headend.faults.add("setup", Fault.status(status))
     stage.play()
     stage.settle()
@@ -375,8 +375,8 @@ def test_heartbeat_refusedWithRetryAfter_waitsThatLong(stage: Stage) -> None:
 @pytest.mark.breaks_rules("late-beat")
 @pytest.mark.parametrize("seconds_ahead", [7, 55])
 def test_heartbeat_refusedWithRetryAfterAsADate_waitsUntilThen(stage: Stage, seconds_ahead: int) -> None:
-    """The library retries a heartbeat at the date in Retry-After, compared with the Date of the reply, when the
-    head-end answers 503; the library reports no error event, because the lease lasts longer
+    """The head-end answers 503 with a date in Retry-After. The library waits for the time between the reply's Date and
+    that date, then retries the heartbeat; it reports no error event, because the lease has not ended
     (protocol.md: When it fails)."""
     today = datetime(2030, 1, 1, 12, 0, 0, tzinfo=timezone.utc)
     dates = {"Date": format_datetime(today, usegmt=True)}
@@ -392,8 +392,9 @@ def test_heartbeat_refusedWithRetryAfterAsADate_waitsUntilThen(stage: Stage, sec
 
 @pytest.mark.breaks_rules("late-beat")
 def test_heartbeats_whileTheServerIsDown_areRetriedUntilTheLeaseEnds(stage: Stage) -> None:
-    """The library retries a heartbeat until shortly before the lease ends when the head-end answers 503 for 59 s of a
-    60 s period; the session survives and the host gets no error event (protocol.md: When it fails)."""
+    """The head-end answers 503 to heartbeats for 59 s of a 60 s period. The library retries the heartbeat more and more
+    often until the lease ends, so the session survives, and the host gets no error event
+    (protocol.md: When it fails)."""
     stage.headend.faults.add("heartbeat", Fault.status(503), always=True)
     playback = stage.play()
     stage.advance(60_000 + 59_000)

@@ -275,8 +275,8 @@ def test_setup_refusedWhileATeardownHangs_isTriedAgainAtTheCap(stage_factory: St
 
 
 def test_twoSetups_refusedWhileOneStops_areEachTriedOnce(stage_factory: StageFactory) -> None:
-    """A teardown frees one slot, and two set-ups wait for it: one gets the slot, and the refusal of the other is final
-    (protocol.md: Races)."""
+    """A teardown frees one slot, and two set-ups wait for this slot: one gets it, and the refusal of the other is
+    final (protocol.md: Races)."""
     stage = stage_factory(headend={"limit": 1})
     first = stage.play()
     stage.settle()

@@ -134,7 +134,7 @@ import Testing
     #expect(s.take().last == "heartbeat t2")
   }
 
-  /// An attempt on a connection that hangs takes only a part of the lease; the next attempt follows at once.
+  /// An attempt on a connection that hangs takes only a part of the lease; the next attempt follows soon.
   @Test func timeOuts_ofRetries_leaveTimeForSeveralAttempts() {
     var s = SessionDriver.beating(period: 5)
     var attempts: [Milliseconds] = []

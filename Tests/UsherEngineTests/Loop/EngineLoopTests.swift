@@ -160,7 +160,8 @@ import Testing
 
   // MARK: Waits and time
 
-  /// If a wait ends before its time-out, the engine removes its timer. If it times out, the playback forgets it.
+  /// If a wait ends before its time-out, the engine removes the timer of the wait. If a wait times out, its playback
+  /// forgets it.
   @Test func waits_thatHaveEnded_leaveNoTimersAndNoEntries() throws {
     let s = try simulation()
     s.addPlayer(1)

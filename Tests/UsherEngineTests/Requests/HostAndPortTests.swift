@@ -4,7 +4,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Which names the library looks up; libcurl gets addresses for them.
+/// Which names the library itself looks up. It gives libcurl their addresses; libcurl looks up all other names.
 @Suite struct HostAndPortTests {
   private func name(_ url: String) -> String? {
     let endpoint = URLText(Array(url.utf8)).flatMap { Endpoint.checked($0, insecure: true) }
@@ -18,7 +18,8 @@ import Testing
   ])
   func hostName_isLookedUp(url: String, expected: String) { #expect(name(url) == expected) }
 
-  /// Addresses and this machine need no lookup; libcurl changes the last two names before it looks them up.
+  /// Addresses and `localhost` need no lookup. libcurl changes the spelling of the last two names before it looks
+  /// them up.
   @Test(arguments: [
     "https://192.0.2.1/", "https://[2001:db8::1]/", "http://localhost:8080/", "https://localhost/",
     "https://headend.localhost/", "https://head-end.example./", "https://k\u{F6}ln.example/"
