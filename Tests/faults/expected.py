@@ -116,7 +116,7 @@ EXPECTED: Mapping[str, Row] = {
     "reset in body": lost("TRANSPORT"),
     "mute": {**unsent("TIMEOUT"), "setup": "SETUP_ERROR TIMEOUT stop orphan; closed orphan; 0 arrived"},
     "mute tls": unsent("TIMEOUT"),
-    "silence": lost("TIMEOUT", 17, 16),
+    "silence": lost("TIMEOUT", 16, 15),
     "trickle": {**lost("TIMEOUT", 16, 15), **NOT_LOOKED_AT},
     "100 MB": {**lost("TOO_LARGE 200"), "teardown lasting": "TEARDOWN_ERROR TOO_LARGE 400 stop; 4 arrived"},
     "truncated chunks": {**lost("TRANSPORT"), **CUT},
