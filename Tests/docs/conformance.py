@@ -34,6 +34,7 @@ PYTHON = {
     "stories": ROOT / "Tests" / "stories",
     "faults": ROOT / "Tests" / "faults",
     "security": ROOT / "Tests" / "security",
+    "floods": ROOT / "Tests" / "floods",
 }
 """The folder of each kind of Python test."""
 RESULTS = {
@@ -43,6 +44,7 @@ RESULTS = {
     "stories": "stories-*.xml",
     "security": "security-*.xml",
     "faults": "faults*.xml",
+    "floods": "floods*.xml",
     "C": "c-*.log",
     "C++": "cpp-*.log",
     "gate": "shipped.log",
