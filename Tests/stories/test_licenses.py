@@ -28,7 +28,7 @@ PAYLOAD = {
 
 
 def check(key_system: str, license: usher.License) -> None:
-    """Checks that the server got the payload, and the caller the licence, byte for byte."""
+    """Checks that the server got the payload, and that the caller got the licence, both byte for byte."""
     payload = PAYLOAD[key_system]
     if key_system == "clearkey":
         assert license.clear_keys() == {KID: KEY}

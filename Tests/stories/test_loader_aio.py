@@ -1,4 +1,4 @@
-"""The resource loader in asyncio: coroutines make SPCs, keys are awaited, and cancelling a task cancels its request."""
+"""The resource loader in asyncio: coroutines make SPCs, tasks await keys, and cancelling a task cancels its request."""
 
 from __future__ import annotations
 

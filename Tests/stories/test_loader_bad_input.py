@@ -253,8 +253,8 @@ NOT_BASE64 = [
 
 @pytest.mark.parametrize("text", NOT_BASE64, ids=ascii)
 def test_assetId_thatIsNoBase64OfJson_isItsOwnIdentifier(stage: Stage, text: str) -> None:
-    """An asset id that is not base64 of JSON is the identifier, percent-decoded; `e30` is base64 of `{}`, so `{}` is
-    the identifier."""
+    """If an asset id is not base64 of JSON, the identifier is the asset id itself, percent-decoded. (`e30` is base64 of
+    `{}`, which is JSON, so there the identifier is `{}`.)"""
     cdm = CDM()
     loader(stage, cdm)
     stage.headend.faults.add("ckc", Fault.reply(200, body=b"\xff\xfe"), always=True)
@@ -284,8 +284,8 @@ def test_assetId_inEveryBase64_isDecoded(stage: Stage, form: str) -> None:
 
 
 def test_assetIdOfMediaOfTheRepository_withTraps_isReadRight(stage: Stage) -> None:
-    """Content ids that are easy to damage: `preview-a?b=~1` has "?" and "="; its base64 has slashes, plus signs and
-    upper-case letters."""
+    """The library reads a content id that is easy to damage: `preview-a?b=~1` has "?" and "="; the base64 of its JSON
+    has slashes, plus signs and upper-case letters."""
     from stage.fps import MEDIA
 
     contents = {content.content_id: content for content in stage.headend.add_media(MEDIA)}

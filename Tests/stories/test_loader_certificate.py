@@ -1,5 +1,5 @@
-"""The certificate of a resource loader: from bytes, a file or a URL. The library requests the URL until it succeeds
-once."""
+"""The certificate of a resource loader: from bytes, a file or a URL. The library requests the URL until one
+request succeeds."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from usher.testing.headend import HeadEnd
 
 
 class Empty(usher.SSPDelegate):
-    """A subclass with `__len__`, like a container: an empty one is false in Python."""
+    """A subclass with `__len__`, like a container: in Python an empty container counts as false."""
 
     def __len__(self) -> int:
         return 0
