@@ -112,28 +112,29 @@ static inline const char *curl_shim_response_header(CURL *e, const char *name) {
   if (curl_easy_header(e, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return NULL;
   return header->value;
 }
-/* Splits a URL. Returns 0 if it is an absolute http or https URL, else -1. `host` has room for 256 bytes. */
+/* Splits a URL. Returns 0 if it is an absolute http or https URL, -1 if not, -2 if libcurl gets no memory. `host` has
+   room for 256 bytes. */
 static inline int curl_shim_split_url(const char *text, int *https, char *host, int *port) {
   CURLU *url = curl_url();
-  char *part = NULL;
-  int ok = -1;
-  if (url == NULL) return -1;
-  if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-      curl_url_get(url, CURLUPART_SCHEME, &part, 0) == CURLUE_OK) {
-    *https = strcmp(part, "https") == 0;
-    ok = *https || strcmp(part, "http") == 0 ? 0 : -1;
-    curl_free(part);
-    part = NULL;
-    if (ok == 0 && curl_url_get(url, CURLUPART_HOST, &part, 0) == CURLUE_OK && strlen(part) < 256) strcpy(host, part);
-    else ok = -1;
-    curl_free(part);
-    part = NULL;
-    if (ok == 0 && curl_url_get(url, CURLUPART_PORT, &part, CURLU_DEFAULT_PORT) == CURLUE_OK)
-      *port = (int)strtol(part, NULL, 10);
-    curl_free(part);
+  char *scheme = NULL, *name = NULL, *number = NULL;
+  CURLUcode code = url == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(url, CURLUPART_URL, text, 0);
+  int result = -1;
+  if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
+  if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_HOST, &name, 0);
+  if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_PORT, &number, CURLU_DEFAULT_PORT);
+  if (code == CURLUE_OUT_OF_MEMORY) result = -2;
+  /* A URL of another scheme may have no port. */
+  if (code == CURLUE_OK && (strcmp(scheme, "https") == 0 || strcmp(scheme, "http") == 0) && strlen(name) < 256) {
+    *https = scheme[4] == 's';
+    *port = (int)strtol(number, NULL, 10);
+    strcpy(host, name);
+    result = 0;
   }
+  curl_free(scheme);
+  curl_free(name);
+  curl_free(number);
   curl_url_cleanup(url);
-  return ok;
+  return result;
 }
 
 #endif

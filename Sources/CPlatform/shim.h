@@ -196,13 +196,13 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
   return used;
 }
 static inline int platform_timerfd_new(void) { return timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC); }
-/* Makes `fd` readable at the boot-time instant `at_ns`; 0 disarms it. */
-static inline void platform_timerfd_set(int fd, int64_t at_ns) {
+/* Makes `fd` readable at the boot-time instant `at_ns`; 0 disarms it. Returns 0, or -1 if the system refuses. */
+static inline int platform_timerfd_set(int fd, int64_t at_ns) {
   struct itimerspec t;
   memset(&t, 0, sizeof t);
   t.it_value.tv_sec = (time_t)(at_ns / 1000000000);
   t.it_value.tv_nsec = (long)(at_ns % 1000000000);
-  timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
+  return timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 static inline int platform_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
 #define PLATFORM_READABLE 1

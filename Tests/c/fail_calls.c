@@ -93,6 +93,9 @@ int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout) {
 int timerfd_create(int clock, int flags) {
   return fails(FAIL_TIMERFD_CREATE, CALLER) ? error(EMFILE) : REAL(timerfd_create)(clock, flags);
 }
+int timerfd_settime(int timer, int flags, const struct itimerspec *to, struct itimerspec *was) {
+  return fails(FAIL_TIMERFD_SETTIME, CALLER) ? error(ENOMEM) : REAL(timerfd_settime)(timer, flags, to, was);
+}
 ssize_t getrandom(void *to, size_t size, unsigned int flags) {
   return fails(FAIL_GETRANDOM, CALLER) ? error(ENOSYS) : REAL(getrandom)(to, size, flags);
 }
@@ -107,6 +110,9 @@ int connect(int fd, const struct sockaddr *address, socklen_t size) {
 }
 ssize_t send(int fd, const void *bytes, size_t size, int flags) {
   return fails(FAIL_SEND, CALLER) ? error(ECONNRESET) : REAL(send)(fd, bytes, size, flags);
+}
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+  return fails(FAIL_SENDMSG, CALLER) ? error(ECONNRESET) : REAL(sendmsg)(fd, message, flags);
 }
 ssize_t recv(int fd, void *bytes, size_t size, int flags) {
   return fails(FAIL_RECV, CALLER) ? error(ECONNRESET) : REAL(recv)(fd, bytes, size, flags);
@@ -129,6 +135,18 @@ int open(const char *path, int flags, ...) {
   mode = va_arg(arguments, unsigned int);
   va_end(arguments);
   return fails(FAIL_OPEN, CALLER) ? error(EMFILE) : REAL(open)(path, flags, mode);
+}
+int openat(int folder, const char *path, int flags, ...) {
+  va_list arguments;
+  unsigned int mode;
+  va_start(arguments, flags);
+  mode = va_arg(arguments, unsigned int);
+  va_end(arguments);
+  return fails(FAIL_OPENAT, CALLER) ? error(EMFILE) : REAL(openat)(folder, path, flags, mode);
+}
+extern int curl_global_init(long flags);
+int curl_global_init(long flags) {
+  return fails(FAIL_CURL_GLOBAL_INIT, CALLER) ? 27 /* CURLE_OUT_OF_MEMORY */ : REAL(curl_global_init)(flags);
 }
 
 /* Allocations fail either in libcurl and json-c (FAIL_MEMORY) or in libusher itself (FAIL_OWN_MEMORY). */

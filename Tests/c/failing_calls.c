@@ -16,11 +16,12 @@
 #include "support.h"
 
 static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", "pthread_key_create",
-    "pthread_mutex_init", "eventfd", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "getrandom",
-    "socket", "socketpair", "connect", "send", "recv", "write", "fcntl", "open", "memory of libcurl and json-c"};
+    "pthread_mutex_init", "eventfd", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "timerfd_settime",
+    "getrandom", "socket", "socketpair", "connect", "send", "sendmsg", "recv", "write", "fcntl", "open", "openat",
+    "curl_global_init", "memory of libcurl and json-c"};
 
 static char now[160]; /* the current step, for the message of on_hang() */
-static int given, destroyed, played, closed, system_lines;
+static int given, destroyed, played, closed, kept_alive, system_lines;
 
 static void on_hang(int signal) {
   static const char message[] = "not ok - the library hangs: ";
@@ -42,6 +43,7 @@ static int threads(void) { return entries("/proc/self/task"); }
 static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
   if (event->type == USHER_EVENT_PLAYBACK_CLOSED) add(&closed, 1);
+  if (event->type == USHER_EVENT_KEPT_ALIVE) add(&kept_alive, 1);
 }
 static void on_log(int32_t level, const char *line, void *user_data) {
   (void)user_data;
@@ -268,15 +270,110 @@ static void free_in_callback(void) {
   tell(is_clean(descriptors_before, threads_before), "the context ends as soon as a thread starts");
 }
 
+/* A request may take 20 s in this context, so a test that ends earlier did not wait for the time-out. */
+static usher_context *patient_context(void) {
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_context *context = NULL;
+  options.http_timeout_ms = 20000;
+  if (usher_context_new(&options, &context) != USHER_OK) tell(0, "%s: usher_context_new", now);
+  usher_context_add_observer(context, on_event, NULL, NULL, NULL);
+  return context;
+}
+
+/* The system does not set the timer of the loop: the limit of its wait does the timer's work. */
+static void timer_is_not_set(void) {
+  usher_context *context = patient_context();
+  usher_playback *playback;
+  int before = get(&kept_alive);
+  snprintf(now, sizeof now, "timerfd_settime fails for some time");
+  alarm((unsigned)(25 * patience()));
+  fail_nth(FAIL_TIMERFD_SETTIME, 1, 1);
+  playback = play(new_player(context), new_delegate(context, license_url()));
+  played++;
+  answers(USHER_OK, usher_playback_wait_session(playback, 5000), "a session starts without the timer");
+  tell(reaches(&kept_alive, before + 3, 8000), "heartbeats keep it alive without the timer");
+  tell(fail_stop() > 0, "the timer was not set");
+  usher_context_free(context);
+}
+
+/* epoll does not watch the socket of a request: the request fails at once, and the library retries it. */
+static void socket_is_not_watched(void) {
+  int nth, good = 1, count = 0;
+  for (nth = 1; nth <= 4; nth++) {
+    usher_context *context = patient_context();
+    usher_playback *playback;
+    double started;
+    int32_t status;
+    int before = get(&kept_alive);
+    snprintf(now, sizeof now, "call %d of epoll_ctl for a request fails", nth);
+    alarm((unsigned)(25 * patience()));
+    fail_nth(FAIL_EPOLL_CTL, nth, 0);
+    started = now_s();
+    playback = play(new_player(context), new_delegate(context, license_url()));
+    played++;
+    status = usher_playback_wait_session(playback, 8000);
+    if (status != USHER_OK && status != USHER_E_SYSTEM) good = tell(0, "%s: %s", now, usher_status_name(status));
+    if (status == USHER_OK && !reaches(&kept_alive, before + 2, 8000)) good = tell(0, "%s: no heartbeats", now);
+    if (now_s() - started > 8 * patience()) good = tell(0, "%s: %.1f s", now, now_s() - started);
+    count += fail_stop();
+    usher_playback_close(playback, USHER_CLOSE_DEFAULT);
+    if (usher_playback_wait_closed(playback, 5000) != USHER_OK) good = tell(0, "%s: no close", now);
+    usher_context_free(context);
+  }
+  tell(good && count > 0, "%d sockets were not watched; no request waits for its time-out", count);
+}
+
+/* A URL that libcurl cannot split without memory is not called a bad one. */
+static void urls_without_memory(void) {
+  usher_context *context = opened();
+  usher_default_options options = USHER_DEFAULT_OPTIONS_INIT;
+  int nth, made = 1, good = 1, count = 0;
+  snprintf(now, sizeof now, "libcurl gets no memory for a URL");
+  options.license_url = "https://license.example:8443/one?two=3";
+  for (nth = 1; nth <= 60 && made; nth++) {
+    usher_delegate *delegate = NULL;
+    int32_t status;
+    fail_nth(FAIL_MEMORY, nth, 0);
+    status = usher_default_delegate_new(context, &options, &delegate);
+    count += made = fail_stop();
+    if (status != USHER_OK && status != USHER_E_SYSTEM)
+      good = tell(0, "allocation %d fails: %s", nth, usher_status_name(status));
+    if (made && status == USHER_OK) good = tell(0, "allocation %d fails: the URL is accepted", nth);
+  }
+  tell(good && count >= 3, "libcurl gets no memory for a URL, %d times: USHER_E_SYSTEM", count);
+  usher_context_free(context);
+}
+
+/* A failed initialisation of libcurl is tried again; in a child, since the process does it once. */
+static void initialised_later(void) {
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) {
+    usher_context *context = NULL;
+    alarm((unsigned)(25 * patience()));
+    fail_nth(FAIL_CURL_GLOBAL_INIT, 1, 0);
+    if (usher_context_new(NULL, &context) != USHER_E_SYSTEM || context || fail_stop() != 1) _exit(4);
+    if (usher_context_new(NULL, &context) != USHER_OK) _exit(5);
+    _exit(usher_context_free(context) == USHER_OK ? 0 : 6);
+  }
+  waitpid(child, &status, 0);
+  tell(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+      "curl_global_init fails: USHER_E_SYSTEM, and the next usher_context_new works (%d)", status);
+}
+
 int main(void) {
   const char *wanted = getenv("USHER_TEST_ROUNDS");
   if (!fail_nth) return tell(0, "fail_calls.c is preloaded") - 1;
   signal(SIGALRM, on_hang);
   without_own_memory(); /* first, because a child of fork() may use the library only before the first context */
+  initialised_later();
   each_call(wanted ? atoi(wanted) : 4);
   no_more_threads();
   threads_come_back();
   free_in_callback();
+  timer_is_not_set();
+  socket_is_not_watched();
+  urls_without_memory();
   nothing_held("failing calls");
   return failed != 0;
 }

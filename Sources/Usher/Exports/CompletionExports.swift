@@ -28,7 +28,7 @@ public func usher_complete_hook(_ completion: usher_completion, _ bytes: UnsafeP
     let value = bytes == nil ? nil : try payload(bytes, size)
     if kind == .licenseURL, let value {
       guard let text = value.withBytes({ URLText(Array($0)) }),
-        Endpoint.checked(text, insecure: ask.engine.options.allowsInsecureHTTP) != nil
+        try Endpoint.checked(text, insecure: ask.engine.options.allowsInsecureHTTP) != nil
       else {
         throw UsherError(.invalidArgument)
       }

@@ -193,7 +193,7 @@ func url(_ text: UnsafePointer<CChar>?) throws(UsherError) -> URLText? {
 
 @inline(never)
 func endpoint(_ url: URLText, _ insecure: Bool) throws(UsherError) -> Endpoint {
-  guard let endpoint = Endpoint.checked(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
+  guard let endpoint = try Endpoint.checked(url, insecure: insecure) else { throw UsherError(.invalidArgument) }
   return endpoint
 }
 

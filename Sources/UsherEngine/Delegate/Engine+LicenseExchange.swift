@@ -128,10 +128,14 @@ extension Engine {
     guard let value = reply.secret else { return LicenseExchange.Answer(reply, status) }
     switch part {
     case .url:
-      guard let text = value.withBytes({ URLText(Array($0)) }),
-        let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
-      else { return .missing(.invalidArgument) }
-      draft.endpoint = endpoint
+      do throws(UsherError) {
+        guard let text = value.withBytes({ URLText(Array($0)) }),
+          let endpoint = try Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
+        else { return .missing(.invalidArgument) }
+        draft.endpoint = endpoint
+      } catch {
+        return .missing(error.status)
+      }
     case .body: draft.body = value
     case .headers: draft.authorisation = headerLines(value)
     }

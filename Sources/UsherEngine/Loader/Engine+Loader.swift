@@ -71,7 +71,7 @@ extension Engine {
   private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<Endpoint>.Candidate {
     url.withUnsafeBufferPointer { bytes in
       guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
-        let endpoint = Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
+        let endpoint = try? Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
       else { return .refused }
       if let token = TokenURL.queryValue("ExpressPlayToken", in: bytes), token.count >= 8 {
         job.tokens.append(Secret(token))

@@ -207,22 +207,29 @@ final class CurlTransfer {
     reply = SecretBuffer()
   }
 
-  /// What a server sent too much of, so that its connection was dropped.
-  enum Flood {
-    /// Bytes in one reply, most of them not in its body.
-    case reply
-    /// Data without a pause in one turn of libcurl.
-    case turn
+  /// Why the transport or the watchdog has dropped a connection.
+  enum Dropped {
+    /// The server sent too many bytes in one reply, most of them not in its body.
+    case floodInReply
+    /// The server sent data without a pause in one turn of libcurl.
+    case floodInTurn
+    /// The system refused to watch the socket.
+    case unwatched
   }
 
-  func outcome(_ code: CURLcode, flood: Flood?) -> HTTPOutcome {
+  func outcome(_ code: CURLcode, dropped: Dropped?) -> HTTPOutcome {
     let status = Int32(truncatingIfNeeded: curl_shim_response_code(easy))
-    if code != CURLE_OK, flood == .turn {
+    if code != CURLE_OK, dropped == .unwatched {
+      return .failure(
+        WireFailure(
+          .system, message: "the system does not watch the connection", mayHaveTakenEffect: mayHaveReachedServer))
+    }
+    if code != CURLE_OK, dropped == .floodInTurn {
       return .failure(
         WireFailure(
           .transport, message: "the server sent data without a pause", mayHaveTakenEffect: mayHaveReachedServer))
     }
-    if isTooLarge || headersLeft.pointee < 0 || (flood == .reply && code != CURLE_OK) {
+    if isTooLarge || headersLeft.pointee < 0 || (dropped == .floodInReply && code != CURLE_OK) {
       return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
     }
     if code == CURLE_OK || (status >= 300 && code == CURLE_PARTIAL_FILE) {

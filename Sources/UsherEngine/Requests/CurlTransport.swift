@@ -41,6 +41,9 @@ final class CurlTransport: Transport {
     /// the transport knows when the system may use the socket's number again. libcurl closes other connections without
     /// the callback.
     var isKept = false
+    /// Whether epoll refused to watch the socket. Then the transport has dropped the connection, and libcurl does not
+    /// know it yet.
+    var isLost = false
     /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
     var isHTTP2 = false
     /// How many events of the socket libcurl has handled since it last had no interest in it, and for HTTP/2 since the
@@ -64,6 +67,11 @@ final class CurlTransport: Transport {
   /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
   private var curlDue: Int64?
   private var timerSetTo: Int64 = 0
+  /// When the timer should fire, on the monotonic clock, if the system did not set it. Then the limit of the wait does
+  /// the timer's work.
+  private var unsetTimer: Int64?
+  /// The sockets that are lost; see `Watch.isLost`.
+  private var lost: [Int32] = []
   private var names: NameTable
   /// Whether requests may go through a proxy. Then libcurl looks up names itself: the proxy's, and not the server's.
   private let mayUseProxy: Bool
@@ -208,6 +216,7 @@ final class CurlTransport: Transport {
     let now = platform_monotonic_ms()
     allowForLateness(now)
     callWhereDue(now)
+    failLost()
     if finished.isEmpty { collect() }
     let mayWait = finished.isEmpty && !hasFired && !wasWoken
     if readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) { hasFired = true }
@@ -250,6 +259,12 @@ final class CurlTransport: Transport {
             sockets += 1
           }
         }
+        if let due = unsetTimer, due <= now {
+          unsetTimer = nil
+          timerSetTo = 0
+          hasFired = true
+        }
+        failLost()
         collect()
         hasMore = sockets > 0 && (isExhaustive || hasFired || count == Int(PLATFORM_READY_MAX))
         until = 0
@@ -291,9 +306,9 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// When libcurl, or a request that waits for an address, must be looked at; negative: only after I/O.
+  /// When libcurl, a request that waits for an address, or the engine must be called; negative: only after I/O.
   private var nextCall: Int64 {
-    let next = min(curlDue ?? .max, names.nextDeadline ?? .max)
+    let next = min(curlDue ?? .max, names.nextDeadline ?? .max, unsetTimer ?? .max)
     return next == .max ? -1 : next
   }
 
@@ -312,15 +327,15 @@ final class CurlTransport: Transport {
   }
 
   /// Lets libcurl work on a socket, or on its timers (-1).
-  /// - Parameter wasDropped: whether the transport has dropped this connection because its server sends too much.
-  private func callCurl(_ socket: Int32, _ flags: Int32, wasDropped: Bool = false) {
+  /// - Parameter reason: why the transport has dropped this connection; nil if it has not.
+  private func callCurl(_ socket: Int32, _ flags: Int32, reason: CurlTransfer.Dropped? = nil) {
     let before = watchdog.droppedCount
     var left: Int32 = 0
     _ = watchdog.turn { curl_multi_socket_action(multiHandle, socket, flags, &left) }
-    if wasDropped {
-      collect(flood: .reply)
+    if let reason {
+      collect(dropped: reason)
     } else if watchdog.droppedCount != before {
-      collect(flood: .turn)
+      collect(dropped: .floodInTurn)
     }
   }
 
@@ -329,7 +344,9 @@ final class CurlTransport: Transport {
   private func arm(_ instant: Int64?) {
     guard let instant, timerSetTo == 0 || instant < timerSetTo else { return }
     timerSetTo = instant
-    platform_timerfd_set(timerFD, instant)
+    let isSet = platform_timerfd_set(timerFD, instant) == 0
+    unsetTimer =
+      isSet ? nil : platform_monotonic_ms() &+ max(0, instant &- platform_boottime_ns() &+ 999_999) / 1_000_000
   }
 
   private func handle(_ ready: platform_ready_fd) {
@@ -345,7 +362,18 @@ final class CurlTransport: Transport {
       collect()
       platform_socket_drop(ready.fd)
     }
-    callCurl(ready.fd, flags, wasDropped: floods)
+    callCurl(ready.fd, flags, reason: floods ? .floodInReply : nil)
+  }
+
+  /// Lets the requests fail whose sockets epoll does not watch: nobody would notice their replies.
+  private func failLost() {
+    while let socket = lost.popLast() {
+      let index = Int(socket)
+      guard index < watches.count, watches[index].isLost else { continue }
+      watches[index].isLost = false
+      collect()
+      callCurl(socket, CURL_CSELECT_IN | CURL_CSELECT_OUT | CURL_CSELECT_ERR, reason: .unwatched)
+    }
   }
 
   /// Whether the server has sent far more than a reply may have. libcurl reads parts of a reply that are never stored,
@@ -371,14 +399,14 @@ final class CurlTransport: Transport {
     if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
   }
 
-  /// - Parameter flood: why a connection was dropped in this turn; the requests on it have failed.
-  private func collect(flood: CurlTransfer.Flood? = nil) {
+  /// - Parameter dropped: why a connection was dropped in this turn; the requests on it have failed.
+  private func collect(dropped: CurlTransfer.Dropped? = nil) {
     var code = CURLE_OK
     while let easy = curl_shim_next_finished(multiHandle, &code) {
       guard let pointer = curl_shim_private_pointer(easy) else { continue }
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
       guard takeRunning(transfer.id) != nil else { continue }
-      let outcome = transfer.outcome(code, flood: flood)
+      let outcome = transfer.outcome(code, dropped: dropped)
       replies &+= 1
       let microseconds = curl_shim_reply_time(easy)
       if code == CURLE_OK { keep(curl_shim_socket_made(easy), easy) }
@@ -480,7 +508,10 @@ final class CurlTransport: Transport {
     // libcurl made this descriptor itself if it belongs to a name look-up.
     if watches[index].told == 0, interest != 0 { curl_shim_close_on_exec(socket) }
     watches[index].wanted = interest
-    if interest == 0 { watches[index].turns = 0 }
+    if interest == 0 {
+      watches[index].turns = 0
+      watches[index].isLost = false
+    }
     if interest == 0, watches[index].isKept, watches[index].told == PLATFORM_READABLE { return }
     tell(socket, interest)
   }
@@ -488,8 +519,14 @@ final class CurlTransport: Transport {
   private func tell(_ socket: Int32, _ interest: Int32) {
     let index = Int(socket)
     guard index < watches.count, watches[index].told != interest else { return }
-    _ = platform_epoll_watch(epoll, socket, watches[index].told, interest)
+    let isWatched = platform_epoll_watch(epoll, socket, watches[index].told, interest) == 0
     watches[index].told = interest
+    guard !isWatched, interest != 0 else { return }
+    // Nobody would notice a reply. If no request is in flight on the connection, libcurl sees that it has ended.
+    platform_socket_drop(socket)
+    guard watches[index].wanted != 0, !watches[index].isLost else { return }
+    watches[index].isLost = true
+    lost.append(socket)
   }
 
   private func keep(_ socket: Int32, _ easy: UnsafeMutableRawPointer) {

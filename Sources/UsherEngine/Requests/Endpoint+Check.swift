@@ -3,9 +3,9 @@ package import UsherCore
 
 extension Endpoint {
   /// Accepts an absolute https URL with a host, and an http URL of a loopback host. If `insecure` is true, an http URL
-  /// may have any host. Returns nil for every other text. (This is no failable initialiser, because in Embedded Swift a
-  /// failable initialiser that fails leaks its object.)
-  package static func checked(_ text: URLText, insecure: Bool) -> Endpoint? {
+  /// may have any host. Returns nil for every other text, and throws if libcurl gets no memory. (This is no failable
+  /// initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
+  package static func checked(_ text: URLText, insecure: Bool) throws(UsherError) -> Endpoint? {
     let url = text.bytes + [0]
     guard url.count <= 8193 else { return nil }
     var https: Int32 = 0
@@ -14,6 +14,7 @@ extension Endpoint {
     let result = url.withUnsafeBytes {
       curl_shim_split_url($0.baseAddress?.assumingMemoryBound(to: CChar.self), &https, &host, &port)
     }
+    if result == -2 { throw UsherError(.system) }
     guard result == 0 else { return nil }
     let name = host.prefix { $0 != 0 }.map { lowercased(UInt8(bitPattern: $0)) }
     let isLoopback = https == 0 && isLoopback(name)

@@ -171,6 +171,7 @@ final class TurnWatchdog {
 }
 
 private func runWatchdogThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  _ = platform_cancel_off()
   if let argument { Unmanaged<TurnWatchdog>.fromOpaque(argument).takeRetainedValue().run() }
   return nil
 }

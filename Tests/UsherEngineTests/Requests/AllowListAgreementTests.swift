@@ -8,7 +8,7 @@ import Testing
   private func listed(_ url: String) -> AllowList.Target? { withBytes(bytes(url)) { try? AllowList.target(of: $0) } }
 
   private func asked(_ url: String) -> [UInt8]? {
-    URLText(bytes(url)).flatMap { Endpoint.checked($0, insecure: true) }?.origin
+    URLText(bytes(url)).flatMap { try? Endpoint.checked($0, insecure: true) }?.origin
   }
 
   private func origin(_ target: AllowList.Target, dot: Bool = false) -> [UInt8] {
