@@ -92,7 +92,7 @@ extension World {
     case .timer:
       now = max(now, timer ?? now)
       timer = nil
-      capPassed = capPassed || isClosed
+      capPassed = capPassed || isClosed || machine.phaseName.hasSuffix(", replaced")
       perform(machine.timerFired(now: now))
     case .license: ask(isRenewal: false)
     case .renewal: ask(isRenewal: true)

@@ -82,7 +82,8 @@ struct World {
   var wasReplacing = false
   /// Teardowns that the network lost or the head-end answered with 503.
   var failedTeardowns = 0
-  /// The session's timer fired after the playback was closed, so the machine may have stopped waiting for replies.
+  /// The session's timer fired after the playback was closed or while the playback replaced its session, so the machine
+  /// may have stopped waiting for replies.
   var capPassed = false
   /// The first broken promise.
   var violation: String?

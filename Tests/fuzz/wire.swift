@@ -35,7 +35,9 @@ private func transport(http2: Bool) -> CurlTransport {
   var options = TransportOptions()
   options.maxResponseBytes = limit
   options.speaksHTTP2WithoutTLS = http2
-  guard let made = CurlTransport(options: options, keptMax: 4, connectionsMax: 16) else { fatalError("no transport") }
+  guard let made = CurlTransport.make(options: options, keptMax: 4, connectionsMax: 16) else {
+    fatalError("no transport")
+  }
   return made
 }
 
