@@ -258,6 +258,33 @@ def test_pump_neverCalled_sessionLivesAndFreeRunsWhatIsDue(
     assert registry.count() == 0, "every destroy has run when free returns"
 
 
+def test_pump_notCalledWhile10000CallbacksWait_dropsKeptAliveAndLogsHowMany(pumped: Stage) -> None:
+    """A host does not pump until 10,000 callbacks wait; the library drops KEPT_ALIVE events and log lines, and no other
+    event. After the pump it writes the number to the log, and KEPT_ALIVE events come again."""
+    told: Counter[str] = Counter()
+    for _ in range(2_000):
+        pumped.context.add_observer(lambda event: told.update([event.type.name]))
+    pumped.play(tag="a")
+    other = pumped.play(tag="b", player=usher.Player(pumped.context))
+    advance_unpumped(pumped, 9 * 60_000)
+    other.close()
+    advance_unpumped(pumped, 60_000)
+    assert 10_000 <= pumped.context.pending().callbacks < 20_000
+    assert pumped.routes().count("heartbeat") == 9 * 2 + 1
+    pumped.settle()
+    kept = pumped.events.types("a").count("KEPT_ALIVE")
+    assert 1 <= kept < 10
+    assert pumped.events.types("b")[-2:] == ["SESSION_ENDED", "PLAYBACK_CLOSED"]
+    assert told["PLAYBACK_CLOSED"] == 2_000 and told["SESSION_STARTED"] == 2 * 2_000
+    missing = 9 * 2 + 1 - len(pumped.events.all(E.KEPT_ALIVE))
+    pumped.advance(60_000)
+    sequences = [event.sequence for event in pumped.events.all()]
+    assert max(sequences) - min(sequences) + 1 - len(sequences) == missing
+    assert pumped.events.types("a").count("KEPT_ALIVE") == kept + 1
+    (line,) = [line for line in pumped.logs if "log lines dropped" in line]
+    assert int(line.split()[-1]) >= missing > 0
+
+
 def test_blockingCalls_ofAThreadThatNeverPumped_needNoPump(pumped: Stage) -> None:
     playback = pumped.play()
     playback.wait_session()
