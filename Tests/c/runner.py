@@ -61,6 +61,8 @@ class Program:
     """The program ends without teardown on purpose, so its sessions end only when they expire."""
     own_allocator: bool = False
     """The program replaces malloc, as sanitizers and valgrind do, so the runner skips it with them."""
+    finds_stale_memory: bool = False
+    """The program itself runs under AddressSanitizer, so the runner skips it with ThreadSanitizer and valgrind."""
     suppressed: str = ""
     """The NAME of Tests/sanitizers/valgrind-NAME.supp, which lists the reports to suppress, with the reason."""
     timeout_s: float = 60
@@ -170,10 +172,13 @@ class Runner:
         """Builds the program. Returns its path, or the reason why it is skipped or does not build."""
         if program.own_allocator and (self.arguments.under or "-fsanitize" in self.arguments.flags):
             return "skipped: it has its own allocator"
+        if program.finds_stale_memory and (self.arguments.under or "-fsanitize=thread" in self.arguments.flags):
+            return "skipped: it needs AddressSanitizer"
         cxx = program.source.suffix == ".cpp"
         command = [self.arguments.cxx, *CXX_FLAGS] if cxx else [self.arguments.cc, *C_FLAGS]
         command += [
             *shlex.split(self.arguments.flags),
+            *(["-fsanitize=address"] if program.finds_stale_memory else []),
             "-I",
             str(ROOT / "include"),
             "-I",
