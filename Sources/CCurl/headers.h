@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each line counts with its length and this, since libcurl's record of a short line is larger than the line. */
+/* The bytes that a header line costs in addition to its length: libcurl's record of a short line is larger than the
+ * line. */
 #define CURL_SHIM_HEADER_LINE_COST 32
 
 /* libcurl passes each header line to this function. `data` is the int64_t of what further lines may cost. */

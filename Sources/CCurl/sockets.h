@@ -15,8 +15,8 @@ static inline CURLcode curl_shim_set_open_callback(CURL *e, curl_shim_open_callb
   CURLcode result = curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, v);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, data) : result;
 }
-/* The kernel sends a lost request again in equal intervals at first, not in doubled ones: requests are small and rare,
- * and a session may depend on one. */
+/* Opens a socket. Asks the kernel to repeat lost data at equal intervals at first, instead of doubling each interval:
+ * requests are small and rare, and a session may end because one request is late. */
 static inline curl_socket_t curl_shim_open_socket(const struct curl_sockaddr *address) {
   int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   int yes = 1;

@@ -26,8 +26,8 @@ extern "C" {
 #define USHER_CONTENT_ID_AFTER_SEMICOLON 4
 /** The whole URL. */
 #define USHER_CONTENT_ID_WHOLE_URL 5
-/** The member "ContentId" of the decoded JSON, which is the key of the token map. Without such a member: the text
-    itself. */
+/** The member "ContentId" of the decoded JSON: the content identifier that the token map uses. Without such a member:
+    the text after the scheme. */
 #define USHER_CONTENT_ID_SSP 6
 
 /** One way in which the content is protected. The struct and everything it points to live until the callback returns.

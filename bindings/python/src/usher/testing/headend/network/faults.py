@@ -18,7 +18,7 @@ from ..state import rights
 from .replies import JSON_TYPE, Reply
 
 When = Literal["before", "after"]
-"""Before or after the head-end processes the request, that is, changes the session table."""
+"""Whether the fault acts before or after the head-end processes the request (changes the session table)."""
 
 Edit = Callable[[Reply], Reply]
 

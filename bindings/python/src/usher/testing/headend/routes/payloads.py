@@ -143,4 +143,4 @@ PREPARE: Mapping[KeySystem, Prepare] = {
     "playready": playready,
     "clearkey": clearkey,
 }
-"""The function for each key system that reads its payload."""
+"""For each key system, the function that reads a payload of this key system."""

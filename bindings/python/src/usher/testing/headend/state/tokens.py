@@ -1,8 +1,8 @@
 """Makes, reads and checks tokens.
 
-All tokens of the platform are compact JSON web tokens signed with HS256 (source: tokens, general).
-The claim ``typ`` of the *payload* says the kind. A content key token is an encrypted JWE of five parts. In the
-authorisation header the order is content token, content key token, session token, separated by commas.
+A token of the platform is a compact JSON web token signed with HS256 (source: tokens, general). The
+claim ``typ`` (not a field of the header) says its kind. Only a content key token differs: it is an encrypted JWE of
+five parts. In the authorisation header the order is content token, content key token, session token, separated by commas.
 """
 
 from __future__ import annotations
