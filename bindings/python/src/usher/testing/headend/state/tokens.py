@@ -1,8 +1,9 @@
 """Makes, reads and checks tokens.
 
-A token of the platform is a compact JSON web token signed with HS256 (source: tokens, general). The
-claim ``typ`` (not a field of the header) says its kind. Only a content key token differs: it is an encrypted JWE of
-five parts. In the authorisation header the order is content token, content key token, session token, separated by commas.
+A token of the platform is a compact JSON web token signed with HS256 (source: tokens, general). The claim ``typ``,
+which is not the header field of this name, says its kind. Only a content key token differs: it is an encrypted JWE of
+five parts. In the authorisation header the order is content token, content key token, session token, separated by
+commas.
 """
 
 from __future__ import annotations
