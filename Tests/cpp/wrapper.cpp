@@ -112,11 +112,18 @@ void ownership() {
         usher::status::invalid_handle, [&] { return first.new_player(); }, "a moved-from context has no handle");
     delegate = context.new_ssp_delegate(server());
     player = context.new_player();
+    usher_player *const unused = player.handle();
+    player = context.new_player();
+    tell(usher_player_stop(unused, USHER_CLOSE_DEFAULT) == USHER_E_INVALID_HANDLE,
+        "an assignment frees the player that it replaces");
     auto item = item_of(delegate);
     item.renewed = [w](usher::playback_ref, const usher::response_info &, uint64_t) {};
     playback = player.play(item);
     auto other = player.play(item_of(delegate)); // a zap
+    usher_playback *const replaced = playback.handle();
     playback = std::move(other);
+    tell(usher_playback_close(replaced, USHER_CLOSE_DEFAULT) == USHER_E_INVALID_HANDLE,
+        "an assignment frees the playback that it replaces");
     playback.wait_session();
     tell(held() == 1, "after a zap one session is held");
   } // the context is destroyed first

@@ -76,6 +76,25 @@ def test_contextClosed_whileALicenceNeverComes_waitsNoLongerThanForItsSlot(stage
     stage.headend.release()
 
 
+def test_contextClosed_afterARefusedTeardown_waitsForTheReplyWithANewerToken(stage_factory: StageFactory) -> None:
+    """A context closes while a licence reply with a newer token is under way. The head-end refuses the teardown with
+    the old token; the library waits for the reply and tears the session down with the newer token."""
+    stage = stage_factory(headend={"enforced": {"clearkey"}})
+    stage.headend.faults.add("license", Fault.stall("after"))
+    playback = stage.play()
+    stage.settle()
+    playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    stage.headend.wait_held()
+    closing = stage.call(stage.context.shutdown)
+    stage.until(lambda: playback.session_state is usher.SessionState.ENDED)
+    stage.advance(3_000)
+    stage.until(lambda: stage.events.all(E.PLAYBACK_CLOSED))
+    assert stage.still_waiting(closing)
+    stage.headend.release()
+    assert closing.result(REAL_TIMEOUT_S) == 0
+    assert [seq for route, seq in stage.seqs() if route == "teardown"] == [1, 2]
+
+
 class Slow(usher.CommonDelegate):
     """A delegate whose hooks answer later, or never."""
 
