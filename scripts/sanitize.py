@@ -32,6 +32,8 @@ from reports import reports_of
 LOGS = BUILD / "sanitize"
 TESTS = ROOT / "Tests"
 STRESS_S = 60
+LATE_ANSWERS = 1_000_000
+"""How many playbacks the long form of Tests/c/late_answers.c closes while the host answers a question."""
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
 """All stories except those of the example programs, which run as separate processes and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py"]
@@ -130,7 +132,10 @@ class Tool:
         """Returns the first part of the reports' file names; a dot and a process id follow."""
         return LOGS / f"{name}.report"
 
-    def hosts(self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600) -> Part:
+    def hosts(
+        self, kind: str, title: str, folder: str, *arguments: str, timeout_s: float = 600, rounds: int | None = None
+    ) -> Part:
+        """Returns the part that runs the programs of Tests/FOLDER; `rounds` sets USHER_TEST_ROUNDS."""
         name = f"{self.name}-{kind}"
         report = self.report(name)
         command = [
@@ -144,6 +149,8 @@ class Tool:
         ]
         command += [*self.for_hosts(report), *arguments]
         environment = self.environment(report, in_python=False)
+        if rounds is not None:
+            environment["USHER_TEST_ROUNDS"] = str(rounds)
         return Sanitized(
             name, f"{self.title}: {title}", command, count_sum, timeout_s, ROOT, environment, LOGS, self.needs
         )
@@ -325,8 +332,20 @@ def all_parts() -> list[Part]:
     thread_shipped = Sanitizer("thread-shipped", "ThreadSanitizer, shipped build", "shipped-thread", 5, toolchain)
     address_shipped = Sanitizer("address-shipped", "AddressSanitizer, shipped build", "shipped-address", 3, toolchain)
     valgrind = Valgrind("valgrind", "valgrind, shipped build", "shipped", 10)
+    late_answers = address_shipped.hosts(
+        "late-answers",
+        f"{LATE_ANSWERS:,} playbacks closed while the host answers",
+        "c",
+        "--only",
+        "late_answers",
+        "--patience",
+        "30",  # the program's time limit of 60 s, times 30
+        "--show",
+        timeout_s=1900,
+        rounds=LATE_ANSWERS,
+    )
     tools: list[Tool] = [thread, thread_shipped, address, address_shipped, valgrind]
-    return [part for tool in tools for part in [build(tool.build), *tool.all_of()]]
+    return [*(part for tool in tools for part in [build(tool.build), *tool.all_of()]), late_answers]
 
 
 if __name__ == "__main__":
