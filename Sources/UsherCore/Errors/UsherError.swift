@@ -28,6 +28,10 @@ package struct UsherError: Error, Equatable, Sendable {
     self.orphanPossible = orphanPossible
   }
 
+  /// The same, with the default values. Most errors are made by this call, because it takes the least code.
+  @inline(never)
+  package init(_ status: Status) { self.init(status, origin: .local) }
+
   package func stopping() -> UsherError {
     var copy = self
     copy.mustStop = true

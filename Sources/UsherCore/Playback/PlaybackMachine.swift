@@ -163,6 +163,13 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
+  // The same as of `session`; `mutating` for the same reason as `standing`.
+  package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
+  package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
+    session.longestKeepAliveTimeout(now: now)
+  }
+  package mutating func isKeepAliveRetry() -> Bool { session.isRetry }
+
   /// The states of a session as the header numbers them (`USHER_SESSION_…`).
   package enum SessionState: Int32, Sendable {
     case none = 0

@@ -42,17 +42,24 @@ package func firstIndex(of needle: [UInt8], in hay: UnsafeBufferPointer<UInt8>, 
 /// characters except the tab.
 package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   if bytes.count > 1 << 16 || !bytes.contains(where: { $0 > 0x20 }) { return false }
+  return isPlain(bytes) || !hasControl(bytes[...])
+}
+
+/// Whether these are at least 32 bytes, all in ASCII and no control characters. Most tokens are.
+private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+  let last = bytes.count - 32
+  guard last >= 0 else { return false }
   let raw = UnsafeRawBufferPointer(bytes)
-  let whole = bytes.count & ~7
+  let (one, least) = (SIMD16<Int8>(repeating: 1), SIMD16<Int8>(repeating: 0x21))
+  var isOther = SIMDMask<SIMD16<Int8>>(repeating: false)
   var at = 0
-  while at < whole {
-    let eight = raw.loadUnaligned(fromByteOffset: at, as: UInt64.self)
-    // Most words have no control character. Subtraction finds those below 32, addition finds 127.
-    let isSuspect = (eight &- 0x2020_2020_2020_2020) | (eight &+ 0x0101_0101_0101_0101)
-    if isSuspect & ~eight & 0x8080_8080_8080_8080 != 0, hasControl(bytes[at..<(at + 8)]) { return false }
-    at += 8
+  while true {
+    // Adding 1 makes DEL and the bytes above it negative, except 255, which becomes 0.
+    isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at, as: SIMD16<Int8>.self) &+ one .< least)
+    isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at &+ 16, as: SIMD16<Int8>.self) &+ one .< least)
+    if at == last { return !any(isOther) }
+    at = min(at &+ 32, last)
   }
-  return !hasControl(bytes[whole...])
 }
 
 /// Whether the bytes have a control character that a header value must not have. A tab is allowed.

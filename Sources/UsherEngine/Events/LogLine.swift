@@ -1,6 +1,6 @@
 internal import UsherCore
 
-/// A log line, built from its parts. (String interpolation would add ten times as much code at each use.)
+/// A log line or a message, built from its parts. (One string interpolation would add 10 kB of code.)
 struct LogLine {
   private var bytes: [UInt8] = []
 

@@ -51,30 +51,35 @@ struct TimerHeap<Target> {
     }
   }
 
-  private func isSooner(_ a: Entry, _ b: Entry) -> Bool { a.at != b.at ? a.at < b.at : a.id < b.id }
+  private static func isSooner(_ a: Entry, _ b: Entry) -> Bool { a.at != b.at ? a.at < b.at : a.id < b.id }
 
   private mutating func siftUp(_ start: Int) {
-    var child = start
-    while child > 0 {
-      let parent = (child - 1) / 2
-      guard isSooner(heap[child], heap[parent]) else { return }
-      heap.swapAt(child, parent)
-      child = parent
+    heap.withUnsafeMutableBufferPointer { heap in
+      let entry = heap[start]
+      var child = start
+      while child > 0 {
+        let parent = (child - 1) / 2
+        guard Self.isSooner(entry, heap[parent]) else { break }
+        heap[child] = heap[parent]
+        child = parent
+      }
+      heap[child] = entry
     }
   }
 
   private mutating func removeFirst() {
     guard let last = heap.popLast(), !heap.isEmpty else { return }
-    heap[0] = last
-    var parent = 0
-    while true {
-      var soonest = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isSooner(heap[child], heap[soonest]) {
-        soonest = child
+    heap.withUnsafeMutableBufferPointer { heap in
+      var parent = 0
+      while true {
+        var child = 2 * parent + 1
+        guard child < heap.count else { break }
+        if child + 1 < heap.count, Self.isSooner(heap[child + 1], heap[child]) { child += 1 }
+        guard Self.isSooner(heap[child], last) else { break }
+        heap[parent] = heap[child]
+        parent = child
       }
-      if soonest == parent { return }
-      heap.swapAt(parent, soonest)
-      parent = soonest
+      heap[parent] = last
     }
   }
 }

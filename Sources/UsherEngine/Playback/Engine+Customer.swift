@@ -11,7 +11,7 @@ extension Engine {
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     let deadline =
       isBounded
-      ? min(customer.licenseTimeout, entry.machine.session.keepAliveTimeout(now: clock.now)) : customer.licenseTimeout
+      ? min(customer.licenseTimeout, entry.machine.keepAliveTimeout(now: clock.now)) : customer.licenseTimeout
     askHost(
       entry, .customerLicense, atMost: deadline,
       put: { ask, host in customer.license(ask, question, host) }
@@ -29,7 +29,7 @@ extension Engine {
     }
     let deadline =
       call == .heartbeat
-      ? entry.machine.session.keepAliveTimeout(now: clock.now) : entry.delegate.policy.teardownTimeout
+      ? entry.machine.keepAliveTimeout(now: clock.now) : entry.delegate.policy.teardownTimeout
     askHost(entry, .customerCall, atMost: deadline, put: callback) { _, reply, status in
       switch reply {
       case .builtin, .value, .license: self.ssmReplied(id, request, call, .success(SessionFields()))

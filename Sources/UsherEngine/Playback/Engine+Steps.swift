@@ -126,15 +126,15 @@ extension Engine {
   private func sendSSM(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ token: Secret) {
     if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, call) }
     guard var message = entry.delegate.ssmRequest(call, token: token) else { return }
-    message.isRetry = call == .heartbeat && entry.machine.session.isRetry
+    message.isRetry = call == .heartbeat && entry.machine.isKeepAliveRetry()
     if call == .setup { entry.slotsAtSetup = slots.mark }
     entry.sent.note(token)
     let now = clock.now
     let isBeat = call == .heartbeat
     let id = requests.send(
       message, for: .ssm(entry.id, request, call),
-      atMost: isBeat ? entry.machine.session.keepAliveTimeout(now: now) : .never,
-      ifReceived: isBeat ? entry.machine.session.longestKeepAliveTimeout(now: now) : 0)
+      atMost: isBeat ? entry.machine.keepAliveTimeout(now: now) : .never,
+      ifReceived: isBeat ? entry.machine.longestKeepAliveTimeout(now: now) : 0)
     if call != .teardown { entry.callTransfer = id }
   }
 

@@ -8,7 +8,7 @@ struct SentTokens {
   private static var mostBytes: Int { 4096 }
 
   mutating func note(_ token: Secret) {
-    for known in tokens where known.address == token.address { return }
+    if tokens.contains(where: { $0.address == token.address }) { return }
     let most = max(1, min(32, Self.mostBytes / max(1, token.count)))
     if tokens.count < most {
       tokens.append(token)

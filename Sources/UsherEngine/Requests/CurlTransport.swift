@@ -60,6 +60,10 @@ final class CurlTransport: Transport {
   private var replies: UInt64 = 0
   /// Whether requests were started whose connections the transport has not checked for unasked bytes.
   private var mustCheckKept = false
+  /// When epoll last reported no ready socket, on the monotonic clock; 0 if libcurl has read sockets since.
+  private var quietAt: Int64 = 0
+  /// For this many milliseconds the transport does not check again.
+  private static var quietTime: Int64 { 2 }
   /// Whether another thread has called `wake` since the wait began.
   private var wasWoken = false
   /// The watches, by socket number.
@@ -207,19 +211,22 @@ final class CurlTransport: Transport {
   func wait(until instant: Int64?) -> Bool {
     arm(instant)
     let armed = timerSetTo
+    wasWoken = false
+    var now = platform_monotonic_ms()
+    if now &- quietAt <= Self.quietTime { mustCheckKept = false }
     // libcurl may send a new request on a kept connection as soon as it is called. First close those connections on
     // which the server has sent something that no request asked for.
-    wasWoken = false
+    let hasRead = mustCheckKept
     var hasFired = mustCheckKept ? readSockets(until: 0, isExhaustive: false) : false
+    if hasRead { now = platform_monotonic_ms() }
     // Run libcurl's timers first, so that libcurl sends requests that were just added, before this thread waits for
     // replies.
-    let now = platform_monotonic_ms()
     allowForLateness(now)
     callWhereDue(now)
     failLost()
     if finished.isEmpty { collect() }
     let mayWait = finished.isEmpty && !hasFired && !wasWoken
-    if readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) { hasFired = true }
+    if mayWait || !hasRead, readSockets(until: mayWait ? nextCall : 0, isExhaustive: false) { hasFired = true }
     failOverdueNames()
     return hasFired && armed == instant
   }
@@ -266,6 +273,7 @@ final class CurlTransport: Transport {
         }
         failLost()
         collect()
+        if sockets == 0 { quietAt = now }
         hasMore = sockets > 0 && (isExhaustive || hasFired || count == Int(PLATFORM_READY_MAX))
         until = 0
         rounds -= 1
@@ -330,6 +338,7 @@ final class CurlTransport: Transport {
   /// - Parameter reason: why the transport has dropped this connection; nil if it has not.
   private func callCurl(_ socket: Int32, _ flags: Int32, reason: CurlTransfer.Dropped? = nil) {
     let before = watchdog.droppedCount
+    quietAt = 0
     var left: Int32 = 0
     _ = watchdog.turn { curl_multi_socket_action(multiHandle, socket, flags, &left) }
     if let reason {

@@ -221,10 +221,12 @@ final class RequestDispatcher {
   }
 
   private func unanswered(_ transfer: Transfer, after time: Milliseconds, mayHaveTakenEffect: Bool) -> Reply {
-    let message = "no answer within \(time) ms"
+    var message = LogLine("no answer within ")
+    message.add(time)
+    message.add(" ms")
     return Reply(
       transfer: transfer,
-      outcome: .failure(WireFailure(.timeout, message: message, mayHaveTakenEffect: mayHaveTakenEffect)))
+      outcome: .failure(WireFailure(.timeout, message: message.text(), mayHaveTakenEffect: mayHaveTakenEffect)))
   }
 
   /// Ends a request without a reply.
