@@ -20,7 +20,11 @@ let swiftSettings: [SwiftSetting] =
   embedded
   ? [
     .enableExperimentalFeature("Embedded"),
-    .unsafeFlags(["-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections"])
+    .unsafeFlags([
+      "-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections",
+      // A copy of a function for each closure that is passed to it would take 4 kB and not be faster.
+      "-Xllvm", "-sil-disable-pass=closure-specialize"
+    ])
   ]
   : []
 
