@@ -11,7 +11,7 @@ from typing import Any
 from known import FAULTS
 from operations import ACTS, Act, Column, Fault, tell_certificate
 from outcome import tell_end, tell_events
-from scene import PERIOD_MS, ROUTES, Trap
+from scene import PERIOD_MS, ROUTES, Trap, thing_held
 
 import usher
 from stage import KID, Stage
@@ -89,9 +89,10 @@ class Crowd:
         self.stage = Stage(self.headend, ca_file=str(authority.ca_file), connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
-        self.stage.also_held += [
-            lambda door=corner.door: door.held for corner in self.corners if corner.door is not None
-        ]
+        for corner in self.corners:
+            if corner.door is not None:
+                self.stage.also_held.append(thing_held(corner.door))
+                self.stage.also_catch_up.append(corner.door.catch_up)
         self.beside = [self._play_beside(number) for number in range(BESIDE)]
         self.delegates = [self._delegate(number) for number in range(count)]
         self.players = [usher.Player(self.stage.context) for _ in range(count)]

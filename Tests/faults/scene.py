@@ -104,7 +104,10 @@ class Scene:
         self.stage = Stage(self.headend, ca_file=str(authority.ca_file), proxy=proxy, connect_timeout_ms=120_000)
         self._closing.callback(self.stage.close)
         self.stage.step_ms = 1000
-        self.stage.also_held += [thing_held(thing) for thing in (self.door, self.proxy) if thing is not None]
+        for thing in (self.proxy, self.door, self._main):
+            if thing is not None:
+                self.stage.also_held.append(thing_held(thing))
+                self.stage.also_catch_up.append(thing.catch_up)
         self.player = usher.Player(self.stage.context)
         self.delegate = self._make_delegate(is_subject=True)
         self.playback: usher.Playback | None = None

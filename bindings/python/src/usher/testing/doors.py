@@ -17,6 +17,8 @@ from enum import Enum
 from typing import Any
 from urllib.parse import urlsplit
 
+from .loops import catch_up
+
 _START_TIMEOUT_S = 10.0
 _LINGER_NOTHING = struct.pack("ii", 1, 0)
 _PIECE = 65_536
@@ -154,6 +156,10 @@ class Door:
         """How many clients have sent data to the mute door and now wait for a reply."""
         with self._changed:
             return sum(self._waiting.values())
+
+    def catch_up(self) -> None:
+        """Waits until the door has handled everything that its clients have sent or closed before the call."""
+        catch_up(self._work.loop)
 
     def wait_held(self, count: int, timeout: float = 5.0) -> None:
         """Waits until exactly ``count`` clients wait for a reply from the mute door.

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from aiohttp import web
 
+from ..loops import catch_up
 from .addresses import Addresses
 from .clock import Clock, ManualClock, SystemClock
 from .config import MAX_HEADER_BYTES, HeadEndConfig
@@ -235,6 +236,13 @@ class HeadEnd(Addresses, BackOffice):
     def release(self, route: str | None = None, count: int | None = None) -> int:
         """Releases held requests, oldest first; returns their number."""
         return self.gate.release(route, count)
+
+    def catch_up(self) -> None:
+        """Waits until the head-end has handled everything that its clients have sent or closed before the call. A
+        request whose client has closed the connection is then no longer held."""
+        with self._life:
+            if self._thread is not None and self._loop is not None:
+                catch_up(self._loop)
 
     def wait_held(self, count: int = 1, timeout: float = 5.0) -> None:
         """Waits until exactly ``count`` requests are held.
