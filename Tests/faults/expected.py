@@ -49,6 +49,17 @@ def unsent(status: str) -> Row:
     }
 
 
+def in_flight(status: str) -> Row:
+    """As `unsent`, and a try is in flight when the lasting fault ends: the system sends it again, so it succeeds. The
+    next heartbeat is due within the test."""
+    twice = {
+        name: cell.replace("RECOVERED;", f"RECOVERED, {again}").replace("1 arrived", "2 arrived")
+        for name, again in (("heartbeat lasting", "KEPT_ALIVE;"), ("renewal lasting", "LICENSE, KEPT_ALIVE;"))
+        for cell in [outage(status, 1)[name]]
+    }
+    return {**unsent(status), **twice}
+
+
 def passing(told: str) -> Row:
     """The head-end replies without processing the request, and a retry may succeed: 5xx, 429, a redirect."""
     return {
@@ -182,9 +193,11 @@ EXPECTED: Mapping[str, Row] = {
     },
     "proxy 502": unsent("TRANSPORT"),
     "proxy gone": unsent("TRANSPORT"),
-    "mute names": unsent("TIMEOUT"),
+    # A renewal goes to the same server as the licence request before it, so its address is known. The library uses
+    # known addresses while the name server does not answer.
+    "mute names": {**in_flight("TIMEOUT"), "renewal lasting": FINE["renewal lasting"]},
     "link down": unsent("TRANSPORT"),
-    "cable": unsent("TIMEOUT"),
+    "cable": in_flight("TIMEOUT"),
     "clock ahead": FINE,
     "clock back": FINE,
 }

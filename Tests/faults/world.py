@@ -24,6 +24,10 @@ T = TypeVar("T")
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
 NAME = "headend.example.invalid"
 NAME_SERVER = "127.0.0.53"
+ASKS_AGAIN_S = 1
+"""After this time without an answer the system's resolver asks the name server again (`timeout` in resolv.conf)."""
+GIVES_UP_S = 10
+"""After this time without an answer the system's resolver gives up."""
 CLONE_NEWNET = 0x4000_0000
 
 
@@ -113,7 +117,8 @@ class World:
 
     def _names(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="usher-world-"))
-        for name, text in (("resolv.conf", f"nameserver {NAME_SERVER}\n"), ("nsswitch.conf", "hosts: files dns\n")):
+        resolver = f"nameserver {NAME_SERVER}\noptions timeout:{ASKS_AGAIN_S} attempts:{GIVES_UP_S // ASKS_AGAIN_S}\n"
+        for name, text in (("resolv.conf", resolver), ("nsswitch.conf", "hosts: files dns\n")):
             (folder / name).write_text(text)
             run("mount", "--bind", str(folder / name), f"/etc/{name}")
             (folder / name).unlink()
