@@ -184,6 +184,45 @@ def test_machineThatSlept_withoutAWord_isNoticedAllTheSame(stage: Stage) -> None
 
 
 @pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("asked", ["licence", "certificate"])
+def test_machineThatSlept_duringARequest_stillTakesItsReply(stage: Stage, asked: str) -> None:
+    """The machine sleeps while the host waits for a licence or a certificate, and the host's time limit passes. The
+    host gets the reply if it arrives within a second after the machine wakes (threading.md: A stopped process)."""
+    playback = stage.play(delegate=stage.delegate(certificate_url=stage.headend.certificate_url("fairplay")))
+    stage.settle()
+    stage.headend.faults.add("license" if asked == "licence" else "certificate", Fault.stall("after"))
+    get = {
+        "licence": lambda: playback.get_license(CLEARKEY, CHALLENGE, timeout_ms=5000).data,
+        "certificate": lambda: playback.get_certificate(timeout_ms=5000),
+    }[asked]
+    reply = stage.call(get)
+    stage.headend.wait_held(1)
+    stage.sleep(600_000)
+    stage.advance(900)
+    assert not reply.done()
+    stage.headend.release()
+    stage.settle()
+    assert reply.result(10)
+
+
+@pytest.mark.breaks_rules("late-beat")
+def test_machineThatSlept_duringARequest_reportsTheMissingReplyASecondLater(stage: Stage) -> None:
+    """The machine sleeps while the host waits for a licence, and no reply arrives after the machine wakes. A second
+    later the host gets the error of the request (threading.md: A stopped process)."""
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("license", Fault.stall("after"))
+    reply = playback.request_license(CLEARKEY, CHALLENGE)
+    stage.headend.wait_held(1)
+    stage.sleep(600_000)
+    assert not reply.done()
+    stage.advance(1000)
+    error = reply.exception(10)
+    assert isinstance(error, usher.UsherTimeoutError) and error.must_stop
+    assert error.origin is usher.Origin.LICENSE
+
+
+@pytest.mark.breaks_rules("late-beat")
 def test_suspendedOne_leavesTheOthersAlone(stage: Stage) -> None:
     """Each playback is suspended separately: the preview pauses, the main stream continues
     (delegates.md: Token map)."""

@@ -242,8 +242,16 @@ package final class Engine {
   func fireTimers() {
     let now = clock.now
     while let next = timers.next(), next <= now {
-      if next > readUntil { readReplies() }
-      guard let target = timers.popDue(now: readUntil) else { continue }
+      guard next <= readUntil else {
+        readReplies()
+        continue
+      }
+      guard let target = timers.popDue(now: next) else { continue }
+      // The reply may be on its way; its request gets as much time.
+      if target.isLimitOfReply, let again = Timers.extended(next, now: now) {
+        _ = timers.set(at: again, target)
+        continue
+      }
       switch target {
       case .session(let id): sessionTimerFired(id)
       case .transfer(let id): handle(requests.timerFired(id))

@@ -11,11 +11,31 @@ enum TimerTarget {
   case wait(Wait<Status>, PlaybackID)
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)
+
+  /// Whether the host limits with this timer how long it waits for a server's reply.
+  var isLimitOfReply: Bool {
+    switch self {
+    case .license, .certificate, .load: return true
+    case .session, .transfer, .ask, .wait, .token: return false
+    }
+  }
 }
 
 /// The timers of a context. The engine shares them with a few other types; all use them on the I/O thread only.
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
+
+  /// If a time limit is judged later than this, the I/O thread did not run in between.
+  private static var lateness: Milliseconds { 100 }
+  /// How much of the lost time a limit gets back at most.
+  static var extensionMax: Milliseconds { 1000 }
+
+  /// The new end of a time limit that ended at `due`, if the I/O thread was late: it could not read or send anything
+  /// meanwhile, so the limit gets the lost time back. Nil if the thread was not late.
+  static func extended(_ due: Milliseconds, now: Milliseconds, atMost: Milliseconds = extensionMax) -> Milliseconds? {
+    let late = now.since(due)
+    return late > lateness ? now.adding(min(late, atMost)) : nil
+  }
 
   var count: Int { heap.count }
 

@@ -16,10 +16,6 @@ final class RequestDispatcher {
   /// most `keepAliveWaitMax`.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
-  /// If the time-out of a request is judged later than this, the I/O thread did not run in between.
-  private static var lateness: Milliseconds { 100 }
-  /// How much time such a request gets at most, because the I/O thread could not read or send anything meanwhile.
-  private static var extensionMax: Milliseconds { 1000 }
 
   private let transport: any Transport
   private let timers: Timers
@@ -191,12 +187,12 @@ final class RequestDispatcher {
       stalled(transfer)
       return nil
     }
-    let late = now.since(transfer.deadline)
-    if late > Self.lateness, !transfer.isExtended {
+    let extensionMax = transfer.isQueued ? transfer.timeout : Timers.extensionMax
+    if !transfer.isExtended, let again = Timers.extended(transfer.deadline, now: now, atMost: extensionMax) {
       // The reply may be on its way: libcurl sends and reads only while this thread runs. And a request that is queued
       // could not leave the queue.
       transfer.isExtended = true
-      transfer.deadline = now.adding(min(late, transfer.isQueued ? transfer.timeout : Self.extensionMax))
+      transfer.deadline = again
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
       return nil
     }
