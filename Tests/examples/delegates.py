@@ -12,8 +12,8 @@ from backend import Backend
 if TYPE_CHECKING:
     from run import Examples
 
-SECONDS = 2
-PERIOD_S = 0.5
+SECONDS = 3
+PERIOD_S = 1.0
 FRAMES = 25 * SECONDS
 ACCOUNT = "jones-family"
 

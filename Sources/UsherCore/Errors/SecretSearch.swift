@@ -96,8 +96,9 @@ struct SecretSearch {
     for skipped in 0..<min(3, secret.count) {
       begin()
       var (bits, held): (UInt32, UInt32) = (0, 0)
-      for byte in secret[skipped...] {
-        bits = bits << 8 | UInt32(byte)
+      // By index: a slice costs an allocation for each byte in the checked build.
+      for at in skipped..<secret.count {
+        bits = bits << 8 | UInt32(secret[at])
         held += 8
         while held >= 6 {
           held -= 6
