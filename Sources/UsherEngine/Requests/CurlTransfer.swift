@@ -248,7 +248,7 @@ final class CurlTransfer {
     if attempts == 0, lacksDescriptor || mayLackDescriptor(code) {
       return WireFailure(.system, message: "no file descriptor for a connection")
     }
-    let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
+    let words = Self.words(code)
     // With TLS 1.3 the server checks the client's certificate after the client has finished the handshake and may have
     // sent the request.
     if code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR, let alert = curl_shim_tls_alert(errorText) {
@@ -278,26 +278,24 @@ final class CurlTransfer {
     return RetryAfter.pause(text, now: now)
   }
 
+  private func header(_ name: StaticString) -> UnsafeBufferPointer<UInt8>? { header(UnsafeRawPointer(name.utf8Start)) }
+
   /// The value of a response header; valid until the next transfer of the handle.
-  private func header(_ name: StaticString) -> UnsafeBufferPointer<UInt8>? {
-    let name = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-    guard let text = curl_shim_response_header(easy, name) else { return nil }
+  /// - Parameter name: NUL-terminated.
+  private func header(_ name: UnsafeRawPointer) -> UnsafeBufferPointer<UInt8>? {
+    guard let text = curl_shim_response_header(easy, name.assumingMemoryBound(to: CChar.self)) else { return nil }
     return UnsafeBufferPointer(
       start: UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: Int(platform_length(text)))
   }
 
   private func replyHeader() -> Secret? {
     request?.replyHeader?.withUnsafeBytes { name -> Secret? in
-      guard let base = name.baseAddress,
-        let text = curl_shim_response_header(easy, base.assumingMemoryBound(to: CChar.self))
-      else { return nil }
-      var count = 0
-      while text[count] != 0 { count += 1 }
-      return UnsafeRawPointer(text).withMemoryRebound(to: UInt8.self, capacity: max(count, 1)) {
-        Secret(UnsafeBufferPointer(start: $0, count: count))
-      }
+      name.baseAddress.flatMap { header($0) }.map { Secret($0) }
     } ?? nil
   }
+
+  /// libcurl's description of a result.
+  static func words(_ code: CURLcode) -> String { curl_easy_strerror(code).map { String(cString: $0) } ?? "" }
 
   private static func status(_ code: CURLcode) -> Status {
     switch code {

@@ -156,10 +156,15 @@ final class CurlTransport: Transport {
     mustCheckKept = true
   }
 
-  private func takeRunning(_ id: TransferID) -> CurlTransfer? {
+  private func transfer(_ id: TransferID) -> CurlTransfer? {
     let place = Slots<Transfer>.place(id)
     guard place < running.count, let transfer = running[place], transfer.id == id else { return nil }
-    running[place] = nil
+    return transfer
+  }
+
+  private func takeRunning(_ id: TransferID) -> CurlTransfer? {
+    guard let transfer = transfer(id) else { return nil }
+    running[Slots<Transfer>.place(id)] = nil
     return transfer
   }
 
@@ -183,10 +188,9 @@ final class CurlTransport: Transport {
   }
 
   func isReceived(_ id: TransferID) -> Bool {
-    let place = Slots<Transfer>.place(id)
-    guard place < running.count, let transfer = running[place], transfer.id == id, transfer.mayHaveReachedServer,
-      let socket = socket(of: transfer)
-    else { return false }
+    guard let transfer = transfer(id), transfer.mayHaveReachedServer, let socket = socket(of: transfer) else {
+      return false
+    }
     return platform_socket_unacknowledged(socket) == 0
   }
 
@@ -302,8 +306,8 @@ final class CurlTransport: Transport {
   }
 
   private func fail(_ id: TransferID, _ code: CURLcode) {
-    let words = curl_easy_strerror(code).map { String(cString: $0) } ?? ""
-    finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.transport, message: words))))
+    finished.append(
+      FinishedTransfer(id: id, outcome: .failure(WireFailure(.transport, message: CurlTransfer.words(code)))))
   }
 
   func networkChanged() {
