@@ -129,7 +129,7 @@ class Tool:
         return []
 
     def report(self, name: str) -> Path:
-        """Returns the first part of the reports' file names; a dot and a process id follow."""
+        """Returns the prefix of the report files; the sanitizer appends a dot and the process id."""
         return LOGS / f"{name}.report"
 
     def hosts(

@@ -1,6 +1,6 @@
-/* What libcurl's options cannot do for TLS. libcurl usually has OpenSSL as its TLS library; then its functions are here
- * too, because a shared library may use whatever its own libraries brought along. The declarations are weak: with
- * another TLS library they are NULL, and the functions below do nothing. */
+/* What libcurl's options cannot do for TLS: calls of OpenSSL, which is usually libcurl's TLS library and is then loaded
+ * with libcurl. The declarations are weak: if libcurl uses another TLS library, they are NULL, and the functions below
+ * do nothing. */
 #ifndef USHER_CCURL_TLS_H
 #define USHER_CCURL_TLS_H
 

@@ -27,7 +27,8 @@ BEATS = 8
 
 
 def beats_through_jumps(world: World) -> dict[str, Any]:
-    """Plays a session in real time; at every event the wall clock jumps by a day, ahead or back."""
+    """Plays a session in real time. At each event the observer sets the wall clock to tomorrow, now or yesterday, in
+    turn."""
     told: list[usher.Event] = []
     done = threading.Event()
 

@@ -17,7 +17,7 @@ CLEARKEY = usher.KeySystem.CLEARKEY
 LegacyCodes = usher.LegacyCodes
 
 SSM_CODES = [1000, 1001, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1011, 1012, 1013, 1017, 1018, 3001, 3004, 4000, 4001]
-"""All codes of the session manager's table (errors.md: Words)."""
+"""All error codes of the SSM that docs/errors.md explains."""
 LICENSE_CODES = [
     *range(1001, 1011),
     *(2001, 2002, 2102, 2103, 2104),

@@ -1,5 +1,5 @@
-/// If the server asks for a longer pause than this (Retry-After), the session does not retry the teardown, because the
-/// host waits until the session has ended.
+/// The longest Retry-After that a teardown obeys. If the server asks for more, the session gives the teardown up: the
+/// host is waiting for the session to end.
 private let longestTeardownPause: Milliseconds = 10_000
 
 extension SSMSession {

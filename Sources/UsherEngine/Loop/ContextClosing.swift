@@ -7,7 +7,7 @@ final class ContextClosing {
   private(set) var hasBegun = false
   /// How many playbacks are not closed yet, or are closed but tear down a session whose token came after the close.
   private(set) var openCount = 0
-  /// How many closed playbacks wait for a reply that may bring the token of a session.
+  /// How many closed playbacks wait for the reply to a set-up or heartbeat, because it may have a session token.
   private(set) var awaitedCount = 0
   private let timers: Timers
   private var waits: [Wait<Status>] = []
