@@ -1,0 +1,205 @@
+internal import CCurl
+internal import CPlatform
+
+/// The sockets of libcurl: the events that epoll watches on them, and how many bytes their servers send.
+final class Connections {
+  private struct Watch {
+    /// The events that libcurl asked for.
+    var wanted: Int32 = 0
+    /// The events that epoll watches. A kept connection stays registered between two requests, although libcurl does
+    /// not ask for its events then: most connections are used again, so this saves two system calls for each request.
+    var told: Int32 = 0
+    /// Whether the server has answered once on this connection. libcurl closes such a connection with our callback, so
+    /// this table knows when the system may use the socket's number again. libcurl closes other connections without the
+    /// callback.
+    var isKept = false
+    /// Whether epoll refused to watch the socket. Then this table has dropped the connection, and libcurl does not know
+    /// it yet.
+    var isLost = false
+    /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
+    var isHTTP2 = false
+    /// How many events of the socket libcurl has handled since it last had no interest in it, and for HTTP/2 since the
+    /// last reply of any connection.
+    var turns: UInt32 = 0
+    /// How many bytes the kernel had received on it in the first turn that was counted; see `isFlooding`.
+    var receivedBefore: UInt64 = 0
+    /// The number of replies at that time.
+    var repliesBefore: UInt64 = 0
+  }
+  /// Connections are not asked for their bytes before this turn: most replies take one or two.
+  private static var uncountedTurns: UInt32 { 8 }
+
+  private let poller: Poller
+  private let watchdog: TurnWatchdog
+  private let allowsHTTP2: Bool
+  /// How many bytes a connection may bring for one reply.
+  private let bytesMost: UInt64
+  /// The watches, by socket number.
+  private var watches: [Watch] = []
+  /// The sockets that are lost; see `Watch.isLost`.
+  private var lost: [Int32] = []
+  /// How many replies the connections have brought.
+  private var replies: UInt64 = 0
+
+  init(poller: Poller, watchdog: TurnWatchdog, options: TransportOptions) {
+    self.poller = poller
+    self.watchdog = watchdog
+    allowsHTTP2 = options.allowsHTTP2
+    bytesMost = UInt64(clamping: 2 &* options.maxResponseBytes &+ 1 << 16)
+  }
+
+  /// No socket has this number or a higher one.
+  var limit: Int { watches.count }
+
+  // MARK: Called by libcurl
+
+  /// Lets libcurl call this table for the sockets of all requests.
+  func attach(multi: UnsafeMutableRawPointer) {
+    _ = curl_shim_multi_set_socket_callback(multi, onSocket)
+    _ = curl_shim_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// Lets libcurl call this table when it opens or closes a socket for this handle. Returns false if libcurl refuses.
+  func attach(easy: UnsafeMutableRawPointer) -> Bool {
+    let me = Unmanaged.passUnretained(self).toOpaque()
+    return curl_shim_set_socket_made_callback(easy, onSocketMade, me) == CURLE_OK
+      && curl_shim_set_close_callback(easy, onClose, me) == CURLE_OK
+  }
+
+  fileprivate func opened(_ socket: Int32) { watchdog.opened(socket) }
+
+  fileprivate func watch(_ socket: Int32, _ what: Int32) {
+    let interest: Int32
+    switch what {
+    case CURL_POLL_IN: interest = PLATFORM_READABLE
+    case CURL_POLL_OUT: interest = PLATFORM_WRITABLE
+    case CURL_POLL_INOUT: interest = PLATFORM_READABLE | PLATFORM_WRITABLE
+    default: interest = 0
+    }
+    guard socket >= 0 else { return }
+    let index = Int(socket)
+    while watches.count <= index { watches.append(Watch()) }
+    // libcurl made this descriptor itself if it belongs to a name look-up.
+    if watches[index].told == 0, interest != 0 { curl_shim_close_on_exec(socket) }
+    watches[index].wanted = interest
+    if interest == 0 {
+      watches[index].turns = 0
+      watches[index].isLost = false
+    }
+    if interest == 0, watches[index].isKept, watches[index].told == PLATFORM_READABLE { return }
+    tell(socket, interest)
+  }
+
+  /// Takes the socket out of epoll first, because closing does not do so while a forked child still has the socket
+  /// open.
+  fileprivate func close(_ socket: Int32) {
+    tell(socket, 0)
+    watchdog.closed(socket)
+    if Int(socket) < watches.count { watches[Int(socket)] = Watch() }
+    platform_fd_close(socket)
+  }
+
+  private func tell(_ socket: Int32, _ interest: Int32) {
+    let index = Int(socket)
+    guard index < watches.count, watches[index].told != interest else { return }
+    let isWatched = poller.watch(socket, was: watches[index].told, interest)
+    watches[index].told = interest
+    guard !isWatched, interest != 0 else { return }
+    // Nobody would notice a reply. If no request is in flight on the connection, libcurl sees that it has ended.
+    platform_socket_drop(socket)
+    guard watches[index].wanted != 0, !watches[index].isLost else { return }
+    watches[index].isLost = true
+    lost.append(socket)
+  }
+
+  // MARK: Called by the transport
+
+  /// A reply has ended.
+  /// - Parameter easy: its handle, if the reply is complete; then libcurl keeps a connection that it made for it.
+  func replyEnded(_ easy: UnsafeMutableRawPointer?) {
+    replies &+= 1
+    guard let easy else { return }
+    let socket = curl_shim_socket_made(easy)
+    guard socket >= 0, Int(socket) < watches.count else { return }
+    watches[Int(socket)].isKept = true
+    watches[Int(socket)].isHTTP2 = allowsHTTP2 && curl_shim_was_http2(easy) != 0
+    // From now on epoll watches the connection also while no request is in flight; see `dropUnasked`.
+    if watches[Int(socket)].wanted == 0 { tell(socket, PLATFORM_READABLE) }
+  }
+
+  /// Whether libcurl waits for this socket.
+  func isWanted(_ socket: Int32) -> Bool {
+    let index = Int(socket)
+    return index < watches.count && watches[index].wanted != 0
+  }
+
+  /// A server has sent something, or has closed the connection, while no request was in flight on it. Over HTTP/1.1 the
+  /// bytes would be read as the reply to the next request, so the connection is closed.
+  func dropUnasked(_ socket: Int32) {
+    tell(socket, 0)
+    let index = Int(socket)
+    if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
+  }
+
+  /// Counts a turn of libcurl on a socket that it waits for. Returns whether the server has sent far more than a reply
+  /// may have. libcurl reads parts of a reply that are never stored, for example extensions of chunks, so the kernel's
+  /// count is the only one.
+  func isFlooding(_ socket: Int32) -> Bool {
+    let index = Int(socket)
+    watches[index].turns &+= 1
+    guard watches[index].turns >= Self.uncountedTurns else { return false }
+    let received = platform_socket_received(socket)
+    let isNew = watches[index].isHTTP2 && watches[index].repliesBefore != replies
+    if watches[index].turns == Self.uncountedTurns || isNew {
+      watches[index].receivedBefore = received
+      watches[index].repliesBefore = replies
+    }
+    return received &- watches[index].receivedBefore > bytesMost
+  }
+
+  /// Takes a socket that epoll does not watch although libcurl waits for it: nobody would notice the reply.
+  func takeLost() -> Int32? {
+    while let socket = lost.popLast() {
+      let index = Int(socket)
+      guard index < watches.count, watches[index].isLost else { continue }
+      watches[index].isLost = false
+      return socket
+    }
+    return nil
+  }
+
+  /// The socket of a request in flight. libcurl does not tell it, but the local port.
+  func find(localPort: Int32) -> Int32? {
+    guard localPort > 0 else { return nil }
+    for (socket, watch) in watches.enumerated() where watch.wanted != 0 {
+      let socket = Int32(truncatingIfNeeded: socket)
+      if platform_socket_local_port(socket) == localPort { return socket }
+    }
+    return nil
+  }
+
+  /// libcurl cannot be told to close idle connections, but it drops those whose reads have ended.
+  func endIdle() {
+    for (socket, watch) in watches.enumerated() where watch.isKept && watch.wanted == 0 {
+      platform_socket_end_reads(Int32(truncatingIfNeeded: socket))
+    }
+  }
+}
+
+private func onSocket(
+  _ easy: UnsafeMutableRawPointer?, _ socket: Int32, _ what: Int32, _ data: UnsafeMutableRawPointer?,
+  _ own: UnsafeMutableRawPointer?
+) -> Int32 {
+  if let data { Unmanaged<Connections>.fromOpaque(data).takeUnretainedValue().watch(socket, what) }
+  return 0
+}
+
+private func onSocketMade(_ data: UnsafeMutableRawPointer?, _ socket: Int32, _: curlsocktype) -> Int32 {
+  if let data { Unmanaged<Connections>.fromOpaque(data).takeUnretainedValue().opened(socket) }
+  return CURL_SOCKOPT_OK
+}
+
+private func onClose(_ data: UnsafeMutableRawPointer?, _ socket: Int32) -> Int32 {
+  if let data { Unmanaged<Connections>.fromOpaque(data).takeUnretainedValue().close(socket) }
+  return 0
+}

@@ -1,0 +1,103 @@
+internal import CPlatform
+
+/// What the I/O thread waits for: ready sockets, an instant, or a signal of another thread.
+final class Poller {
+  private let epoll = platform_epoll_new()
+  /// The eventfd that ends a wait. Any thread may signal it.
+  let wakeFD = platform_eventfd_new()
+  private let timerFD = platform_timerfd_new()
+  /// The instant that the timerfd is set to; 0: it is not set.
+  private var timerSetTo: Int64 = 0
+  /// The instant that the timerfd was set to when the turn began.
+  private var timerAtStart: Int64 = 0
+  /// When the timer should fire, on the monotonic clock, if the system did not set it. Then the limit of the wait does
+  /// the timer's work.
+  private var unsetTimer: Int64?
+  /// Whether the timer has fired since the turn began.
+  private(set) var hasFired = false
+  /// Whether another thread has signalled `wakeFD` since the turn began.
+  private(set) var wasWoken = false
+  private let ready = UnsafeMutableBufferPointer<platform_ready_fd>.allocate(capacity: Int(PLATFORM_READY_MAX))
+
+  deinit { ready.deallocate() }
+
+  /// Starts to watch the eventfd and the timerfd. Returns false if the system gave too little.
+  func start() -> Bool {
+    epoll >= 0 && wakeFD >= 0 && timerFD >= 0 && watch(wakeFD, was: 0, PLATFORM_READABLE)
+      && watch(timerFD, was: 0, PLATFORM_READABLE)
+  }
+
+  /// Changes the events of a descriptor that epoll watches. Returns false if the system refuses.
+  func watch(_ descriptor: Int32, was: Int32, _ interest: Int32) -> Bool {
+    platform_epoll_watch(epoll, descriptor, was, interest) == 0
+  }
+
+  /// A turn of the loop begins, in which the timer must fire at `instant` (boot time in nanoseconds; nil: it need not).
+  ///
+  /// Sets the timer only if it would fire too late. A wake-up that comes too early costs less than a system call for
+  /// each wait.
+  func begin(timer instant: Int64?) {
+    if let instant, timerSetTo == 0 || instant < timerSetTo {
+      timerSetTo = instant
+      let isSet = platform_timerfd_set(timerFD, instant) == 0
+      unsetTimer =
+        isSet ? nil : platform_monotonic_ms() &+ max(0, instant &- platform_boottime_ns() &+ 999_999) / 1_000_000
+    }
+    timerAtStart = timerSetTo
+    hasFired = false
+    wasWoken = false
+  }
+
+  /// Whether the timer of this turn was set to exactly this instant, and has fired.
+  func hasFired(at instant: Int64?) -> Bool { hasFired && timerAtStart == instant }
+
+  /// One call of epoll: it reports at most `PLATFORM_READY_MAX` descriptors.
+  struct Round {
+    /// The ready sockets; valid until the next round.
+    let sockets: UnsafeBufferPointer<platform_ready_fd>
+    /// Whether another thread has signalled `wakeFD`.
+    let isWoken: Bool
+    /// Whether more descriptors may be ready.
+    let isFull: Bool
+    /// When the wait ended, on the monotonic clock.
+    let now: Int64
+  }
+
+  /// - Parameter instant: the monotonic instant until which it waits; 0: it does not wait; negative: without a limit.
+  func wait(until instant: Int64) -> Round {
+    let limit = unsetTimer.map { instant < 0 ? $0 : min(instant, $0) } ?? instant
+    let count = Int(platform_epoll_wait(epoll, ready.baseAddress, limit))
+    let now = platform_monotonic_ms()
+    var (sockets, isWoken) = (0, false)
+    for index in 0..<count {
+      switch ready[index].fd {
+      case wakeFD:
+        platform_fd_drain(wakeFD)
+        isWoken = true
+      case timerFD:
+        platform_fd_drain(timerFD)
+        timerFired()
+      default:
+        ready[sockets] = ready[index]
+        sockets += 1
+      }
+    }
+    if let due = unsetTimer, due <= now { timerFired() }
+    if isWoken { wasWoken = true }
+    return Round(
+      sockets: UnsafeBufferPointer(start: ready.baseAddress, count: sockets), isWoken: isWoken,
+      isFull: count == Int(PLATFORM_READY_MAX), now: now)
+  }
+
+  private func timerFired() {
+    unsetTimer = nil
+    timerSetTo = 0
+    hasFired = true
+  }
+
+  func close() {
+    platform_fd_close(epoll)
+    platform_fd_close(wakeFD)
+    platform_fd_close(timerFD)
+  }
+}

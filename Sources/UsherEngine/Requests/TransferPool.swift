@@ -1,0 +1,123 @@
+internal import CCurl
+internal import UsherCore
+
+/// The handles of libcurl that no request uses. Requests use them again, because a new handle costs much more.
+final class TransferPool {
+  private let options: TransportOptions
+  private let connections: Connections
+  /// How many handles are kept: at most one for each connection that may be kept.
+  private let keptMax: Int
+  private var idle: [CurlTransfer] = []
+
+  init(options: TransportOptions, connections: Connections, keptMax: Int) {
+    self.options = options
+    self.connections = connections
+    self.keptMax = keptMax
+  }
+
+  /// Returns a handle that already has this endpoint's settings, otherwise any other one; nil if libcurl has no memory.
+  func take(_ endpoint: Endpoint) -> CurlTransfer? {
+    var index = idle.count - 1
+    while index >= 0 {
+      if idle[index].endpoint === endpoint {
+        idle.swapAt(index, idle.count - 1)
+        break
+      }
+      index -= 1
+    }
+    return idle.popLast() ?? make()
+  }
+
+  /// Takes back a handle whose request has ended well.
+  func recycle(_ transfer: CurlTransfer) {
+    transfer.release()
+    if idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
+  }
+
+  /// Closes a handle whose request failed, because it may keep state of that request.
+  func discard(_ transfer: CurlTransfer) {
+    transfer.release()
+    curl_easy_cleanup(transfer.easy)
+  }
+
+  func close() {
+    for transfer in idle { curl_easy_cleanup(transfer.easy) }
+    idle.removeAll()
+  }
+
+  /// Makes an easy handle and sets all options that never change.
+  private func make() -> CurlTransfer? {
+    guard let easy = curl_easy_init() else { return nil }
+    let transfer = CurlTransfer(easy: easy, limit: options.maxResponseBytes)
+    let pointer = Unmanaged.passUnretained(transfer).toOpaque()
+    _ = curl_shim_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+    // Without one of these options, libcurl would reveal a secret or repeat a request. If libcurl refuses an option,
+    // the handle is not used.
+    let isSafe =
+      curl_shim_set_long(easy, CURLOPT_NOSIGNAL, 1) == CURLE_OK
+      && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
+      && curl_shim_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK
+      && curl_shim_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
+      && setTLS(easy) && set(easy, CURLOPT_PROXY, options.proxy)
+      && set(easy, CURLOPT_USERAGENT, options.userAgent)
+      && curl_shim_set_prerequest_callback(easy, onPrerequest) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
+      && curl_shim_set_open_callback(easy, onOpen, pointer) == CURLE_OK
+      && connections.attach(easy: easy)
+      && curl_shim_set_data_callback(easy, CURLOPT_WRITEFUNCTION, onBody) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_WRITEDATA, pointer) == CURLE_OK
+      && curl_shim_set_pointer(easy, CURLOPT_PRIVATE, pointer) == CURLE_OK && transfer.limitHeaders()
+    guard isSafe else {
+      curl_easy_cleanup(easy)
+      return nil
+    }
+    let version = options.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+    _ = curl_shim_set_long(
+      easy, CURLOPT_HTTP_VERSION, options.speaksHTTP2WithoutTLS ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : version)
+    _ = curl_shim_set_long(easy, CURLOPT_TCP_NODELAY, 1)
+    _ = curl_shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: options.connectTimeout))
+    return transfer
+  }
+
+  private func setTLS(_ easy: UnsafeMutableRawPointer) -> Bool {
+    if let tls = options.tls { return tls.set(easy) }
+    var defaults = curl_shim_tls()
+    return curl_shim_set_tls(easy, &defaults) == 0
+  }
+
+  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
+    guard let value else { return true }
+    return value.withUnsafeBytes { bytes in
+      curl_shim_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
+    }
+  }
+}
+
+private func onOpen(
+  _ data: UnsafeMutableRawPointer?, _: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+)
+  -> Int32
+{
+  guard let address, let data else { return -1 }
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().open(address)
+}
+
+private func onBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
+) -> Int {
+  guard let bytes, let data else { return 0 }
+  let (total, overflow) = size.multipliedReportingOverflow(by: count)
+  guard !overflow else { return 0 }
+  let raw = UnsafeRawBufferPointer(start: bytes, count: total)
+  return Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().take(raw.bindMemory(to: UInt8.self)) ? total : 0
+}
+
+private func onPrerequest(
+  _ data: UnsafeMutableRawPointer?, _ theirs: UnsafeMutablePointer<CChar>?, _ ours: UnsafeMutablePointer<CChar>?,
+  _ theirPort: Int32, _ ourPort: Int32
+) -> Int32 {
+  guard let data, Unmanaged<CurlTransfer>.fromOpaque(data).takeUnretainedValue().maySend(localPort: ourPort) else {
+    return CURL_PREREQFUNC_ABORT
+  }
+  return CURL_PREREQFUNC_OK
+}
