@@ -23,7 +23,7 @@
 
 #include "fail_calls.h"
 
-static int armed, countdown, forever, hits;
+static int armed, countdown, forever, hits, seen[FAIL_OWN_MEMORY + 1];
 static struct { uintptr_t from, to; } ours[16];
 static int our_count;
 
@@ -45,6 +45,7 @@ void fail_nth(int call, int nth, int all_after) {
   __atomic_store_n(&armed, 0, __ATOMIC_SEQ_CST);
   hits = 0;
   countdown = nth;
+  memset(seen, 0, sizeof seen);
   forever = all_after;
   __atomic_store_n(&armed, call, __ATOMIC_SEQ_CST);
 }
@@ -52,11 +53,14 @@ int fail_stop(void) {
   __atomic_store_n(&armed, 0, __ATOMIC_SEQ_CST);
   return __atomic_load_n(&hits, __ATOMIC_SEQ_CST);
 }
+int fail_seen(int call) { return __atomic_load_n(&seen[call], __ATOMIC_SEQ_CST); }
 static int fails(int call, const void *caller) {
-  int left;
-  if (__atomic_load_n(&armed, __ATOMIC_SEQ_CST) != call) return 0;
+  int left, now = __atomic_load_n(&armed, __ATOMIC_SEQ_CST);
+  if (now == FAIL_NOTHING) return 0;
   for (int index = 0; index < our_count; index++) {
     if ((uintptr_t)caller < ours[index].from || (uintptr_t)caller >= ours[index].to) continue;
+    __atomic_add_fetch(&seen[call], 1, __ATOMIC_SEQ_CST);
+    if (now != call) return 0;
     left = __atomic_sub_fetch(&countdown, 1, __ATOMIC_SEQ_CST);
     if (left != 0 && !(left < 0 && forever)) return 0;
     __atomic_add_fetch(&hits, 1, __ATOMIC_SEQ_CST);
@@ -107,6 +111,9 @@ int socketpair(int domain, int type, int protocol, int both[2]) {
 }
 int connect(int fd, const struct sockaddr *address, socklen_t size) {
   return fails(FAIL_CONNECT, CALLER) ? error(ENETUNREACH) : REAL(connect)(fd, address, size);
+}
+int getsockname(int fd, struct sockaddr *address, socklen_t *size) {
+  return fails(FAIL_GETSOCKNAME, CALLER) ? error(ENOBUFS) : REAL(getsockname)(fd, address, size);
 }
 ssize_t send(int fd, const void *bytes, size_t size, int flags) {
   return fails(FAIL_SEND, CALLER) ? error(ECONNRESET) : REAL(send)(fd, bytes, size, flags);

@@ -21,6 +21,7 @@ enum {
   FAIL_SOCKET,
   FAIL_SOCKETPAIR,
   FAIL_CONNECT,
+  FAIL_GETSOCKNAME,
   FAIL_SEND,
   FAIL_SENDMSG,
   FAIL_RECV,
@@ -37,5 +38,7 @@ enum {
 void fail_nth(int call, int nth, int all_after) __attribute__((weak));
 /* Lets every call succeed again. @return how many calls failed. */
 int fail_stop(void) __attribute__((weak));
+/* @return how many calls of a function (FAIL_...) the libraries made since fail_nth(). */
+int fail_seen(int call) __attribute__((weak));
 
 #endif

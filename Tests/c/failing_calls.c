@@ -18,8 +18,8 @@
 
 static const char *const kind_names[FAIL_KINDS] = {"nothing", "pthread_create", "pthread_key_create",
     "pthread_mutex_init", "eventfd", "epoll_create1", "epoll_ctl", "epoll_wait", "timerfd_create", "timerfd_settime",
-    "getrandom", "socket", "socketpair", "connect", "send", "sendmsg", "recv", "write", "fcntl", "open", "openat",
-    "curl_global_init", "memory of libcurl and json-c"};
+    "getrandom", "socket", "socketpair", "connect", "getsockname", "send", "sendmsg", "recv", "write", "fcntl", "open",
+    "openat", "curl_global_init", "memory of libcurl and json-c"};
 
 static char now[160]; /* the current step, for the message of on_hang() */
 static int given, destroyed, played, closed, kept_alive, system_lines;
@@ -326,6 +326,37 @@ static void socket_is_not_watched(void) {
   tell(good && count > 0, "%d sockets were not watched; no request waits for its time-out", count);
 }
 
+/* A server stops replying to heartbeats. When a request times out, the library looks for its socket. It asks each socket
+ * for its port once, not at each time-out. */
+static void many_time_outs(void) {
+  enum { count = 100, none_fails = 1 << 30 };
+  usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
+  usher_context *context = NULL;
+  usher_delegate *delegate;
+  usher_playback *playbacks[count];
+  int index, asked, connected;
+  snprintf(now, sizeof now, "%d heartbeats time out", count);
+  alarm((unsigned)(25 * patience()));
+  options.requests_per_origin_max = count;
+  options.connections_max = count + 10;
+  if (usher_context_new(&options, &context) != USHER_OK) tell(0, "%s: usher_context_new", now);
+  delegate = new_delegate(context, license_url());
+  for (index = 0; index < count; index++) playbacks[index] = play(new_player(context), delegate);
+  for (index = 0; index < count; index++)
+    if (usher_playback_wait_session(playbacks[index], 8000) != USHER_OK) tell(0, "%s: session %d", now, index);
+  fault("{\"route\":\"heartbeat\",\"fault\":{\"kind\":\"stall\"},\"times\":1000}");
+  fail_nth(FAIL_GETSOCKNAME, none_fails, 0);
+  for (index = 0; index < 5000 && fail_seen(FAIL_CONNECT) < count; index++) sleep_ms(2);
+  asked = fail_seen(FAIL_GETSOCKNAME);
+  connected = fail_seen(FAIL_CONNECT); /* each retry of a heartbeat needs a new connection */
+  fail_stop();
+  fault("{\"clear\":true}");
+  release_held();
+  tell(connected >= count && asked < 10 * connected, "%s: %d calls of getsockname for %d new connections", now, asked,
+      connected);
+  answers(USHER_OK, usher_context_free(context), "usher_context_free");
+}
+
 /* A URL that libcurl cannot split without memory is not called a bad one. */
 static void urls_without_memory(void) {
   usher_context *context = opened();
@@ -377,6 +408,7 @@ int main(void) {
   timer_is_not_set();
   socket_is_not_watched();
   urls_without_memory();
+  many_time_outs();
   nothing_held("failing calls");
   return failed != 0;
 }

@@ -18,6 +18,8 @@ final class Connections {
     var isLost = false
     /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
     var isHTTP2 = false
+    /// The local port; 0 if nobody has asked for it since epoll began to watch the socket.
+    var localPort: Int32 = 0
     /// How many events of the socket libcurl has handled since it last had no interest in it, and for HTTP/2 since the
     /// last reply of any connection.
     var turns: UInt32 = 0
@@ -79,8 +81,12 @@ final class Connections {
     guard socket >= 0 else { return }
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
-    // libcurl made this descriptor itself if it belongs to a name look-up.
-    if watches[index].told == 0, interest != 0 { curl_shim_close_on_exec(socket) }
+    if watches[index].told == 0, interest != 0 {
+      // The number may belong to another socket than before.
+      watches[index].localPort = 0
+      // libcurl made this descriptor itself if it belongs to a name look-up.
+      curl_shim_close_on_exec(socket)
+    }
     watches[index].wanted = interest
     if interest == 0 {
       watches[index].turns = 0
@@ -127,27 +133,39 @@ final class Connections {
     if watches[Int(socket)].wanted == 0 { tell(socket, PLATFORM_READABLE) }
   }
 
-  /// Whether libcurl waits for this socket.
-  func isWanted(_ socket: Int32) -> Bool {
+  /// What a socket is ready for.
+  enum Event {
+    /// libcurl waits for it.
+    case wanted
+    /// libcurl waits for it, but the server has sent far more than a reply may have.
+    case flood
+    /// The transport need not do anything.
+    case unasked
+  }
+
+  /// epoll reports that a socket is ready.
+  func ready(_ socket: Int32) -> Event {
     let index = Int(socket)
-    return index < watches.count && watches[index].wanted != 0
+    guard index < watches.count, watches[index].wanted != 0 else {
+      dropUnasked(socket)
+      return .unasked
+    }
+    watches[index].turns &+= 1
+    return watches[index].turns >= Self.uncountedTurns && isFlooding(socket) ? .flood : .wanted
   }
 
   /// A server has sent something, or has closed the connection, while no request was in flight on it. Over HTTP/1.1 the
   /// bytes would be read as the reply to the next request, so the connection is closed.
-  func dropUnasked(_ socket: Int32) {
+  private func dropUnasked(_ socket: Int32) {
     tell(socket, 0)
     let index = Int(socket)
     if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
   }
 
-  /// Counts a turn of libcurl on a socket that it waits for. Returns whether the server has sent far more than a reply
-  /// may have. libcurl reads parts of a reply that are never stored, for example extensions of chunks, so the kernel's
-  /// count is the only one.
-  func isFlooding(_ socket: Int32) -> Bool {
+  /// Whether the server has sent far more than a reply may have. libcurl reads parts of a reply that are never stored,
+  /// for example extensions of chunks, so the kernel's count is the only one.
+  private func isFlooding(_ socket: Int32) -> Bool {
     let index = Int(socket)
-    watches[index].turns &+= 1
-    guard watches[index].turns >= Self.uncountedTurns else { return false }
     let received = platform_socket_received(socket)
     let isNew = watches[index].isHTTP2 && watches[index].repliesBefore != replies
     if watches[index].turns == Self.uncountedTurns || isNew {
@@ -171,9 +189,10 @@ final class Connections {
   /// The socket of a request in flight. libcurl does not tell it, but the local port.
   func find(localPort: Int32) -> Int32? {
     guard localPort > 0 else { return nil }
-    for (socket, watch) in watches.enumerated() where watch.wanted != 0 {
-      let socket = Int32(truncatingIfNeeded: socket)
-      if platform_socket_local_port(socket) == localPort { return socket }
+    for index in watches.indices where watches[index].wanted != 0 {
+      let socket = Int32(truncatingIfNeeded: index)
+      if watches[index].localPort == 0 { watches[index].localPort = platform_socket_local_port(socket) }
+      if watches[index].localPort == localPort { return socket }
     }
     return nil
   }

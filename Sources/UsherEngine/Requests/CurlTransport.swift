@@ -270,18 +270,18 @@ final class CurlTransport: Transport {
   }
 
   private func handle(_ ready: platform_ready_fd) {
-    guard connections.isWanted(ready.fd) else { return connections.dropUnasked(ready.fd) }
+    let event = connections.ready(ready.fd)
+    guard event != .unasked else { return }
     var flags: Int32 = 0
     if ready.readable != 0 { flags |= CURL_CSELECT_IN }
     if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
     if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
-    let floods = connections.isFlooding(ready.fd)
-    if floods {
+    if event == .flood {
       // What other connections have brought must not count as this flood.
       collect()
       platform_socket_drop(ready.fd)
     }
-    callCurl(ready.fd, flags, reason: floods ? .floodInReply : nil)
+    callCurl(ready.fd, flags, reason: event == .flood ? .floodInReply : nil)
   }
 
   /// Lets the requests fail whose sockets epoll does not watch: nobody would notice their replies.
