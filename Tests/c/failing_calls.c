@@ -326,8 +326,8 @@ static void socket_is_not_watched(void) {
   tell(good && count > 0, "%d sockets were not watched; no request waits for its time-out", count);
 }
 
-/* A server stops replying to heartbeats. When a request times out, the library looks for its socket. It asks each socket
- * for its port once, not at each time-out. */
+/* A server stops replying to heartbeats. When a request times out, the library looks for its socket. It asks each
+ * socket for its port once, not at each time-out. */
 static void many_time_outs(void) {
   enum { count = 100, none_fails = 1 << 30 };
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
