@@ -1,27 +1,72 @@
 /* Limits how much libcurl stores of a reply's header lines: those of the reply, of interim (1xx) replies before it, and
- * of the trailers after a chunked body. */
+ * of the trailers after a chunked body. Also limits the codings of the body. */
 #ifndef USHER_CCURL_HEADERS_H
 #define USHER_CCURL_HEADERS_H
 
 #include <curl/curl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The bytes that a header line costs in addition to its length: libcurl's record of a short line is larger than the
  * line. */
 #define CURL_SHIM_HEADER_LINE_COST 32
 
-/* libcurl passes each header line to this function. `data` is the int64_t of what further lines may cost. */
-static inline size_t curl_shim_count_header(char *line, size_t size, size_t count, void *data) {
-  int64_t *left = (int64_t *)data;
-  (void)line;
-  *left -= (int64_t)(size * count) + CURL_SHIM_HEADER_LINE_COST;
-  return *left < 0 ? 0 : size * count;
+/* What the header lines of one reply may still cost, and how its body is coded. */
+struct curl_shim_headers {
+  int64_t left;
+  /* How many codings the body has, besides chunked. */
+  int32_t codings;
+  /* 1: the body has a coding that the library did not ask for, or more than one. libcurl must not decode it: a few
+   * bytes with several codings can keep libcurl busy for minutes. */
+  int32_t is_bad;
+};
+
+/* Whether the header line has this name, in any letter case. `name` is in lower case and ends in a colon. */
+static inline int curl_shim_is_header(const char *line, size_t size, const char *name, size_t length) {
+  if (size < length) return 0;
+  for (size_t i = 0; i < length; i++) {
+    char c = line[i];
+    if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != name[i]) return 0;
+  }
+  return 1;
 }
-/* Makes transfers fail with CURLE_WRITE_ERROR when their header lines cost more than `*left`, which then is below 0. */
-static inline CURLcode curl_shim_limit_headers(CURL *e, int64_t *left) {
+/* Whether the value of a header line is this one word, in any letter case. */
+static __attribute__((noinline, unused)) int curl_shim_has_value(const char *value, size_t size, const char *word) {
+  while (size > 0 && (*value == ' ' || *value == '\t')) value++, size--;
+  while (size > 0 && (unsigned char)value[size - 1] <= ' ') size--;
+  return size == strlen(word) && curl_shim_is_header(value, size, word, size);
+}
+static inline void curl_shim_note_coding(struct curl_shim_headers *headers, const char *line, size_t size) {
+  static const char content[] = "content-encoding:", transfer[] = "transfer-encoding:";
+  const size_t length = sizeof content - 1;
+  if (curl_shim_is_header(line, size, content, length)) {
+    const char *value = line + length;
+    size -= length;
+    if (curl_shim_has_value(value, size, "") || curl_shim_has_value(value, size, "identity")) return;
+    if (curl_shim_has_value(value, size, "gzip") || curl_shim_has_value(value, size, "x-gzip") ||
+        curl_shim_has_value(value, size, "deflate"))
+      headers->codings++;
+    else headers->is_bad = 1;
+    if (headers->codings > 1) headers->is_bad = 1;
+  } else if (curl_shim_is_header(line, size, transfer, length + 1)) {
+    if (!curl_shim_has_value(line + length + 1, size - length - 1, "chunked")) headers->is_bad = 1;
+  }
+}
+
+/* libcurl passes each header line to this function. `data` is a struct curl_shim_headers. */
+static inline size_t curl_shim_count_header(char *line, size_t size, size_t count, void *data) {
+  struct curl_shim_headers *headers = (struct curl_shim_headers *)data;
+  const size_t bytes = size * count;
+  headers->left -= (int64_t)bytes + CURL_SHIM_HEADER_LINE_COST;
+  if (bytes > 17 && (line[16] == ':' || line[17] == ':')) curl_shim_note_coding(headers, line, bytes);
+  return headers->left < 0 || headers->is_bad ? 0 : bytes;
+}
+/* Makes transfers fail with CURLE_WRITE_ERROR when their header lines cost more than `left`, which then is below 0, or
+ * when their coding is bad. */
+static inline CURLcode curl_shim_limit_headers(CURL *e, struct curl_shim_headers *headers) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_shim_count_header);
-  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_HEADERDATA, left) : result;
+  return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_HEADERDATA, headers) : result;
 }
 
 /* libcurl calls `v` for each socket that it opens, before it connects it. */

@@ -106,6 +106,10 @@ static inline void curl_shim_fill_header_line(struct curl_slist *at, const void 
 static inline void curl_shim_fill_no_expect_line(struct curl_slist *at) {
   curl_shim_fill_header_line(at, "Expect:", NULL);
 }
+/* libcurl then sends no Accept-Encoding, but still decodes the reply. */
+static inline void curl_shim_fill_no_coding_line(struct curl_slist *at, int has_next) {
+  curl_shim_fill_header_line(at, "Accept-Encoding:", has_next ? at + 1 : NULL);
+}
 /* Returns the value of a response header, or NULL. The pointer is valid until the next transfer of the handle. */
 static inline const char *curl_shim_response_header(CURL *e, const char *name) {
   struct curl_header *header = NULL;

@@ -133,12 +133,11 @@ EXPECTED: Mapping[str, Row] = {
     "truncated chunks": {**lost("TRANSPORT"), **CUT},
     "bad chunks": lost("TRANSPORT"),
     "length too long": {**lost("TRANSPORT"), **CUT},
-    "length too short": {**lost("PROTOCOL 200"), **NOT_LOOKED_AT},
+    "length too short": {**lost("PROTOCOL 200"), **CUT},
     "html": {**passing("PROTOCOL 200"), "setup": "SETUP_ERROR PROTOCOL 200 stop orphan; closed orphan; 1 arrived"},
     "wrong types": {
         **lost("PROTOCOL 200"),
         **NOT_LOOKED_AT,
-        "certificate": "18 bytes as they came; torn down; 1 arrived",
     },
     "204": {
         **lost("PROTOCOL 204"),

@@ -85,7 +85,7 @@ def test_setupNotification_ofEachSsmCode_isExplained(stage: Stage, code: int) ->
         (Fault.html_page(500), S.HTTP, 500),
         (Fault.html_page(), S.PROTOCOL, 200),
         (Fault.reply(400, body={"error": "no number"}), S.HTTP, 400),
-        (Fault.reply(400, body={"errorCode": "1007"}), S.HTTP, 400),
+        (Fault.reply(400, body={"errorCode": "no number"}), S.HTTP, 400),
         (Fault.redirect("http://127.0.0.1:1/"), S.REDIRECT, 302),
     ],
     ids=lambda value: getattr(value, "label", str(value)),
@@ -94,7 +94,7 @@ def test_setupNotification_withoutAnSsmCode_hasTheHttpStatusOrMinusOne(
     stage: Stage, fault: Fault, status: usher.Status, http_status: int
 ) -> None:
     """The notification's `code` is the HTTP status, or -1 without a response. It has an `errorCode` only if the body
-    was JSON with a number in that field (SSM v1 page; seed-to-api.md: Notifications)."""
+    was JSON with a number in that field, also as text (SSM v1 page; seed-to-api.md: Notifications)."""
     error = failing(stage, "setup", fault)
     assert (error.status, error.http_status, error.service_code) == (status, http_status, 0)
     assert error.legacy_codes == LegacyCodes(6001, -1352, 0, 3010, http_status)

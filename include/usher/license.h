@@ -148,8 +148,9 @@ USHER_API int32_t usher_playback_get_license(
  *
  * @param playback    the playback whose delegate supplies the certificate.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: 10000.
- * @param out         as in usher_playback_get_license(). `data` is the certificate as the server sent it (DER). If the
- *                    reply is a web page, or DER that is cut short, the call fails with USHER_E_PROTOCOL.
+ * @param out         as in usher_playback_get_license(). `data` is the certificate (DER; Widevine: protobuf). If the
+ *                    reply is text without a certificate, or DER that is cut short, the call fails with
+ *                    USHER_E_PROTOCOL.
  * @return USHER_OK; USHER_E_STATE without a certificate URL; the status of the error; USHER_E_INVALID_HANDLE;
  *         USHER_E_WOULD_DEADLOCK in a callback or on the pumping thread; USHER_E_CLOSED if the playback is closed.
  * Threads: any. In callbacks: no. Waits: yes. Pumping thread: no. Since: 0.1

@@ -167,7 +167,7 @@ struct XMLScanner {
   }
 }
 
-func isXMLBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+package func isXMLBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
 /// Decodes entities such as `&amp;` and `&#x41;`. All other text stays unchanged.
 enum XMLEntities {

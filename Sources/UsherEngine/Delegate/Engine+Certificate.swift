@@ -72,11 +72,10 @@ extension Engine {
     switch outcome {
     case .failure(let failure): endCertificate(source, failure.error(.certificate, .certificate))
     case .response(let response):
-      if let failure = ReplyDecoder.notACertificate(response, hiding: secrets) {
-        return endCertificate(source, failure.error(.certificate, .certificate))
+      switch ReplyDecoder.certificate(response, hiding: secrets) {
+      case .failure(let failure): endCertificate(source, failure.error(.certificate, .certificate))
+      case .success(let certificate): complete(source.end(certificate), Answer(data: certificate))
       }
-      let certificate = ReplyDecoder.certificate(response.body)
-      complete(source.end(certificate), Answer(data: certificate))
     }
   }
 

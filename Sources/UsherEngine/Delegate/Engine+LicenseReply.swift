@@ -13,7 +13,7 @@ extension Engine {
       return
     }
     let decoding = ReplyDecoder.license(
-      outcome, keySystem: job.keySystem, isRaw: job.isRaw, names: entry.delegate.fields, hiding: secrets)
+      outcome, keySystem: job.keySystem, names: entry.delegate.fields, hiding: secrets)
     guard case .response(let response) = outcome, ReplyDecoder.isSuccess(response),
       let hook = entry.delegate.hooks?.license
     else {

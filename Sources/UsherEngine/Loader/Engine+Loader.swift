@@ -216,14 +216,14 @@ extension Engine {
       return fail(entry, job, failure.error(.license, .license))
     }
     do throws(FPSResponseFormat.Failure) {
-      let ckc = try job.loader.options.response.read(response.body)
+      let ckc = try job.loader.options.response.read(response)
       job.loader.binding?.licenseArrived()
       guard job.machine.end(.done) else { return }
       stop(entry, job)
       events.emit(.license, entry)
       job.end(Answer(data: ckc))
     } catch {
-      fail(entry, job, ReplyDecoder.unreadable(response, words(error)).error(.license, .license))
+      fail(entry, job, ReplyDecoder.unreadable(response, error.words).error(.license, .license))
     }
   }
 
@@ -277,10 +277,10 @@ extension SEESRequest {
 }
 
 extension FPSResponseFormat {
-  fileprivate func read(_ body: Secret) throws(Failure) -> Secret {
+  func read(_ response: HTTPResponse) throws(Failure) -> Secret {
     var failure: Failure?
-    let made = body.withBytes { bytes -> Secret? in
-      do throws(Failure) { return try ckc(bytes) } catch {
+    let made = response.body.withBytes { bytes -> Secret? in
+      do throws(Failure) { return try ckc(bytes, response.media) } catch {
         failure = error
         return nil
       }
@@ -303,16 +303,4 @@ private func entitlementError(_ refusal: SEESRequest.Refusal, _ httpStatus: Int3
     error.message = message.isEmpty ? "the entitlement server denied the content" : message
   }
   return error
-}
-
-private func words(_ failure: FPSResponseFormat.Failure) -> String {
-  switch failure {
-  case .empty: return "the CKC is empty"
-  case .webPage: return "the answer is a web page"
-  case .text: return "the answer is text and not a CKC"
-  case .noElement: return "the answer has no ckc element"
-  case .notBase64: return "the CKC is not base64"
-  case .notJSON: return "the answer is not JSON"
-  case .noMember: return "the answer has no CKC"
-  }
 }

@@ -70,10 +70,6 @@ extension ExpressPlayError {
   }
 
   private static func number(_ value: JSONValue) -> Int64? {
-    whole(value.member("errorCode")) ?? whole(value.member("code")) ?? whole(value.member("error"))
-  }
-
-  private static func whole(_ value: JSONValue?) -> Int64? {
-    value.flatMap { $0.number ?? $0.numberInText }.flatMap { Int64(exactly: $0) }.flatMap { JSONValue.code($0) }
+    value.code("errorCode") ?? value.code("code") ?? value.code("error")
   }
 }

@@ -8,17 +8,7 @@ package struct FPSResponseFormat: Sendable {
     case raw, base64, element, json
   }
 
-  package enum Failure: Error, Equatable, Sendable {
-    case empty
-    case webPage
-    /// The reply is text, but in none of the known forms.
-    case text
-    case noElement
-    case notBase64
-    case notJSON
-    /// The reply is JSON without the member.
-    case noMember
-  }
+  package typealias Failure = BodyFailure
 
   package var encoding = Encoding.auto
   /// The path from the root of the JSON to the CKC: names of members, or indexes in arrays. If it is empty, the decoder
@@ -34,34 +24,44 @@ package struct FPSResponseFormat: Sendable {
     return parts
   }
 
-  package func ckc(_ body: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
-    let text = FPSResponseFormat.trimmed(body)
+  package func ckc(
+    _ body: UnsafeBufferPointer<UInt8>, _ media: MediaType = .other
+  ) throws(Failure) -> Secret {
+    let text = BodyFailure.trimmed(body)
     switch encoding {
-    case .raw:
-      guard !body.isEmpty else { throw .empty }
-      return Secret(body)
+    case .raw: return try FPSResponseFormat.binary(body, media)
     case .base64: return try FPSResponseFormat.decode(text)
     case .element: return try FPSResponseFormat.element(text)
     case .json:
       guard !text.isEmpty else { throw .empty }
       guard let document = JSONDocument.parse(text), document.root.isObject else { throw .notJSON }
       return try member(document.root)
-    case .auto: return try find(text, in: body)
+    case .auto: return try find(text, in: body, media)
     }
   }
 
-  private func find(_ text: UnsafeBufferPointer<UInt8>, in body: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
+  private func find(
+    _ text: UnsafeBufferPointer<UInt8>, in body: UnsafeBufferPointer<UInt8>, _ media: MediaType
+  ) throws(Failure) -> Secret {
     guard let first = text.first else { throw .empty }
     if first == 0x7B, let document = JSONDocument.parse(text), document.root.isObject {
       return try member(document.root)
     }
     if first == 0x3C, FPSResponseFormat.elementStart(text) != nil { return try FPSResponseFormat.element(text) }
     if let bare = FPSResponseFormat.bareBase64(text) { return bare }
-    guard !UTF8Text.isPlain(body) else { throw first == 0x7B ? .notJSON : first == 0x3C ? .webPage : .text }
+    do throws(Failure) { return try FPSResponseFormat.binary(body, media) } catch {
+      throw error == .text && first == 0x7B ? .notJSON : error
+    }
+  }
+
+  private static func binary(
+    _ body: UnsafeBufferPointer<UInt8>, _ media: MediaType
+  ) throws(Failure) -> Secret {
+    if let failure = BodyFailure.ofBinary(body, media) { throw failure }
     return Secret(body)
   }
 
-  private func member(_ root: JSONValue) throws(Failure) -> Secret {
+  func member(_ root: JSONValue) throws(Failure) -> Secret {
     var found: JSONValue?
     if keyPath.isEmpty {
       found = root.member("CkcMessage") ?? root.member("ckc") ?? root.member("License")
@@ -95,41 +95,19 @@ package struct FPSResponseFormat: Sendable {
     guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
       return nil
     }
-    return ckc.withBytes(UTF8Text.isPlain) ? nil : ckc
+    return ckc.withBytes { BodyFailure.ofBinary($0) } == nil ? ckc : nil
   }
 
   /// Returns the index of the first byte inside the first `<ckc>` element.
   private static func elementStart(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
-    tag("<ckc>", in: text, from: 0).map { $0 + 5 }
+    findIgnoringCase("<ckc>", in: text).map { $0 + 5 }
   }
 
   private static func element(_ text: UnsafeBufferPointer<UInt8>) throws(Failure) -> Secret {
     guard !text.isEmpty else { throw .empty }
-    guard let start = elementStart(text), let end = tag("</ckc>", in: text, from: start) else { throw .noElement }
+    guard let start = elementStart(text), let end = findIgnoringCase("</ckc>", in: text, from: start) else {
+      throw .noElement
+    }
     return try decode(UnsafeBufferPointer(rebasing: text[start..<end]))
   }
-
-  private static func tag(_ word: StaticString, in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
-    word.withUTF8Buffer { word in
-      var at = start
-      while text.count - at >= word.count {
-        var length = 0
-        while length < word.count && lowercased(text[at + length]) == word[length] { length += 1 }
-        if length == word.count { return at }
-        at += 1
-      }
-      return nil
-    }
-  }
-
-  /// Returns the text without a byte order mark and without white space around it.
-  private static func trimmed(_ body: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
-    var (start, end) = (0, body.count)
-    if end >= 3 && body[0] == 0xEF && body[1] == 0xBB && body[2] == 0xBF { start = 3 }
-    while start < end && isBlank(body[start]) { start += 1 }
-    while end > start && isBlank(body[end - 1]) { end -= 1 }
-    return UnsafeBufferPointer(rebasing: body[start..<end])
-  }
-
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 }

@@ -7,10 +7,11 @@ final class JSONDocument {
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// Parses the bytes; nil unless they are exactly one JSON value, at most 32 levels deep, that takes at most four
-  /// times its size in memory. (This is no failable initialiser, because in Embedded Swift a failable
-  /// initialiser that fails leaks its object.)
-  static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
+  /// Parses the text; nil unless it is exactly one JSON value, at most 32 levels deep, that takes at most four times its
+  /// size in memory. The text may begin with a byte order mark of UTF-8. (This is no failable initialiser, because in
+  /// Embedded Swift a failable initialiser that fails leaks its object.)
+  static func parse(_ text: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
+    let bytes = BodyFailure.withoutMark(text)
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), JSONCost.isBounded(bytes) else {
       return nil
     }
@@ -35,6 +36,7 @@ struct JSONValue {
   var isString: Bool { kind == JSON_SHIM_STRING }
 
   /// Returns the member with this name; otherwise the first member whose name differs only in letter case.
+  @inline(never)
   func member(_ name: StaticString) -> JSONValue? {
     guard isObject else { return nil }
     return name.withUTF8Buffer { bytes in
@@ -46,6 +48,7 @@ struct JSONValue {
   }
 
   /// Does the same for a name that ends in NUL.
+  @inline(never)
   func member(_ name: [UInt8]) -> JSONValue? {
     guard isObject, name.last == 0 else { return nil }
     return name.withUnsafeBytes { bytes in
@@ -70,6 +73,7 @@ struct JSONValue {
   var integer: Int64? { isNumber ? withExtendedLifetime(document) { json_shim_integer(raw) } : nil }
   var bool: Bool? { kind == JSON_SHIM_BOOLEAN ? json_shim_boolean(raw) != 0 : nil }
   var arrayCount: Int? { kind == JSON_SHIM_ARRAY ? json_shim_array_count(raw) : nil }
+  @inline(never)
   func element(_ index: Int) -> JSONValue? {
     json_shim_array_element(raw, index).map { JSONValue(raw: $0, document: document) }
   }

@@ -1,17 +1,31 @@
 internal import UsherCore
 
+enum CertificateDecoding {
+  case success(Secret)
+  case failure(WireFailure)
+}
+
 extension ReplyDecoder {
-  /// Finds the certificate in a reply: DER (which begins with the byte 0x30), or DER as PEM, as base64, or as base64 in
-  /// JSON. Returns any other reply unchanged.
-  static func certificate(_ body: Secret) -> Secret {
-    body.withBytes { bytes -> Secret? in
-      if bytes.first == 0x30 { return nil }
-      if let root = JSONDocument.parse(bytes)?.root, root.isObject {
+  /// Reads the certificate in a reply: DER, or DER as PEM, as base64, or as base64 in JSON. Binary data of another form
+  /// is a certificate too (Widevine's service certificate is protobuf). The delegate keeps the certificate for all
+  /// playbacks, so it must not keep a sign-in page, or DER whose end is missing.
+  static func certificate(_ response: HTTPResponse, hiding secrets: ReplySecrets) -> CertificateDecoding {
+    if let failure = denial(response, hiding: secrets) { return .failure(failure) }
+    return response.body.withBytes { body in
+      if isDER(body) { return .success(response.body) }
+      if let root = JSONDocument.parse(body)?.root, root.isObject {
         let member = root.member("certificate") ?? root.member("cert")
-        return member?.withString { wrapped($0) } ?? nil
+        if let found = member?.withString({ wrapped($0) }) ?? nil { return .success(found) }
+        return .failure(
+          spokenDenial(root, response, hiding: secrets) ?? unreadable(response, "the answer has no certificate"))
       }
-      return wrapped(bytes)
-    } ?? body
+      if let failure = BodyFailure.ofBinary(body, response.media) {
+        return wrapped(BodyFailure.withoutMark(body)).map { .success($0) }
+          ?? .failure(unreadable(response, failure.words))
+      }
+      if body.first == 0x30 { return .failure(unreadable(response, "the certificate is not whole")) }
+      return .success(response.body)
+    }
   }
 
   private static func wrapped(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
@@ -22,26 +36,14 @@ extension ReplyDecoder {
     {
       inner = text[(start + begin.count)..<end]
     }
-    guard let der = Base64.decode(UnsafeBufferPointer(rebasing: inner)), der.count > 0, der.withBytes({ $0[0] == 0x30 })
-    else { return nil }
-    return der
+    let found = Base64.decode(UnsafeBufferPointer(rebasing: inner))
+    return found.flatMap { $0.withBytes { isDER($0) || BodyFailure.isProtobuf($0) } ? $0 : nil }
   }
 
-  /// Returns the reason why the reply cannot be a certificate; nil if it may be one. Only the server and the CDM know
-  /// the form of a certificate. But the delegate keeps the reply for all playbacks, so it must not keep a sign-in page,
-  /// or DER whose end is missing.
-  static func notACertificate(
-    _ response: HTTPResponse, hiding secrets: ReplySecrets
-  ) -> WireFailure? {
-    if let failure = denial(response, hiding: secrets) { return failure }
-    return response.body.withBytes { body in
-      if isBlank(body) { return unreadable(response, "the certificate is empty") }
-      if isHTML(body) { return unreadable(response, "the answer is a web page") }
-      if let whole = sizeOfDER(body), whole > body.count {
-        return unreadable(response, "the certificate lacks its end")
-      }
-      return nil
-    }
+  /// Whether the bytes are a DER SEQUENCE. White space, zeros or another SEQUENCE may follow.
+  private static func isDER(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let size = sizeOfDER(bytes), size <= bytes.count else { return false }
+    return size == bytes.count || bytes[size] == 0x30 || bytes[size...].allSatisfy { $0 == 0 || isXMLBlank($0) }
   }
 
   /// Returns the length that a DER SEQUENCE declares, including the header; nil if the bytes are not a SEQUENCE.

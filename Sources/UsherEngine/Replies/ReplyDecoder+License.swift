@@ -12,22 +12,24 @@ enum LicenseDecoding {
 }
 
 extension ReplyDecoder {
-  /// - Parameter isRaw: whether the request asked for the bare licence instead of JSON.
   static func license(
-    _ outcome: HTTPOutcome, keySystem: KeySystem, isRaw: Bool, names: SessionFieldNames = SessionFieldNames(),
+    _ outcome: HTTPOutcome, keySystem: KeySystem, names: SessionFieldNames = SessionFieldNames(),
     hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
     switch outcome {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
-      if let failure = denial(response, names, hiding: secrets) { return .failure(failure) }
+      if var failure = denial(response, names, hiding: secrets) {
+        if keySystem == .playReady, failure.message.isEmpty {
+          failure.message = response.body.withBytes { words(PlayReadyReply($0), secrets) }
+        }
+        return .failure(failure)
+      }
       let decoding: LicenseDecoding = response.body.withBytes { body in
-        if isBlank(body) { return .failure(unreadable(response, "the licence is empty")) }
-        if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
         switch keySystem {
         case .fairPlay: return fairPlay(response, body, names, hiding: secrets)
-        case .widevine: return isRaw ? raw(response) : widevine(response, body, names, hiding: secrets)
-        case .playReady: return playReady(response, body, names)
+        case .widevine: return widevine(response, body, names, hiding: secrets)
+        case .playReady: return playReady(response, body, names, hiding: secrets)
         case .clearKey: return clearKey(response, body, names, hiding: secrets)
         }
       }
@@ -37,7 +39,9 @@ extension ReplyDecoder {
 
   /// Returns the session fields of a reply in which the library found no licence; a hook may still find the licence.
   static func sessionFields(_ response: HTTPResponse, _ names: SessionFieldNames) -> SessionFields {
-    var found = response.body.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } ?? SessionFields() }
+    var found = response.body.withBytes { body in
+      JSONDocument.parse(body).map { fields($0.root, names) } ?? fields(PlayReadyReply(body), names)
+    }
     if found.token == nil { found.token = headerToken(response) }
     return found
   }
@@ -63,24 +67,35 @@ extension ReplyDecoder {
     }
   }
 
-  private static func raw(_ response: HTTPResponse) -> LicenseDecoding {
-    .success(LicenseReply(data: response.body, fields: SessionFields()))
+  private static func fields(_ xml: PlayReadyReply, _ names: SessionFieldNames) -> SessionFields {
+    xml.customData?.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } } ?? SessionFields()
   }
 
-  /// Reads a FairPlay reply: JSON with `CkcMessage`, or the CKC itself.
+  /// The failure of a JSON reply without a licence: the server's refusal if it says one.
+  private static func noLicense(
+    _ root: JSONValue, _ response: HTTPResponse, _ names: SessionFieldNames, _ secrets: ReplySecrets, _ message: String
+  ) -> LicenseDecoding {
+    .failure(spokenDenial(root, response, names, hiding: secrets) ?? unreadable(response, message))
+  }
+
+  /// Reads a FairPlay reply: the CKC in any of the forms that key servers use.
   private static func fairPlay(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
     hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
-    guard let document = JSONDocument.parse(body), document.root.isObject else {
-      return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+    do throws(BodyFailure) {
+      let document = JSONDocument.parse(body)
+      guard let root = document?.root, root.isObject else {
+        return .success(LicenseReply(data: try FPSResponseFormat().ckc(body, response.media), fields: SessionFields()))
+      }
+      do throws(BodyFailure) {
+        return .success(LicenseReply(data: try FPSResponseFormat().member(root), fields: fields(root, names)))
+      } catch {
+        return noLicense(root, response, names, secrets, error.words)
+      }
+    } catch {
+      return .failure(unreadable(response, error.words))
     }
-    guard let ckc = document.root.member("CkcMessage")?.withString({ Base64.decode($0) }) ?? nil, ckc.count > 0 else {
-      return .failure(
-        spokenDenial(document.root, response, names, hiding: secrets)
-          ?? unreadable(response, "the answer has no CkcMessage"))
-    }
-    return .success(LicenseReply(data: ckc, fields: fields(document.root, names)))
   }
 
   /// Reads a Widevine reply: JSON with `license`, which is an array of base64 texts in licence replies and one base64
@@ -90,7 +105,10 @@ extension ReplyDecoder {
     hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
     guard let document = JSONDocument.parse(body), document.root.isObject else {
-      return isText(body) ? .failure(unreadable(response, "the answer is not JSON")) : raw(response)
+      if let failure = BodyFailure.ofBinary(body, response.media) {
+        return .failure(unreadable(response, failure.words))
+      }
+      return .success(LicenseReply(data: response.body, fields: SessionFields()))
     }
     if let failure = spokenDenial(document.root, response, names, hiding: secrets) { return .failure(failure) }
     let member = document.root.member("license")
@@ -104,34 +122,46 @@ extension ReplyDecoder {
   /// Reads a PlayReady reply: XML, which the CDM gets unchanged. JSON in the first `CustomData` element may contain the
   /// session token.
   private static func playReady(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
+    hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
-    guard firstLetter(body) == 0x3C else { return .failure(unreadable(response, "the answer is not XML")) }
-    var found = SessionFields()
-    if let text = CustomData.text(in: body) {
-      text.withBytes { if let document = JSONDocument.parse($0) { found = fields(document.root, names) } }
+    let reply = PlayReadyReply(BodyFailure.withoutMark(body))
+    switch reply.kind {
+    case .license:
+      return .success(LicenseReply(data: withoutMark(response.body), fields: fields(reply, names)))
+    case .fault:
+      return .failure(WireFailure(.refused, httpStatus: response.status, message: words(reply, secrets)))
+    case .other:
+      let failure = unreadable(response, body, "the answer is not a PlayReady licence")
+      guard let document = JSONDocument.parse(body) else { return .failure(failure) }
+      return .failure(spokenDenial(document.root, response, names, hiding: secrets) ?? failure)
     }
-    return .success(LicenseReply(data: response.body, fields: found))
+  }
+
+  /// The words of a SOAP fault, without secrets.
+  @inline(never)
+  private static func words(_ reply: PlayReadyReply, _ secrets: ReplySecrets) -> String {
+    reply.faultWords?.withBytes { secrets.all().cleaned($0) } ?? ""
+  }
+
+  @inline(never)
+  private static func withoutMark(_ body: Secret) -> Secret {
+    body.withBytes { bytes in
+      let text = BodyFailure.withoutMark(bytes)
+      return text.count == bytes.count ? body : Secret(text)
+    }
   }
 
   private static func clearKey(
     _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
     hiding secrets: ReplySecrets
   ) -> LicenseDecoding {
-    guard let document = JSONDocument.parse(body) else {
-      return .failure(unreadable(response, "the answer is not JSON"))
+    guard let document = JSONDocument.parse(body) else { return .failure(unreadable(response, body, notJSON)) }
+    guard let keys = document.root.member("keys"), let count = keys.arrayCount, count > 0,
+      (0..<count).allSatisfy({ keys.element($0)?.member("k")?.isString == true })
+    else {
+      return noLicense(document.root, response, names, secrets, "the answer is not a Clear Key licence")
     }
-    guard let keys = document.root.member("keys")?.arrayCount, keys > 0 else {
-      return .failure(
-        spokenDenial(document.root, response, names, hiding: secrets)
-          ?? unreadable(response, "the answer is not a Clear Key licence"))
-    }
-    return .success(LicenseReply(data: response.body, fields: fields(document.root, names)))
-  }
-
-  /// Returns whether the bytes are text. Text cannot be a binary licence, because such a licence always has a byte that
-  /// text never has.
-  private static func isText(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    body.allSatisfy { ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+    return .success(LicenseReply(data: withoutMark(response.body), fields: fields(document.root, names)))
   }
 }

@@ -11,13 +11,9 @@ enum ReplyDecoder {
     case .response(let response):
       if let failure = denial(response, hiding: secrets) { return .failure(failure) }
       return response.body.withBytes { body in
-        if isHTML(body) { return .failure(unreadable(response, "the answer is a web page")) }
         var found = SessionFields()
-        if call != .teardown, !isBlank(body) {
-          guard let document = JSONDocument.parse(body) else {
-            return .failure(unreadable(response, "the answer is not JSON"))
-          }
-          found = fields(document.root)
+        if let document = JSONDocument.parse(body) {
+          if call != .teardown { found = fields(document.root) }
           if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
@@ -25,11 +21,21 @@ enum ReplyDecoder {
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }
+        } else if !BodyFailure.trimmed(body).isEmpty, call != .teardown || !isAcknowledgement(body, response.media) {
+          return .failure(unreadable(response, body, notJSON))
         }
         found.httpStatus = response.status
         return .success(found)
       }
     }
+  }
+
+  /// Whether the body of a teardown reply is a short ASCII text, such as `OK`. Servers that send no JSON confirm a
+  /// teardown with such a text; a page or a long text comes from another server.
+  private static func isAcknowledgement(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType) -> Bool {
+    let text = BodyFailure.trimmed(body)
+    guard let first = text.first, text.count <= 64, first != 0x7B, first != 0x5B, first != 0x3C else { return false }
+    return text.allSatisfy { $0 > 0x20 && $0 < 0x7F || $0 == 0x20 && media != .html }
   }
 
   /// Returns the failure that a reply with an error status describes, with the server's code and message; nil for a
@@ -47,7 +53,7 @@ enum ReplyDecoder {
       mayHaveTakenEffect: response.status == 502 || response.status == 504)
     response.body.withBytes { body in
       guard let document = JSONDocument.parse(body) else { return }
-      if let code = document.root.member("errorCode")?.serviceCode, code != 0 {
+      if let code = document.root.refusalCode {
         failure.serviceCode = code
         failure.status = .refused
       }
@@ -61,7 +67,7 @@ enum ReplyDecoder {
     _ root: JSONValue, _ response: HTTPResponse, _ names: SessionFieldNames = standardNames,
     hiding secrets: ReplySecrets
   ) -> WireFailure? {
-    guard let code = root.member("errorCode")?.serviceCode, code != 0 else { return nil }
+    guard let code = root.refusalCode else { return nil }
     return WireFailure(
       .refused, httpStatus: response.status, serviceCode: code,
       message: message(root, response, names, secrets))
@@ -106,30 +112,24 @@ enum ReplyDecoder {
 
   static let unusable = "the answer has no usable session token"
 
-  static func isHTML(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
-    // Most replies begin with this byte, and a web page never does.
-    guard body.first != 0x7B, let start = body.prefix(64).firstIndex(of: 0x3C) else { return false }
-    let rest = body[start...]
-    return startsIgnoringCase(rest, "<!doctype html") || startsIgnoringCase(rest, "<html")
-  }
-
-  private static func startsIgnoringCase(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ word: StaticString) -> Bool {
-    word.withUTF8Buffer { equalIgnoringCase(bytes.prefix($0.count), $0) }
-  }
-
   private static let standardNames = SessionFieldNames()
 
+  @inline(never)
   static func unreadable(_ response: HTTPResponse, _ message: String) -> WireFailure {
     WireFailure(.protocolError, httpStatus: response.status, message: message, mayHaveTakenEffect: true)
   }
 
-  static func isBlank(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-    for byte in bytes where byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D { return false }
-    return true
-  }
+  static let notJSON = "the answer is not JSON"
 
-  static func firstLetter(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt8 {
-    for byte in bytes where byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D { return byte }
-    return 0
+  /// The failure of a reply that should be JSON or XML. It says what the reply is instead if that is known; `message`
+  /// if not.
+  @inline(never)
+  static func unreadable(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ message: String
+  ) -> WireFailure {
+    switch BodyFailure.ofBinary(body, response.media) {
+    case .markup, .text, nil: return unreadable(response, message)
+    case let found?: return unreadable(response, found.words)
+    }
   }
 }

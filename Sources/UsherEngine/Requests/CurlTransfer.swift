@@ -10,8 +10,8 @@ final class CurlTransfer {
   /// The endpoint of the last request.
   private(set) var endpoint: Endpoint?
   private let limit: Int
-  /// How many bytes of header lines libcurl may still take for this reply.
-  private let headersLeft = UnsafeMutablePointer<Int64>.allocate(capacity: 1)
+  /// How many bytes of header lines libcurl may still take for this reply, and how its body is coded.
+  private let headers = UnsafeMutablePointer<curl_shim_headers>.allocate(capacity: 1)
   private static var headersMost: Int64 { 1 << 16 }
   private static let sslPending = curl_shim_find_ssl_pending()
   private var request: HTTPRequest?
@@ -51,18 +51,21 @@ final class CurlTransfer {
     lines = UnsafeMutableBufferPointer.allocate(capacity: 8)
     errorText.pointee = 0
     _ = curl_shim_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
-    headersLeft.initialize(to: Self.headersMost)
+    headers.initialize(to: curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0))
   }
 
   deinit {
     lines.deallocate()
     errorText.deallocate()
-    headersLeft.deallocate()
+    headers.deallocate()
     curl_shim_free_lines(addresses)
   }
 
   /// Sets the options that never change. Returns false if libcurl refused one.
-  func limitHeaders() -> Bool { curl_shim_limit_headers(easy, headersLeft) == CURLE_OK }
+  func limitHeaders() -> Bool {
+    curl_shim_limit_headers(easy, headers) == CURLE_OK
+      && curl_shim_set_string(easy, CURLOPT_ACCEPT_ENCODING, "gzip, deflate") == CURLE_OK
+  }
 
   /// - Returns: false if libcurl refused an option; then the request must not be sent.
   /// - Parameter addresses: the addresses of the host, as CURLOPT_RESOLVE reads them; nil: libcurl looks them up.
@@ -72,7 +75,7 @@ final class CurlTransfer {
     self.id = id
     self.request = request
     isTooLarge = false
-    headersLeft.pointee = Self.headersMost
+    headers.pointee = curl_shim_headers(left: Self.headersMost, codings: 0, is_bad: 0)
     attempts = 0
     localPort = 0
     wasStopped = false
@@ -153,7 +156,9 @@ final class CurlTransfer {
     // Without this line libcurl sends "Expect: 100-continue" before a large body, and waits for a reply that few
     // servers send.
     let asksFirst = (request.body?.count ?? 0) > 1000
-    let needed = request.headers.count + (asksFirst ? 1 : 0)
+    // Replies to keep-alives and teardowns are so short that compressing them costs more than it saves.
+    let asksPlain = request.isUrgent
+    let needed = request.headers.count + (asksFirst ? 1 : 0) + (asksPlain ? 1 : 0)
     if lines.count < needed {
       lines.deallocate()
       lines = UnsafeMutableBufferPointer.allocate(capacity: needed)
@@ -164,6 +169,7 @@ final class CurlTransfer {
     for (index, line) in request.headers.enumerated() {
       curl_shim_fill_header_line(first + index, line.address, index + 1 < needed ? first + index + 1 : nil)
     }
+    if asksPlain { curl_shim_fill_no_coding_line(first + request.headers.count, asksFirst ? 1 : 0) }
     if asksFirst { curl_shim_fill_no_expect_line(first + (needed - 1)) }
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
@@ -229,13 +235,22 @@ final class CurlTransfer {
         WireFailure(
           .transport, message: "the server sent data without a pause", mayHaveTakenEffect: mayHaveReachedServer))
     }
-    if isTooLarge || headersLeft.pointee < 0 || (dropped == .floodInReply && code != CURLE_OK) {
+    if isTooLarge || headers.pointee.left < 0 || (dropped == .floodInReply && code != CURLE_OK) {
       return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
     }
-    if code == CURLE_OK || (status >= 300 && code == CURLE_PARTIAL_FILE) {
+    let isCoded = code == CURLE_BAD_CONTENT_ENCODING || headers.pointee.is_bad != 0
+    if code == CURLE_OK || (status >= 300 && (code == CURLE_PARTIAL_FILE || isCoded)) {
+      let body = reply.take()
       return .response(
         HTTPResponse(
-          status: status, body: reply.take(), retryAfter: status < 300 ? nil : retryAfter(), header: replyHeader()))
+          status: status, body: body, retryAfter: status < 300 ? nil : retryAfter(), header: replyHeader(),
+          media: media(body)))
+    }
+    if isCoded {
+      return .failure(
+        WireFailure(
+          .protocolError, httpStatus: status, message: "the answer's Content-Encoding cannot be read",
+          mayHaveTakenEffect: true))
     }
     if wasStopped {
       return .failure(
@@ -286,6 +301,11 @@ final class CurlTransfer {
     guard let text = curl_shim_response_header(easy, name.assumingMemoryBound(to: CChar.self)) else { return nil }
     return UnsafeBufferPointer(
       start: UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: Int(platform_length(text)))
+  }
+
+  private func media(_ body: Secret) -> MediaType {
+    guard body.withBytes({ $0.first }) != 0x7B, let type = header("Content-Type") else { return .other }
+    return MediaType(type)
   }
 
   private func replyHeader() -> Secret? {

@@ -67,8 +67,17 @@ import Testing
     #expect(read(body) == .failure(expected))
   }
 
+  @Test(arguments: [
+    ([0x1F, 0x8B, 8, 0, 0xFF], FPSResponseFormat.Failure.compressed), ([0x78, 0xDA, 0, 0xFF], .compressed),
+    ([0xFF, 0xFE, 0x7B, 0], .utf16), ([0x7B, 0, 0x22, 0, 0x63, 0], .utf16)
+  ])
+  func auto_otherCodings_areRefused(body: [UInt8], expected: FPSResponseFormat.Failure) {
+    #expect(read(body) == .failure(expected) && read(body, .raw) == .failure(expected))
+  }
+
   @Test func named_encoding_takesThatOnly() {
-    #expect(read("text", .raw) == .success(bytes("text")) && read("", .raw) == .failure(.empty))
+    #expect(read(ckc, .raw) == .success(ckc) && read("", .raw) == .failure(.empty))
+    #expect(read("text", .raw) == .failure(.text) && read("<html>", .raw) == .failure(.webPage))
     #expect(read("AAAA", .base64) == .success([0, 0, 0]) && read(" AA AA\n", .base64) == .success([0, 0, 0]))
     #expect(
       read("", .base64) == .failure(.empty) && read("{}", .base64) == .failure(.notBase64)
@@ -120,7 +129,7 @@ import Testing
     #expect(read(coded) == .success(large))
     #expect(read(bytes("<ckc>") + coded + bytes("</ckc>")) == .success(large))
     #expect(read(bytes(#"{"ckc":""#) + coded + bytes(#""}"#)) == .success(large))
-    #expect(read([UInt8](repeating: 0x3C, count: 1_000_000)) == .failure(.webPage))
+    #expect(read([UInt8](repeating: 0x3C, count: 1_000_000)) == .failure(.text))
     #expect(read([UInt8](repeating: 0x7B, count: 1_000_000)) == .failure(.notJSON))
   }
 

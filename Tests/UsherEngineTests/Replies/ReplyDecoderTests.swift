@@ -5,6 +5,20 @@ import Testing
 
 private var nothing: ReplySecrets { .these(HiddenSecrets()) }
 
+/// Bodies that are no answer of any of our servers, and no licence and no certificate.
+private let foreignBodies: [[UInt8]] =
+  [
+    "<html>sign in</html>", "\u{FEFF}\n<!DOCTYPE html><html/>", String(repeating: " ", count: 70) + "<html/>",
+    "<!-- portal -->\n<html/>", "<?xml version=\"1.0\"?><html xmlns=\"http://www.w3.org/1999/xhtml\"/>",
+    "<error><code>7</code></error>", "Zugang f\u{FC}r Kunden", "{\"keys\":[", "{\"certificate\":",
+    "This network asks you to sign in before you may use it. See the card."
+  ].map(bytes) + [
+    [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 0xAB, 0x56], [0x78, 0x9C, 0xAB, 0xAE, 5, 0], [0x28, 0xB5, 0x2F, 0xFD, 4, 0],
+    [0xFF, 0xFE] + bytes("{}").flatMap { [$0, 0] }, [0xFE, 0xFF] + bytes("{}").flatMap { [0, $0] },
+    bytes("{\"sessionToken\":\"t\"}").flatMap { [$0, 0] }, bytes("<html>").flatMap { [0, $0] },
+    bytes("Zugang f") + [0xFC] + bytes("r Kunden")
+  ]
+
 @Suite struct ReplyDecoderTests {
   private func response(_ status: Int32, _ body: String, retryAfter: Milliseconds? = nil) -> HTTPOutcome {
     .response(HTTPResponse(status: status, body: secret(body), retryAfter: retryAfter))
@@ -81,14 +95,38 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
     #expect(read == nil || (read?.isObject == false && read?.token == nil))
   }
 
-  @Test(arguments: ["", "  \r\n", "OK", "{}", #"{"sessionToken":"late"}"#, #"{"sessionToken":7}"#, "[]"])
-  func teardown_anyBodyWithSuccess_isFine(body: String) {
+  @Test(arguments: [
+    "", "  \r\n", "OK", "session torn down", "\u{FEFF}OK\n", "{}", "\u{FEFF}{}", #"{"sessionToken":"late"}"#,
+    #"{"sessionToken":7}"#, "[]",
+    #"{"errorCode":0}"#, #"{"code":200,"message":"OK"}"#
+  ])
+  func teardown_confirmed_isSuccess(body: String) {
     for status in [200, 204] as [Int32] {
       #expect(fields(ReplyDecoder.ssm(response(status, body), .teardown, hiding: nothing)) != nil)
     }
   }
 
-  @Test(arguments: ["<html>", "\n<!DOCTYPE html>", "  <HTML lang=de>"])
+  @Test(arguments: [
+    #"{"errorCode":4000}"#, #"{"errorCode":"4000","message":"internal"}"#, #"{"error":{"code":4000}}"#,
+    #"{"code":"4000"}"#
+  ])
+  func teardown_withAnErrorCode_isRefused(body: String) {
+    let failed = failure(ReplyDecoder.ssm(response(200, body), .teardown, hiding: nothing))
+    #expect(failed?.status == .refused && failed?.serviceCode == 4000 && failed?.isTransient == false)
+  }
+
+  @Test(arguments: foreignBodies)
+  func foreignBody_isNobodysAnswer(body: [UInt8]) {
+    for call in [SSMSession.Call.setup, .heartbeat, .teardown] {
+      let reply = HTTPOutcome.response(HTTPResponse(status: 200, body: Secret(body)))
+      let failed = failure(ReplyDecoder.ssm(reply, call, hiding: nothing))
+      #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true)
+    }
+  }
+
+  @Test(arguments: [
+    "<html>", "\n<!DOCTYPE html>", "  <HTML lang=de>", "<!-- portal --><html>", "<?xml version='1.0'?><!DOCTYPE html>"
+  ])
   func webPage_isNobodysAnswer(body: String) {
     for call in [SSMSession.Call.setup, .heartbeat, .teardown] {
       let failed = failure(ReplyDecoder.ssm(response(200, body), call, hiding: nothing))
@@ -154,6 +192,30 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
     #expect(failed?.message == "bad [redacted]")
   }
 
+  @Test(arguments: [
+    #"{"errorCode":1007}"#, #"{"errorCode":"1007"}"#, #"{"code":1007}"#, #"{"code":"1007"}"#,
+    #"{"error":{"errorCode":1007}}"#, #"{"error":{"code":"1007","message":"x"}}"#, #"{"errors":[{"code":1007}]}"#,
+    #"{"errorResponse":{"code":"1007"}}"#, "\u{FEFF}{\"errorCode\":1007}"
+  ])
+  func denial_withTheCodeUnderAnyName_isRefused(body: String) {
+    #expect(failure(setup(400, body))?.serviceCode == 1007 && failure(setup(400, body))?.status == .refused)
+  }
+
+  @Test(arguments: [#"{"code":400}"#, #"{"code":"400"}"#, #"{"code":"SRM-0002"}"#, #"{"status":1007}"#])
+  func denial_withAnHTTPStatusAsCode_isHTTPError(body: String) {
+    #expect(failure(setup(400, body))?.status == .http)
+  }
+
+  @Test(arguments: [
+    #"{"message":"too many"}"#, #"{"errorMessage":"too many"}"#, #"{"error":"too many"}"#,
+    #"{"error":{"message":"too many"}}"#, #"{"error":"","detail":"too many"}"#,
+    #"{"type":"https://a.example/b","title":"no","detail":"too many"}"#, #"{"type":"about:blank","title":"too many"}"#,
+    #"{"error":"limit","error_description":"too many"}"#, #"{"errors":[{"detail":"too many"}]}"#
+  ])
+  func denial_wordsUnderAnyName_areTold(body: String) {
+    #expect(failure(setup(400, body))?.message == "too many")
+  }
+
   @Test(arguments: [301, 302, 307, 308] as [Int32])
   func redirect_isItsOwnFailure(status: Int32) {
     #expect(failure(setup(status, ""))?.status == .redirect)
@@ -176,10 +238,83 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
   // MARK: Licences
 
   private func license(
-    _ keySystem: KeySystem, _ body: String, status: Int32 = 200, raw: Bool = false
+    _ keySystem: KeySystem, _ body: String, status: Int32 = 200
+  ) -> LicenseDecoding {
+    ReplyDecoder.license(response(status, body), keySystem: keySystem, hiding: nothing)
+  }
+  private func license(
+    _ keySystem: KeySystem, _ body: [UInt8], _ media: MediaType = .other
   ) -> LicenseDecoding {
     ReplyDecoder.license(
-      response(status, body), keySystem: keySystem, isRaw: raw, hiding: nothing)
+      .response(HTTPResponse(status: 200, body: Secret(body), media: media)), keySystem: keySystem, hiding: nothing)
+  }
+
+  private static let ckc: [UInt8] =
+    [0, 0, 0, 1] + [UInt8](repeating: 0x41, count: 20) + [0, 0, 0, 8] + [UInt8](repeating: 0xC3, count: 8)
+  private static let signedMessage: [UInt8] =
+    [0x08, 0x02, 0x12, 0x04, 0x41, 0x42, 0x43, 0x44, 0x1A, 0x02, 0x45, 0x46, 0x20, 0xFF, 0x01, 0x2D, 1, 2, 3, 4]
+
+  @Test(arguments: foreignBodies)
+  func foreignBody_neverReachesTheCDM(body: [UInt8]) {
+    for keySystem in KeySystem.allCases {
+      let failed = failure(license(keySystem, body))
+      #expect(failed?.status == .protocolError && failed?.mayHaveTakenEffect == true)
+    }
+  }
+
+  @Test(arguments: [
+    (KeySystem.fairPlay, ckc), (.widevine, signedMessage), (.fairPlay, [0x43, 0x4B, 0x43, 0x31, 0, 0xFF, 1]),
+    (.widevine, [0x0A, 0x01, 0x00, 0xFE])
+  ])
+  func octets_areTheLicence(keySystem: KeySystem, body: [UInt8]) {
+    #expect(reply(license(keySystem, body))?.data.isEqual(to: Secret(body)) == true)
+    #expect(reply(license(keySystem, body, .text))?.data.isEqual(to: Secret(body)) == true)
+  }
+
+  @Test func octets_sentAsAWebPage_areTakenIfTheirFormIsKnown() {
+    #expect(reply(license(.fairPlay, Self.ckc, .html)) != nil)
+    #expect(reply(license(.widevine, Self.signedMessage, .html)) != nil)
+    for body in [Self.ckc + [0], Array(Self.signedMessage.dropLast()), [0x43, 0, 0xFF, 1]] {
+      #expect(failure(license(.fairPlay, body, .html))?.message == "the answer is a web page")
+    }
+  }
+
+  @Test func textOfAnotherCharset_isKnownByItsContentType() {
+    let latin = bytes("Zugang f") + [0xFC] + bytes("r Kunden gesperrt")
+    let cyrillic: [UInt8] = [0xCD, 0xE5, 0xF2, 0x20, 0xE4, 0xEE, 0xF1, 0xF2, 0xF3, 0xEF, 0xE0]
+    #expect(failure(license(.widevine, latin))?.message == "the answer is text")
+    #expect(failure(license(.widevine, cyrillic, .text))?.message == "the answer is text")
+    #expect(failure(license(.widevine, cyrillic, .html))?.message == "the answer is a web page")
+  }
+
+  @Test func fairPlay_everyFormOfKeyServers_isRead() {
+    let text = String(decoding: base64(Self.ckc), as: UTF8.self)
+    for body in [
+      "<ckc>\(text)</ckc>", "{\"ckc\":\"\(text)\",\"sessionToken\":\"t\"}", "\u{FEFF}{\"License\":\"\(text)\"}", text
+    ] {
+      #expect(reply(license(.fairPlay, body))?.data.isEqual(to: Secret(Self.ckc)) == true)
+    }
+    #expect(self.text(reply(license(.fairPlay, "{\"ckc\":\"AAAA\",\"sessionToken\":\"t\"}"))?.fields.token) == "t")
+  }
+
+  private func text(_ secret: Secret?) -> String { UsherEngineTests.text(secret) }
+
+  @Test func mark_beforeTheText_isNotPassedOn() {
+    let xml = "<soap:Envelope/>"
+    #expect(text(reply(license(.playReady, "\u{FEFF}" + xml))?.data) == xml)
+    let json = #"{"keys":[{"kty":"oct","kid":"a","k":"b"}]}"#
+    #expect(text(reply(license(.clearKey, "\u{FEFF}" + json))?.data) == json)
+  }
+
+  private let soapFault =
+    "<s:Envelope><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>too many</faultstring><detail>"
+    + "<StatusCode>0x8004c600</StatusCode></detail></s:Fault></s:Body></s:Envelope>"
+
+  @Test func playReady_fault_tellsTheServersWords() {
+    let refused = failure(license(.playReady, soapFault))
+    #expect(refused?.status == .refused && refused?.message == "too many 0x8004c600")
+    let failed = failure(license(.playReady, soapFault, status: 500))
+    #expect(failed?.status == .http && failed?.httpStatus == 500 && failed?.message == "too many 0x8004c600")
   }
   private func reply(_ decoding: LicenseDecoding) -> LicenseReply? {
     if case .success(let reply) = decoding { return reply } else { return nil }
@@ -226,26 +361,27 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
   }
 
   @Test func widevine_octets_passUnchanged() {
-    let read = reply(license(.widevine, "{\"license\":\"not read\"}", raw: true))
-    #expect(text(read?.data) == "{\"license\":\"not read\"}" && read?.fields.token == nil)
+    let read = reply(license(.widevine, "\u{8}\u{2}octets"))
+    #expect(text(read?.data) == "\u{8}\u{2}octets" && read?.fields.token == nil)
   }
 
   @Test func playReady_customData_bringsTheToken() {
     let xml =
-      "<?xml version='1.0'?><soap><pr:CustomData>{&quot;sessionToken&quot;:&quot;t9&quot;}</pr:CustomData></soap>"
+      "<?xml version='1.0'?><s:Envelope><CustomData>{&quot;sessionToken&#x22;:&#34;t9&quot;}</CustomData></s:Envelope>"
     let read = reply(license(.playReady, xml))
     #expect(text(read?.data) == xml && text(read?.fields.token) == "t9")
   }
 
   @Test(arguments: [
-    "<soap/>", "<soap><CustomData>not json</CustomData></soap>", "<soap><CustomData>[]</CustomData></soap>"
+    "<Envelope/>", "<s:Envelope><CustomData>not json</CustomData></s:Envelope>",
+    "<s:Envelope><CustomData>[]</CustomData></s:Envelope>"
   ])
   func playReady_withoutToken_passesUnchanged(xml: String) {
     let read = reply(license(.playReady, xml))
     #expect(text(read?.data) == xml && read?.fields.token == nil)
   }
 
-  @Test(arguments: ["{}", "text", "", "<html>proxy</html>"])
+  @Test(arguments: ["{}", "text", "", "<html>proxy</html>", "<error>no</error>", "<soap/>"])
   func playReady_notXML_isProtocolError(body: String) {
     #expect(failure(license(.playReady, body))?.status == .protocolError)
   }
@@ -254,7 +390,9 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
     let json = #"{"keys":[{"kty":"oct","kid":"a","k":"b"}],"type":"temporary","sessionToken":"t3"}"#
     let read = reply(license(.clearKey, json))
     #expect(text(read?.data) == json && text(read?.fields.token) == "t3")
-    for body in [#"{"keys":[]}"#, "{}", #"{"keys":5}"#, "[]", "x"] {
+    for body in [
+      #"{"keys":[]}"#, "{}", #"{"keys":5}"#, "[]", "x", #"{"keys":["k"]}"#, #"{"keys":[{"k":"b"},{"kid":"a"}]}"#
+    ] {
       #expect(failure(license(.clearKey, body))?.status == .protocolError)
     }
   }
@@ -267,38 +405,49 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
 
   @Test func license_withAnUnusableSessionToken_isProtocolError() {
     #expect(failure(license(.fairPlay, #"{"CkcMessage":"Zm9v","sessionToken":7}"#))?.status == .protocolError)
-    #expect(failure(license(.clearKey, #"{"keys":[{}],"sessionToken":{}}"#))?.status == .protocolError)
+    #expect(failure(license(.clearKey, #"{"keys":[{"k":"b"}],"sessionToken":{}}"#))?.status == .protocolError)
     #expect(reply(license(.fairPlay, #"{"CkcMessage":"Zm9v","sessionToken":null}"#)) != nil)
   }
 
   // MARK: Certificates
 
-  private func certificate(_ bytes: [UInt8], status: Int32 = 200) -> WireFailure? {
-    ReplyDecoder.notACertificate(
-      HTTPResponse(status: status, body: Secret(bytes), retryAfter: nil), hiding: nothing)
+  private func certificate(_ body: [UInt8], status: Int32 = 200) -> CertificateDecoding {
+    ReplyDecoder.certificate(HTTPResponse(status: status, body: Secret(body)), hiding: nothing)
+  }
+  private func failure(_ decoding: CertificateDecoding) -> WireFailure? {
+    if case .failure(let failure) = decoding { return failure } else { return nil }
+  }
+  private func octets(_ decoding: CertificateDecoding) -> [UInt8]? {
+    if case .success(let found) = decoding { return found.withBytes { Array($0) } } else { return nil }
   }
 
   @Test func certificate_ofAnyForm_isTaken() {
     let long = [0x30, 0x82, 0x01, 0x00] + [UInt8](repeating: 7, count: 256)
-    for body in [
-      [0x30, 0x03, 1, 2, 3], long, long + [0], Array("{\"certificate\":\"Zm9v\"}".utf8),
-      Array("-----BEGIN CERTIFICATE-----".utf8), [0x0A, 1]
-    ] as [[UInt8]] {
-      #expect(certificate(body) == nil && certificate(body, status: 202) == nil)
+    for body in [[0x30, 0x03, 1, 2, 3], long, long + [0], long + long, [0x0A, 1], [0x0A, 0xFF, 0, 0x30]] as [[UInt8]] {
+      #expect(octets(certificate(body)) == body && octets(certificate(body, status: 202)) == body)
     }
+    let text = String(decoding: base64(long), as: UTF8.self)
+    for wrapped in [
+      text, "\u{FEFF}\(text)\n", "{\"certificate\":\"\(text)\"}", "{\"CERT\":\"\(text)\"}",
+      "Bag: 1\n-----BEGIN CERTIFICATE-----\n\(text)\n-----END CERTIFICATE-----\n"
+    ] { #expect(octets(certificate(bytes(wrapped))) == long) }
+    let widevine = String(decoding: base64(Self.signedMessage), as: UTF8.self)
+    #expect(octets(certificate(bytes(widevine))) == Self.signedMessage)
   }
 
-  @Test func certificate_thatIsNone_isProtocolError() {
-    let page = Array("<html>sign in</html>".utf8)
-    for body in [[], [0x20, 0x0A], page, [0x30, 0x82, 0x01, 0x00, 7], [0x30, 0x05, 1], [0x30, 0x83, 0xFF, 0xFF, 0xFF]]
-      as [[UInt8]]
-    {
-      #expect(certificate(body)?.status == .protocolError && certificate(body)?.httpStatus == 200)
-    }
-    #expect(certificate(page, status: 503)?.status == .http)
-    for short in [[0x30], [0x30, 0x80], [0x30, 0x82, 0x01], [0x30, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9]] as [[UInt8]] {
-      #expect(certificate(short) == nil)
-    }
+  @Test(
+    arguments: foreignBodies + [
+      [], [0x20, 0x0A], [0x30, 0x82, 0x01, 0x00, 7], [0x30, 0x05, 1], [0x30, 0x83, 0xFF, 0xFF, 0xFF],
+      [0x30, 0x80, 0, 0],
+      [0x30, 0x82, 0x01], [0x30, 0xFF, 1, 2, 3, 4, 5, 6, 7, 8, 9], [0x30, 0x01, 1, 2, 3]
+    ])
+  func certificate_thatIsNone_isProtocolError(body: [UInt8]) {
+    #expect(failure(certificate(body))?.status == .protocolError && failure(certificate(body))?.httpStatus == 200)
+    #expect(failure(certificate(body, status: 503))?.status == .http)
+  }
+
+  @Test func certificate_inJSONWithAnErrorCode_isRefused() {
+    #expect(failure(certificate(bytes(#"{"errorCode":4000}"#)))?.serviceCode == 4000)
   }
 
   @Test func randomBodies_neverTrap() {
@@ -310,7 +459,7 @@ private var nothing: ReplySecrets { .these(HiddenSecrets()) }
     for _ in 0..<20_000 {
       let body = (0..<Int(dice.upTo(14))).map { _ in dice.pick(pieces) }.joined()
       _ = setup(dice.pick([200, 400, 500]), body)
-      _ = license(dice.pick(Array(KeySystem.allCases)), body, raw: dice.one(in: 4))
+      _ = license(dice.pick(Array(KeySystem.allCases)), body)
     }
   }
 }

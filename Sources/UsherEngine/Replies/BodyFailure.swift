@@ -1,0 +1,148 @@
+package import UsherCore
+
+/// Why the body of a reply is not what the library asked for.
+package enum BodyFailure: Error, Equatable, Sendable {
+  case empty
+  case webPage
+  /// XML, or another text with markup that is not a web page.
+  case markup
+  case text
+  case utf16
+  /// gzip, zlib or zstd that libcurl has not decoded, because the reply does not declare it or declares something else.
+  case compressed
+  case noElement
+  case notBase64
+  case notJSON
+  /// The reply is JSON without the member.
+  case noMember
+
+  package var words: String {
+    switch self {
+    case .empty: return "the answer is empty"
+    case .webPage: return "the answer is a web page"
+    case .markup: return "the answer is XML"
+    case .text: return "the answer is text"
+    case .utf16: return "the answer is UTF-16 text"
+    case .compressed: return "the answer is compressed"
+    case .noElement: return "the answer has no ckc element"
+    case .notBase64: return "the CKC is not base64"
+    case .notJSON: return "the answer is not JSON"
+    case .noMember: return "the answer has no CKC"
+    }
+  }
+
+  /// Judges a body that should be binary: a licence, a CKC or a certificate. Returns nil if it may be that.
+  ///
+  /// The formats of some vendors are not public, so the library accepts every body that is not known to be something
+  /// else. docs/protocol.md has the table of these decisions.
+  package static func ofBinary(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType = .other) -> BodyFailure? {
+    let text = trimmed(body)
+    guard let first = text.first else { return .empty }
+    if isCompressed(body) { return .compressed }
+    if isUTF16(body) { return .utf16 }
+    if first == 0x3C, text.count > 1, isMarkup(text[1]) {
+      let start = UnsafeBufferPointer(rebasing: text.prefix(1024))
+      return media == .html || contains(start, "<html") || contains(start, "<!doctype html") ? .webPage : .markup
+    }
+    if isText(text, media) { return media == .html ? .webPage : .text }
+    return media == .html && !isCKC(body) && !isProtobuf(body) ? .webPage : nil
+  }
+
+  /// Returns the body without a byte order mark of UTF-8.
+  package static func withoutMark(_ body: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+    let hasMark = body.count >= 3 && body[0] == 0xEF && body[1] == 0xBB && body[2] == 0xBF
+    return hasMark ? UnsafeBufferPointer(rebasing: body[3...]) : body
+  }
+
+  /// Returns the body without a byte order mark and without white space around it.
+  static func trimmed(_ body: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+    let text = withoutMark(body)
+    var (start, end) = (0, text.count)
+    while start < end && isXMLBlank(text[start]) { start += 1 }
+    while end > start && isXMLBlank(text[end - 1]) { end -= 1 }
+    return UnsafeBufferPointer(rebasing: text[start..<end])
+  }
+
+  /// Whether the byte after `<` can begin a tag, a comment or a declaration.
+  private static func isMarkup(_ byte: UInt8) -> Bool {
+    byte == 0x21 || byte == 0x3F || byte == 0x2F || (byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A)
+  }
+
+  /// Whether the bytes begin as gzip, zlib or zstd.
+  private static func isCompressed(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard body.count >= 4 else { return false }
+    switch (body[0], body[1]) {
+    case (0x1F, 0x8B): return body[2] == 8
+    case (0x78, 0x01), (0x78, 0x5E), (0x78, 0x9C), (0x78, 0xDA): return true
+    case (0x28, 0xB5): return body[2] == 0x2F && body[3] == 0xFD
+    default: return false
+    }
+  }
+
+  /// Whether the text begins with a byte order mark of UTF-16, or begins with ASCII characters of two bytes each.
+  private static func isUTF16(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard body.count >= 4 else { return false }
+    if (body[0] == 0xFF && body[1] == 0xFE) || (body[0] == 0xFE && body[1] == 0xFF) { return true }
+    let zero = body[0] == 0 ? 0 : 1
+    for at in 0..<min(body.count, 16) {
+      let isZero = body[at] == 0
+      if isZero != (at & 1 == zero) || (!isZero && isOther(body[at])) { return false }
+    }
+    return true
+  }
+
+  /// Whether the byte is neither a printable ASCII character nor white space.
+  private static func isOther(_ byte: UInt8) -> Bool {
+    byte >= 0x7F || (byte < 0x20 && !isXMLBlank(byte) && byte != 0x0C)
+  }
+
+  /// Whether the bytes are text: they have no control characters, and they are UTF-8, or text by the reply's
+  /// `Content-Type`, or mostly ASCII. A binary licence always has control characters.
+  private static func isText(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType) -> Bool {
+    var high = 0
+    for byte in body where isOther(byte) {
+      if byte <= 0x7F { return false }
+      high += 1
+    }
+    return media != .other || high <= body.count / 4 || UTF8Text.isValid(body)
+  }
+
+  /// Whether the bytes are a CKC as Apple specifies it: version 1, 20 bytes, the length of the payload, the payload.
+  private static func isCKC(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard body.count > 28, body[0] == 0, body[1] == 0, body[2] == 0, body[3] == 1 else { return false }
+    return body[24..<28].reduce(0) { $0 << 8 | Int($1) } == body.count - 28
+  }
+
+  /// Whether the bytes are a protobuf message with a number in field 1 and bytes in field 2, as Widevine's
+  /// SignedMessage.
+  static func isProtobuf(_ body: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard body.count > 4, body[0] == 0x08, body[1] < 0x80, body[2] == 0x12 else { return false }
+    var at = 0
+    func number() -> Int? {
+      var (value, shift) = (0, 0)
+      while at < body.count, shift < 63 {
+        let byte = body[at]
+        at += 1
+        value |= Int(byte & 0x7F) << shift
+        if byte < 0x80 { return value }
+        shift += 7
+      }
+      return nil
+    }
+    while at < body.count {
+      guard let tag = number() else { return false }
+      switch tag & 7 {
+      case 0:
+        // A number of 64 bits has a tenth byte.
+        if number() == nil { at += 1 }
+      case 1: at += 8
+      case 2:
+        guard let size = number(), size <= body.count - at else { return false }
+        at += size
+      case 5: at += 4
+      default: return false
+      }
+    }
+    return at == body.count
+  }
+}

@@ -1,0 +1,312 @@
+"""Hundreds of odd replies, made from a grammar: status, Content-Type, coding and body, for each operation.
+
+The tests know which replies have a licence. All other replies must fail with a documented status, give the CDM nothing,
+and leave no slot of which the host hears nothing. The oracle is the session table of the head-end.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import random
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+import usher
+from stage import PERIOD_MS, Stage, StageFactory, fps, v2
+from usher import EventType, Status
+from usher.testing.headend import Fault, KeySystem
+from usher.testing.headend.knobs import Certificate, Fps
+from usher.testing.headend.network.replies import Reply
+
+CASES = {"setup": 70, "heartbeat": 70, "teardown": 70, "license": 170, "v2": 80, "certificate": 60, "key": 60}
+"""How many replies each operation gets."""
+
+STATUSES = (200,) * 14 + (201, 202, 206, 301, 307, 400, 401, 403, 404, 429, 500, 502, 503)
+TYPES = (
+    "",
+    "application/json",
+    "application/octet-stream",
+    "application/problem+json",
+    "text/html",
+    "text/html; charset=windows-1251",
+    "text/plain",
+    "text/xml; charset=utf-8",
+)
+PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>"
+FAULT = (
+    b"<s:Envelope><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>too many</faultstring>"
+    b"<detail><Exception><StatusCode>0x8004c600</StatusCode></Exception></detail></s:Fault></s:Body></s:Envelope>"
+)
+TAKEN = {"true": lambda true: true, "with a mark": lambda true: b"\xef\xbb\xbf" + true}
+"""Bodies with the right reply."""
+CONFIRMED = {"empty": b"", "blanks": b" \r\n", "code 0": b'{"errorCode":0}', "an object": b"{}"}
+"""Bodies that confirm a heartbeat or a teardown, but have nothing else."""
+FOREIGN: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda true: true[: len(true) // 2],
+    "UTF-16": lambda true: true.decode("latin-1").encode("utf-16"),
+    "UTF-16 without mark": lambda true: true.decode("latin-1").encode("utf-16-be"),
+    "page": lambda _: PAGE,
+    "page after a comment": lambda _: b"<!-- " + b"x" * 70 + b" -->" + PAGE,
+    "page after blanks": lambda _: b" " * 70 + PAGE,
+    "XHTML": lambda _: b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>',
+    "XML": lambda _: b"<error><code>7</code></error>",
+    "sentence": lambda _: "Zugang für Kunden gesperrt".encode(),
+    "Latin-1": lambda _: "Zugang für Kunden gesperrt".encode("latin-1"),
+    "fault": lambda _: FAULT,
+    "code": lambda _: b'{"errorCode":4000,"message":"internal"}',
+    "code as text": lambda _: b'{"errorCode":"4000"}',
+    "nested": lambda _: b'{"error":{"code":4000,"message":"internal"}}',
+    "1007": lambda _: b'{"code":"1007"}',
+    "half of a JSON": lambda _: b'{"sessionToken":',
+}
+
+REFUSALS = ("fault", "code", "code as text", "nested", "1007")
+
+
+@dataclass(frozen=True)
+class Odd:
+    """One reply of the grammar.
+
+    Attributes:
+        processed: whether the head-end processes the request before it sends this reply.
+    """
+
+    status: int
+    kind: str
+    coding: str
+    body: str
+    processed: bool
+
+    @property
+    def readable(self) -> bool:
+        """Whether the library can decode the body."""
+        return self.coding in ("", "identity", "gzip", "x-gzip", "deflate")
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the reply is a success with the right body."""
+        return self.body in TAKEN and self.readable and self.status < 300
+
+    def edit(self, reply: Reply) -> Reply:
+        """Returns this reply, made from the right one."""
+        change = TAKEN.get(self.body) or FOREIGN.get(self.body) or (lambda _: CONFIRMED[self.body])
+        body = change(reply.body or b'{"status":"OK"}')
+        if self.coding in ("gzip", "x-gzip", "gzip, gzip", "gzip undeclared"):
+            body = gzip.compress(body)
+        if self.coding == "gzip, gzip":
+            body = gzip.compress(body)
+        if self.coding == "deflate":
+            body = zlib.compress(body)
+        declared = {"gzip of plain": "gzip", "gzip undeclared": ""}.get(self.coding, self.coding)
+        headers = (("Content-Encoding", declared),) if declared else ()
+        return replace(reply, status=self.status, body=body, content_type=self.kind, headers=headers)
+
+    def fault(self) -> Fault:
+        return Fault(str(self), effect=None if self.processed else False, edits=(self.edit,))
+
+
+def odd_replies(operation: str, confirmed: bool) -> Iterator[tuple[int, Odd]]:
+    """The replies for one operation, always the same."""
+    dice = random.Random(f"odd {operation}")
+    codings = ("",) * 5 + ("identity", "gzip", "gzip", "x-gzip", "deflate", "br", "gzip, gzip", "gzip of plain")
+    for number in range(CASES[operation]):
+        body = dice.choice([*TAKEN] * 2 + [*FOREIGN] + [*CONFIRMED])
+        coding = dice.choice((*codings, "gzip undeclared") if body in TAKEN else codings)
+        status = dice.choice(STATUSES)
+        # A server that confirms a request has processed it; a server that refuses has not.
+        is_confirmed = body in TAKEN or (confirmed and body in CONFIRMED)
+        may_process = status in (502, 504) or (status < 300 and body not in REFUSALS)
+        processed = may_process and (is_confirmed or dice.random() < 0.5)
+        yield number, Odd(status, dice.choice(TYPES), coding, body, processed)
+
+
+def check_error(odd: Odd, error: usher.UsherError) -> None:
+    """The status of the error is the documented one."""
+    if 300 <= odd.status < 400:
+        allowed = {Status.REDIRECT}
+    elif odd.status < 300:
+        allowed = {Status.PROTOCOL, Status.REFUSED, Status.LIMIT}
+    else:
+        allowed = {Status.HTTP, Status.REFUSED, Status.LIMIT}
+    assert error.status in allowed, odd
+    assert error.http_status == odd.status, odd
+
+
+def check_slot(stage: Stage, account: str, events: list[usher.Event], odd: Odd) -> None:
+    """The host heard of each slot that the head-end still holds."""
+    if stage.headend.sessions.active(account):
+        told = [e for e in events if e.orphan_possible or (e.error is not None and e.error.orphan_possible)]
+        assert told or [e for e in events if e.type is EventType.TEARDOWN_ERROR], (odd, events)
+
+
+def errors(events: list[usher.Event], *types: EventType) -> list[usher.UsherError]:
+    return [event.error for event in events if event.type in types and event.error is not None]
+
+
+def play(stage: Stage, number: int, **options: Any) -> usher.Playback:
+    """Starts a playback of an account of its own."""
+    token = stage.headend.content_token(account=f"account {number}")
+    return stage.play(token, player=usher.Player(stage.context), tag=number, **options)
+
+
+def end(stage: Stage, playback: usher.Playback, number: int, odd: Odd) -> list[usher.Event]:
+    """Closes the playback, checks its slot, and returns its events."""
+    playback.close()
+    stage.advance(8_000)
+    events = stage.events.all(tag=number)
+    assert events[-1].type is EventType.PLAYBACK_CLOSED, (odd, events)
+    check_slot(stage, f"account {number}", events, odd)
+    stage.headend.faults.clear()
+    stage.events.clear()
+    return events
+
+
+@pytest.fixture
+def odd_stage(stage_factory: StageFactory) -> Iterator[Stage]:
+    stage = stage_factory(
+        headend={
+            "token_rotation": "accept_previous",
+            "fps": Fps(reply="json"),
+            "certificate": Certificate(form="pem"),
+        }
+    )
+    yield stage
+    stage.headend.sessions.clear()
+
+
+RULES = pytest.mark.breaks_rules("late-beat", "after-teardown", "stale-token")
+
+
+@RULES
+def test_setup_answeredOddly_startsOrFailsAndLosesNoSlotUntold(odd_stage: Stage) -> None:
+    for number, odd in odd_replies("setup", confirmed=False):
+        odd_stage.headend.faults.add("setup", odd.fault())
+        playback = play(odd_stage, number)
+        odd_stage.settle()
+        events = end(odd_stage, playback, number, odd)
+        assert odd.is_true == (events[0].type is EventType.SESSION_STARTED), (odd, events)
+        for error in errors(events, EventType.SETUP_ERROR):
+            check_error(odd, error)
+
+
+@RULES
+def test_heartbeat_answeredOddly_isConfirmedOrRetriedOrRefused(odd_stage: Stage) -> None:
+    for number, odd in odd_replies("heartbeat", confirmed=True):
+        playback = play(odd_stage, number)
+        odd_stage.settle()
+        odd_stage.headend.faults.add("heartbeat", odd.fault())
+        odd_stage.advance(PERIOD_MS + 15_000)
+        events = end(odd_stage, playback, number, odd)
+        failed = errors(events, EventType.HEARTBEAT_ERROR)
+        assert len(failed) + len([e for e in events if e.type is EventType.KEPT_ALIVE]) == 1, (odd, events)
+        for error in failed:
+            check_error(odd, error)
+        assert not (odd.is_true and failed), (odd, events)
+
+
+@RULES
+def test_teardown_answeredOddly_endsTheSessionOrSaysThatItDoesNot(odd_stage: Stage) -> None:
+    for number, odd in odd_replies("teardown", confirmed=True):
+        playback = play(odd_stage, number)
+        odd_stage.settle()
+        odd_stage.headend.faults.add("teardown", odd.fault(), times=4)
+        events = end(odd_stage, playback, number, odd)
+        for error in errors(events, EventType.TEARDOWN_ERROR):
+            check_error(odd, error)
+            assert not odd.is_true, (odd, events)
+
+
+def expected_license(system: KeySystem, body: bytes) -> bytes:
+    """Returns the licence in the body of a right reply."""
+    if system in ("clearkey", "playready"):
+        return body
+    value = json.loads(body)
+    return base64.b64decode(value["CkcMessage"] if system == "fairplay" else value["license"][0])
+
+
+class Watched:
+    """A fault that also remembers the right reply."""
+
+    def __init__(self, odd: Odd) -> None:
+        self.right = b""
+        self._odd = odd
+
+    def fault(self) -> Fault:
+        return replace(self._odd.fault(), edits=(self._remember, self._odd.edit))
+
+    def _remember(self, reply: Reply) -> Reply:
+        self.right = reply.body
+        return reply
+
+
+@RULES
+@pytest.mark.parametrize("system", ["clearkey", "fairplay", "playready", "widevine"])
+@pytest.mark.parametrize("operation", ["license", "v2"])
+def test_licence_answeredOddly_reachesTheCDMOnlyIfItIsOne(odd_stage: Stage, operation: str, system: KeySystem) -> None:
+    systems = sorted(v2.SYSTEMS)
+    for number, odd in odd_replies(operation, confirmed=False):
+        if systems[number % 4] != system:
+            continue
+        watched = Watched(odd)
+        odd_stage.headend.faults.add("license", watched.fault())
+        delegate = (
+            v2.delegate(odd_stage, system, teardown_on_close=True) if operation == "v2" else odd_stage.delegate(system)
+        )
+        playback = play(odd_stage, number, delegate=delegate)
+        odd_stage.settle()
+        answer = v2.ask(playback, system)
+        odd_stage.settle()
+        assert answer.done(), odd
+        error = answer.exception(0)
+        if odd.is_true:
+            assert error is None and answer.result(0).data == expected_license(system, watched.right), (odd, error)
+        else:
+            assert isinstance(error, usher.UsherError), (odd, answer.result(0).data)
+            check_error(odd, error)
+        end(odd_stage, playback, number, odd)
+
+
+def test_certificate_answeredOddly_isKeptOnlyIfItIsOne(odd_stage: Stage) -> None:
+    url = odd_stage.headend.certificate_url("fairplay")
+    right = odd_stage.headend._service.fairplay_certificate
+    for number, odd in odd_replies("certificate", confirmed=False):
+        odd_stage.headend.faults.add("certificate", odd.fault())
+        playback = play(odd_stage, number, delegate=odd_stage.delegate("fairplay", certificate_url=url))
+        answer = playback.request_certificate()
+        odd_stage.settle()
+        error = answer.exception(0)
+        if odd.is_true:
+            assert error is None and answer.result(0) == right, (odd, error)
+        else:
+            assert isinstance(error, usher.UsherError), (odd, answer.result(0)[:40])
+            check_error(odd, error)
+        end(odd_stage, playback, number, odd)
+
+
+def test_key_answeredOddly_reachesTheCDMOnlyIfItIsOne(odd_stage: Stage) -> None:
+    fps.ready(odd_stage)
+    cdm = fps.CDM()
+    fps.loader(odd_stage, cdm)
+    for number, odd in odd_replies("key", confirmed=False):
+        odd_stage.headend.faults.add("ckc", odd.fault())
+        playback = play(odd_stage, number, delegate=None)
+        answer = odd_stage.call(playback.get_resource, fps.SKD)
+        odd_stage.until(answer.done)
+        odd_stage.settle()
+        error = answer.exception(0)
+        if odd.is_true:
+            assert error is None and cdm.opened(answer.result(0))[0], (odd, error)
+        else:
+            assert isinstance(error, usher.UsherError), (odd, answer.result(0)[:40])
+            check_error(odd, error)
+        end(odd_stage, playback, number, odd)
+
+
+def test_grammar_makesFiveHundredReplies() -> None:
+    assert sum(CASES.values()) >= 500
