@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,17 +29,6 @@ static void on_hang(int signal) {
   if (write(1, message, sizeof message - 1) < 0 || write(1, now, strlen(now)) < 0 || write(1, "\n", 1) < 0) _exit(3);
   _exit(2);
 }
-static int entries(const char *folder) {
-  DIR *open_folder = opendir(folder);
-  int count = 0;
-  if (!open_folder) return -1;
-  while (readdir(open_folder)) count++;
-  closedir(open_folder);
-  return count;
-}
-static int descriptors(void) { return entries("/proc/self/fd"); }
-static int threads(void) { return entries("/proc/self/task"); }
-
 static void on_event(const usher_event *event, void *user_data) {
   (void)user_data;
   if (event->type == USHER_EVENT_PLAYBACK_CLOSED) add(&closed, 1);

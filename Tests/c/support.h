@@ -8,6 +8,7 @@
 #define USHER_TEST_SUPPORT_H
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -151,8 +152,34 @@ static int held(void) {
   found = strstr(ask(path, NULL, answer, sizeof answer), "\"active\":");
   return found ? atoi(found + 9) : -1;
 }
-/* The last claim of each test: the head-end holds no session of its account. Waits a little, because a free without a
-   close tears sessions down in the background. */
+/* ---- descriptors and threads ------------------------------------------------------------------------------------- */
+
+static int entries(const char *folder) {
+  DIR *open_folder = opendir(folder);
+  int count = 0;
+  if (!open_folder) return -1;
+  while (readdir(open_folder)) count++;
+  closedir(open_folder);
+  return count;
+}
+MAY_BE_UNUSED static int descriptors(void) { return entries("/proc/self/fd"); }
+MAY_BE_UNUSED static int threads(void) { return entries("/proc/self/task"); }
+static int descriptors_at_start, threads_at_start;
+__attribute__((constructor)) static void count_at_start(void) {
+  descriptors_at_start = descriptors();
+  threads_at_start = threads();
+}
+/* Claims that no descriptor or thread is left. A context that was freed in a callback ends in the background. */
+MAY_BE_UNUSED static void nothing_left(const char *who) {
+  int tries = 500 * patience();
+  while ((descriptors() > descriptors_at_start || threads() > threads_at_start) && tries-- > 0) sleep_ms(20);
+  tell(descriptors() <= descriptors_at_start && threads() <= threads_at_start,
+      "%s: %d descriptors and %d threads, %d and %d at the start", who, descriptors(), threads(), descriptors_at_start,
+      threads_at_start);
+}
+
+/* The last claims of each test: no descriptor and no thread is left, and the head-end holds no session of its account.
+   Waits a little, because a free without a close tears sessions down in the background. */
 MAY_BE_UNUSED static void nothing_held(const char *who) {
   int found = held(), tries = 500 * patience(); /* sessions left on purpose expire after four periods of one second */
   while (found != 0 && tries-- > 0) {
@@ -160,6 +187,7 @@ MAY_BE_UNUSED static void nothing_held(const char *who) {
     found = held();
   }
   tell(found == 0, "%s: no session is held (%d)", who, found);
+  nothing_left(who);
 }
 /* @return how many of this account's requests to a route have a text in their journal line: `"X-Name", "value"`. */
 MAY_BE_UNUSED static int sent(const char *route, const char *text) {

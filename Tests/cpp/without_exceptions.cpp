@@ -39,9 +39,7 @@ void other_delegates(const usher::context &context, const usher::player &player)
       !context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
 }
 
-} // namespace
-
-int main() {
+void every_step() {
   auto made = usher::context::make();
   tell(made.ok(), "a context is made");
   usher::context context = std::move(made).value();
@@ -72,6 +70,12 @@ int main() {
   auto open = context.close();
   tell(open.ok() && open.value() == 0, "closed");
   tell(context.take_exception() != nullptr, "the exception was kept");
+}
+
+} // namespace
+
+int main() {
+  every_step();
   nothing_held("without exceptions");
   return failed != 0;
 }

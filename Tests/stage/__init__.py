@@ -260,5 +260,12 @@ class Stage:
                 self.context.advance(500)
         closing.result()
 
+    def until_closed(self) -> None:
+        """Waits until the head-end has no connection any more; the context must be closed."""
+        deadline = time.monotonic() + REAL_TIMEOUT_S
+        while left := self.headend.connections:
+            assert time.monotonic() < deadline, f"{left} connections are left at the head-end"
+            self.headend.catch_up()
+
 
 StageFactory = Callable[..., Stage]

@@ -20,6 +20,8 @@ class Calls:
     def __init__(self) -> None:
         self.tests_of: dict[str, set[str]] = {}
         self.is_whole_suite = False
+        self.given: Any = None
+        """Records the handles that the running story gets (``resources.Given``)."""
         self._running: pytest.Item | None = None
         self._is_traced = False
 
@@ -40,6 +42,8 @@ class Calls:
         def note(result: Any, function: Any, arguments: Any) -> Any:
             item = self._running
             went_well = result == 0 if type(result) is int and name != "usher_get_api" else bool(result)
+            if went_well and self.given is not None:
+                self.given.note(name, arguments)
             if went_well and item is not None and item.get_closest_marker("sweep") is None:
                 self.tests_of.setdefault(name, set()).add(item.nodeid)
             return result if before is None else before(result, function, arguments)

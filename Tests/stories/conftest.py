@@ -10,6 +10,7 @@ from typing import Any
 
 import calls
 import pytest
+from resources import same_resources as same_resources  # pytest finds the fixture here
 
 import usher
 from stage import PERIOD_MS, REAL_TIMEOUT_S, Stage, StageFactory
@@ -27,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "breaks_rules(*kinds): violations of the protocol that this story causes on purpose"
     )
+    config.addinivalue_line("markers", "keeps_resources(reason): something remains open after this story, on purpose")
     config.addinivalue_line("markers", "callback_errors: callbacks of this story raise on purpose")
 
 
@@ -64,6 +66,8 @@ def stage_factory(
             assert left, "the head-end holds no session any more: remove the marker leaves_session"
         else:
             assert not left, f"sessions left at the head-end: {left}\n{stage.headend.journal.dump()}"
+        if not request.node.get_closest_marker("keeps_resources"):
+            stage.until_closed()
         stage.headend.assert_clean(ignore=broken.args if broken else ())
         if not request.node.get_closest_marker("callback_errors"):
             assert not stage.callback_failures, stage.callback_failures

@@ -420,6 +420,7 @@ def test_customer_closedWhileTheHostGetsALicence_tearsDownWithTheAnswer(stage: S
     assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
 
 
+@pytest.mark.keeps_resources("the question that the host never answers stays open until its deadline")
 def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
     """If the licence callback never answers, a close waits for it at most `teardown_timeout_ms`
     (protocol.md: Races)."""
@@ -435,6 +436,7 @@ def test_customer_closedAndNeverAnswered_isClosedAtTheCap(stage: Stage) -> None:
     assert portal.names == ["license"]
 
 
+@pytest.mark.keeps_resources("the question that the host never answers stays open until its deadline")
 @pytest.mark.parametrize("what", ["license", "heartbeat", "teardown"])
 def test_customer_neverAnswered_isLetGoOfWithTheContext(stage: Stage, what: str) -> None:
     """If the host never answers a question, the context still closes, and the library releases every callback object

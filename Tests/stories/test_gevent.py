@@ -15,6 +15,8 @@ from stage import KID, StageFactory
 gevent = pytest.importorskip("gevent")
 from gevent.event import AsyncResult  # noqa: E402
 
+pytestmark = pytest.mark.keeps_resources("gevent keeps its loop until the process ends")
+
 E = usher.EventType
 READ = 1
 

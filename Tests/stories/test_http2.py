@@ -33,6 +33,7 @@ class SilentServer:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)  # ends accept()
         self._socket.close()
 
     def _accept(self) -> None:

@@ -246,12 +246,7 @@ package final class Engine {
         readReplies()
         continue
       }
-      guard let target = timers.popDue(now: next) else { continue }
-      // The reply may be on its way; its request gets as much time.
-      if target.isLimitOfReply, let again = Timers.extended(next, now: now) {
-        _ = timers.set(at: again, target)
-        continue
-      }
+      guard !timers.postpone(dueAt: next, now: now), let target = timers.popDue(now: next) else { continue }
       switch target {
       case .session(let id): sessionTimerFired(id)
       case .transfer(let id): handle(requests.timerFired(id))

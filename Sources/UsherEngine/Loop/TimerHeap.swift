@@ -41,6 +41,17 @@ struct TimerHeap<Target> {
     return live.remove(first.id)
   }
 
+  /// The soonest timer, if `next` has just returned its instant.
+  var first: Target? { heap.first.flatMap { live[$0.id] } }
+
+  /// Moves the soonest timer to a later instant; it keeps its id.
+  mutating func postponeFirst(to instant: Milliseconds) {
+    guard let first = heap.first else { return }
+    removeFirst()
+    heap.append(Entry(at: instant, id: first.id))
+    siftUp(heap.count - 1)
+  }
+
   private mutating func compact() {
     let kept = heap.filter { live.contains($0.id) }
     heap = []

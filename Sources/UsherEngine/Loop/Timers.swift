@@ -45,6 +45,15 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
+  /// Moves the soonest timer, which was due at `due`, if it limits how long the host waits for a reply and the I/O
+  /// thread was late: the reply may be on its way. Returns whether it has moved the timer.
+  func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
+    guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
+    // The request gets as much time. If it fails, the host must get the request's error and not this limit's.
+    heap.postponeFirst(to: again.adding(1))
+    return true
+  }
+
   /// Removes and returns the soonest timer if it is due.
   func popDue(now: Milliseconds) -> TimerTarget? { heap.popDue(now: now) }
 

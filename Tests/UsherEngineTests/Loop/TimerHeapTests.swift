@@ -35,6 +35,18 @@ import Testing
     #expect(heap.next() == nil && heap.count == 0)
   }
 
+  @Test func timer_postponed_keepsItsIdAndRingsLater() {
+    var heap = TimerHeap<Int>()
+    let first = heap.set(at: 1, 1)
+    _ = heap.set(at: 2, 2)
+    _ = heap.set(at: 4, 4)
+    heap.postponeFirst(to: 3)
+    #expect(heap.count == 3 && heap.next() == 2)
+    #expect(heap.popDue(now: 3) == 2 && heap.first == 1)
+    heap.cancel(first)
+    #expect(heap.next() == 4 && heap.count == 1)
+  }
+
   @Test func timer_never_isNotDueBeforeTheEndOfTime() {
     var heap = TimerHeap<Int>()
     _ = heap.set(at: .max, 1)

@@ -87,6 +87,7 @@ class HeadEnd(Addresses, BackOffice):
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._server: web.Server | None = None
         self._life = threading.Lock()
 
     # Start and stop.
@@ -175,6 +176,7 @@ class HeadEnd(Addresses, BackOffice):
             max_field_size=MAX_HEADER_BYTES,
         )
         await runner.setup()
+        self._server = runner.server
         self.feed.open()
         try:
             context = self._authority.server_context() if self._authority is not None else None
@@ -236,6 +238,11 @@ class HeadEnd(Addresses, BackOffice):
     def release(self, route: str | None = None, count: int | None = None) -> int:
         """Releases held requests, oldest first; returns their number."""
         return self.gate.release(route, count)
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected now."""
+        return 0 if self._server is None else len(self._server.connections)
 
     def catch_up(self) -> None:
         """Waits until the head-end has handled everything that its clients have sent or closed before the call. A

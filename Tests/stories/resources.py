@@ -1,0 +1,121 @@
+"""A fixture of all stories: after each story the process has no more descriptors and threads than before, every handle
+that the story got is stale, and a closed context has no timer. (``stage_factory`` checks the head-end's connections.)
+
+A story that keeps something on purpose has the marker ``keeps_resources(reason)``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import calls
+import pytest
+
+from stage import REAL_TIMEOUT_S
+
+
+def numbers() -> tuple[set[str], set[str]]:
+    """The numbers of the open descriptors and of the threads of this process. The list of descriptors also has the
+    lowest free number, which the listing itself uses."""
+    return set(os.listdir("/proc/self/fd")), set(os.listdir("/proc/self/task"))
+
+
+def descriptors() -> dict[str, str]:
+    """What each open descriptor of this process is, by its number."""
+    found = {}
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found[number] = os.readlink(f"/proc/self/fd/{number}")
+    return found
+
+
+def thread(number: str) -> str:
+    """The name of a thread; empty if it has ended."""
+    for known in threading.enumerate():
+        if str(known.native_id) == number:
+            return known.name
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/self/task/{number}/comm").read_text(encoding="utf-8").strip()
+    return ""
+
+
+@functools.cache
+def library(path: str) -> Any:
+    """The library under test, with functions that return their status instead of raising."""
+    return ctypes.CDLL(path)
+
+
+class Given:
+    """Records the handles that the library gives to a story, and the timers that a closed context still has."""
+
+    def __init__(self) -> None:
+        from usher._c import abi, ffi
+
+        self._abi = abi
+        self._library = library(ffi.lib._name)
+        self._frees = {
+            abi.PlaybackHandle: self._library.usher_playback_free,
+            abi.PlayerHandle: self._library.usher_player_free,
+            abi.DelegateHandle: self._library.usher_delegate_free,
+            abi.LoaderHandle: self._library.usher_loader_free,
+            abi.ResponseHandle: self._library.usher_response_free,
+            abi.ContextHandle: self._library.usher_context_free,
+        }
+        self._handles: dict[int, tuple[str, Any]] = {}
+        self.timers: list[str] = []
+
+    def note(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """A function of the library has succeeded."""
+        if name == "usher_context_close":
+            left = self._abi.Pending(struct_size=ctypes.sizeof(self._abi.Pending))
+            if self._library.usher_context_pending(arguments[0], ctypes.byref(left)) == 0:
+                is_idle = not (left.transfers or left.queued or left.callbacks)
+                if is_idle and left.next_timer_ms != 2**64 - 1:
+                    self.timers.append(f"a timer of a closed context, due in {left.next_timer_ms} ms")
+        for argument in arguments:
+            made = getattr(argument, "_obj", None)
+            if made is not None and type(made) in self._frees and made.value:
+                self._handles[made.value] = (name, type(made))
+
+    def live(self) -> dict[str, str]:
+        """The handles that are not stale. Frees them."""
+        found = {}
+        for value, (name, kind) in self._handles.items():
+            if self._frees[kind](kind(value)) == 0:
+                found[f"handle {value:#x}"] = f"given by {name}"
+        return found
+
+
+@pytest.fixture(autouse=True)
+def same_resources(lib: Any, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Compares the resources after the story with those before it, as soon as they are the same again."""
+    record = request.config.stash[calls.CALLS]
+    given = record.given = Given()
+    open_before, before = descriptors(), numbers()
+    yield
+    record.given = None
+    if getattr(request.node, "_story_failed", False) or request.node.get_closest_marker("keeps_resources"):
+        return
+    deadline, rounds = time.monotonic() + REAL_TIMEOUT_S, 0
+    while any(now - then for now, then in zip(numbers(), before, strict=True)) and time.monotonic() < deadline:
+        rounds += 1
+        time.sleep(min(0.0001 * rounds, 0.01))
+        if rounds % 50 == 0:
+            gc.collect()  # Python closes what only a cycle of objects refers to
+    found: dict[str, str] = {}
+    if rounds and time.monotonic() >= deadline:
+        now = descriptors()
+        found |= {f"descriptor {number}": what for number, what in now.items() if open_before.get(number) != what}
+        found |= {f"thread {number}": name for number in numbers()[1] - before[1] if (name := thread(number))}
+    found |= given.live()
+    assert not found, f"left after the story: {found}"
+    assert not given.timers, given.timers
