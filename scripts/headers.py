@@ -31,6 +31,7 @@ SIZED_BY_THE_LIBRARY = (
     "usher_hook_call",
     "usher_customer_request",
     "usher_spc_request",
+    "usher_server_request",
     "usher_protection",
 )
 """Structures that the library fills and passes to callbacks. It also sets their struct_size, so they have no

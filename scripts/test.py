@@ -33,7 +33,7 @@ SHIPPED = BUILD / "shipped" / "libusher.so"
 CHECKED = BUILD / "checked" / "libusher.so"
 EMBEDDED = ROOT / ".build-embedded"
 MUTANTS = ("mutants", "row-mutants")
-PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/faults", "Tests/floods")
+PYTEST_FOLDERS = ("Tests/stage", "Tests/stories", "Tests/security", "Tests/seeds", "Tests/faults", "Tests/floods")
 """Folders whose Python files pytest runs. The other Python files under Tests are programs, which mypy checks."""
 
 
@@ -147,6 +147,9 @@ def all_parts() -> list[Part]:
         python_tests("python-checked", "the Python package, checked library", CHECKED, *package),
         python_tests("stories-shipped", "stories, shipped library", SHIPPED, "Tests/stories"),
         python_tests("stories-checked", "stories, checked library", CHECKED, "Tests/stories"),
+        python_tests(
+            "seeds-shipped", "hosts that follow the seeds line by line, shipped library", SHIPPED, "Tests/seeds"
+        ),
         python_tests("security-shipped", "secrets stay secret, shipped library", SHIPPED, "Tests/security"),
         python_tests("security-checked", "secrets stay secret, checked library", CHECKED, "Tests/security"),
         python_tests("floods", "servers that send without end", SHIPPED, "Tests/floods"),

@@ -111,8 +111,7 @@ extension World {
     if route == .entitlement { options.entitlementServer = endpoint("entitlement", .entitlement) }
     Array("keys.example".utf8).withUnsafeBufferPointer { _ = options.allowed.add($0) }
     let certificates = CertificateSource(endpoint("certificate", .certificate))
-    return ResourceLoader(options, certificates: certificates) { [weak self] ask, _, host in
-      self?.payloadAsked(ask, host)
-    }
+    let callbacks = ResourceLoader.Callbacks { [weak self] ask, _, host in self?.payloadAsked(ask, host) }
+    return ResourceLoader(options, certificates: certificates, callbacks: callbacks)
   }
 }

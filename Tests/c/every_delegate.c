@@ -256,6 +256,17 @@ static void on_spc(const usher_spc_request *request, void *user_data) {
   if (request->content_id_size == 5) return; /* "later": no answer */
   answers(USHER_OK, usher_complete_payload(request->completion, (const uint8_t *)"SPC", 3), "an SPC");
 }
+static void on_server(const usher_server_request *request, void *user_data) {
+  usher_entitlement entitlement = USHER_ENTITLEMENT_INIT;
+  (void)user_data;
+  if (memcmp(request->url, "skd://one", request->url_size) == 0) {
+    answers(USHER_OK, usher_complete_server(request->completion, enforced_url(), "X-Mine: 1"), "a server of the host");
+    return;
+  }
+  entitlement.url = license_url();
+  entitlement.token_kind = USHER_TOKEN_DEVICE_BOUND;
+  answers(USHER_OK, usher_complete_entitlement(request->completion, &entitlement), "an entitlement server of the host");
+}
 static void on_ckc(usher_playback *playback, const usher_response_info *response, uint64_t tag, void *user_data) {
   (void)playback, (void)tag;
   if (response->error.status == USHER_E_CLOSED) add((int *)user_data, 1);
@@ -269,6 +280,7 @@ static void loader_story(void) {
   char header[8192];
   uint64_t id = 0;
   int cancelled = 0;
+  int32_t status;
   snprintf(header, sizeof header, "nv-authorizations: %s", free_token());
   options.license_url = enforced_url();
   options.extra_headers = header;
@@ -287,6 +299,15 @@ static void loader_story(void) {
   answers(USHER_E_STATE, usher_playback_cancel_load(playback, 0), "a load that does not exist cannot be cancelled");
   answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"abc://one", 9, 0, &response),
       "another scheme");
+  options.license_url = NULL;
+  options.server = on_server;
+  answers(USHER_OK, usher_context_add_loader(context, &options, &loader), "a loader whose host chooses the servers");
+  answers(USHER_OK, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, &response),
+      "a licence from the host's server");
+  tell(strncmp(text_of(response), "CKC1", 4) == 0, "its CKC");
+  status = usher_playback_get_resource(playback, (const uint8_t *)"skd://two", 9, 0, NULL);
+  tell(status != USHER_OK && status != USHER_E_CALLBACK, "the host's entitlement server is asked, and names no URL: %s",
+      usher_status_name(status));
   answers(USHER_OK, usher_loader_free(loader), "usher_loader_free");
   answers(USHER_OK, usher_loader_free(NULL), "of none");
   answers(USHER_E_DECLINED, usher_playback_get_resource(playback, (const uint8_t *)"skd://one", 9, 0, NULL),

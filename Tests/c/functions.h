@@ -31,6 +31,7 @@ CALLBACK_TYPE(usher_payload_fn,
 CALLBACK_TYPE(usher_protection_fn,
     (const usher_protection *protection, void *user_data), (void)protection, (void)user_data)
 CALLBACK_TYPE(usher_spc_fn, (const usher_spc_request *request, void *user_data), (void)request, (void)user_data)
+CALLBACK_TYPE(usher_server_fn, (const usher_server_request *request, void *user_data), (void)request, (void)user_data)
 #endif
 #ifdef STRUCTURE
 STRUCTURE(usher_error, {0}, 0)
@@ -52,6 +53,8 @@ STRUCTURE(usher_customer_license, USHER_CUSTOMER_LICENSE_INIT, 0)
 STRUCTURE(usher_playback_options, USHER_PLAYBACK_OPTIONS_INIT, 1)
 STRUCTURE(usher_protection, {0}, 0)
 STRUCTURE(usher_spc_request, {0}, 0)
+STRUCTURE(usher_server_request, {0}, 0)
+STRUCTURE(usher_entitlement, USHER_ENTITLEMENT_INIT, 0)
 STRUCTURE(usher_loader_options, USHER_LOADER_OPTIONS_INIT, 1)
 STRUCTURE(usher_pending, USHER_PENDING_INIT, 0)
 #endif
@@ -149,6 +152,8 @@ FUNCTION(usher_rewrite_hls_keys, STATUS, NOTHING, (
     ARG_BYTES, ARG_SIZE, ARG_TEXT, ARG_TEXT, ARG_BUFFER, ARG_BUFFER_SIZE))
 FUNCTION(usher_context_add_loader, STATUS, HANDLE, (
     ARG_HANDLE(usher_context), ARG_OPTIONS(usher_loader_options), ARG_OUT_HANDLE(usher_loader)))
+FUNCTION(usher_complete_server, STATUS, NOTHING, (ARG_COMPLETION, ARG_TEXT, ARG_TEXT))
+FUNCTION(usher_complete_entitlement, STATUS, NOTHING, (ARG_COMPLETION, ARG_OPTIONS(usher_entitlement)))
 FUNCTION(usher_loader_free, STATUS, FREES, (ARG_HANDLE(usher_loader)))
 FUNCTION(usher_playback_load_resource, STATUS, HANDLE, (ARG_HANDLE(usher_playback), ARG_BYTES, ARG_SIZE,
     ARG_NUMBER(uint32_t), ARG_CALLBACK(usher_license_fn), ARG_USER_DATA, ARG_DESTROY, ARG_OUT(uint64_t)))

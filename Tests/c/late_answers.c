@@ -22,6 +22,7 @@ enum kind {
   LICENSE_BODY,
   TOKEN,
   SPC,
+  SERVER,
   PAYLOAD,
   CUSTOMER_LICENSE,
   CUSTOMER_HEARTBEAT,
@@ -29,7 +30,7 @@ enum kind {
   KINDS
 };
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
-    "token", "SPC", "payload", "customer's licence", "customer's heartbeat", "licence"};
+    "token", "SPC", "server", "payload", "customer's licence", "customer's heartbeat", "licence"};
 /* In customer SSM the host may have set up a session, so the library accepts the answer after the close, too. */
 static int stays_open(enum kind kind) { return kind == CUSTOMER_LICENSE || kind == CUSTOMER_HEARTBEAT; }
 
@@ -95,6 +96,9 @@ static void on_token(usher_completion completion, usher_playback *playback, uint
   (void)playback, (void)user_data, ask_of(tag, completion);
 }
 static void on_spc(const usher_spc_request *request, void *user_data) {
+  (void)user_data, ask_of(request->tag, request->completion);
+}
+static void on_server(const usher_server_request *request, void *user_data) {
   (void)user_data, ask_of(request->tag, request->completion);
 }
 static void on_payload(
@@ -203,6 +207,9 @@ static struct stage stage(void) {
   loader.certificate = (const uint8_t *)"certificate";
   loader.certificate_size = 11;
   usher_context_add_loader(s.context, &loader, &handle);
+  loader.scheme = "key";
+  loader.server = on_server;
+  usher_context_add_loader(s.context, &loader, &handle);
   s.player = new_player(s.context);
   return s;
 }
@@ -228,6 +235,7 @@ static int32_t request(usher_playback *playback, enum kind kind, struct screen *
   switch (kind) {
   case CONTENT_ID: return usher_playback_request_content_id(playback, url, 9, on_completed, job, on_job_gone);
   case CERTIFICATE: return usher_playback_request_certificate(playback, on_completed, job, on_job_gone);
+  case SERVER: url = (const uint8_t *)"key://one"; /* falls through */
   case SPC: return usher_playback_load_resource(playback, url, 9, 0, on_completed, job, on_job_gone, NULL);
   default: return usher_playback_request_license(playback, &license, on_completed, job, on_job_gone);
   }
@@ -244,6 +252,7 @@ static int32_t answer(usher_completion id, enum kind kind) {
   case TOKEN: return usher_complete_token(id, NULL);
   case SPC:
   case PAYLOAD: return usher_complete_payload(id, NULL, 0);
+  case SERVER: return usher_complete_server(id, NULL, NULL);
   case CUSTOMER_LICENSE: return usher_complete_license(id, NULL);
   case CUSTOMER_HEARTBEAT: return usher_complete_call(id, USHER_OK);
   default: return USHER_E_INVALID_ARGUMENT;

@@ -112,6 +112,44 @@ void loading() {
           return context.add_loader(bad);
         },
         "a field with a NUL");
+    usher::loader_options choosing;
+    choosing.spc = [](usher::spc_request request) { request.answer("SPC"); };
+    choosing.server = [&, w](usher::server_request request) {
+      const auto url = request.url().text();
+      if (url == "skd://one") request.answer(enforced_url(), std::string("nv-authorizations: ") + free_token());
+      if (url == "skd://builtin") request.use_builtin();
+      if (url == "skd://entitled") {
+        usher::entitlement wanted;
+        wanted.url = license_url();
+        wanted.token_kind = usher::token_kind::time_based;
+        request.ask_entitlement(wanted);
+      }
+    };
+    auto other = context.add_loader(choosing);
+    tell(playback.get_resource("skd://one").data().text().substr(0, 4) == "CKC1",
+        "loader: the host chooses the server and its headers");
+    throws(
+        usher::status::callback, [&] { return playback.get_resource("skd://none"); },
+        "a server request destroyed without an answer");
+    throws(
+        usher::status::not_allowed, [&] { return playback.get_resource("skd://builtin"); },
+        "without a callback the URL would name the server");
+    bool is_entitlement = false;
+    try {
+      playback.get_resource("skd://entitled");
+    } catch (const usher::error &error) { is_entitlement = error.detail().operation == usher::operation::entitlement; }
+    tell(is_entitlement, "loader: the library asks the entitlement server of the host");
+    choosing.server = nullptr;
+    choosing.route = usher::route::entitlement;
+    choosing.token_url = [w](usher::server_request request) {
+      if (request.entitlement_id().text() == "one")
+        request.answer(enforced_url(), std::string("nv-authorizations: ") + free_token());
+    };
+    auto third = context.add_loader(choosing);
+    tell(
+        playback.get_resource("skd://one").data().text().substr(0, 4) == "CKC1", "loader: the host gets the token URL");
+    third.free();
+    other.free();
     loader.free();
     throws(
         usher::status::declined, [&] { return playback.get_resource("skd://one"); }, "a loader that was freed");

@@ -114,7 +114,9 @@ def paths() -> None:
 def names() -> None:
     """Checks that headers, scripts, sources or bindings have every usher_... and USHER_... that a page names."""
     code = ("scripts", "Sources", "examples", "bindings/python/src", "bindings/python/tests")
-    folders = [ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/faults")]
+    folders = [
+        ROOT / name for name in (*code, "Tests/stage", "Tests/stories", "Tests/security", "Tests/seeds", "Tests/faults")
+    ]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     texts = [
         HEADERS.text,

@@ -35,6 +35,7 @@ PYTHON = {
     "faults": ROOT / "Tests" / "faults",
     "security": ROOT / "Tests" / "security",
     "floods": ROOT / "Tests" / "floods",
+    "seeds": ROOT / "Tests" / "seeds",
 }
 """The folder of each kind of Python test."""
 RESULTS = {
@@ -43,6 +44,7 @@ RESULTS = {
     "Python": "python-*.xml",
     "stories": "stories-*.xml",
     "security": "security-*.xml",
+    "seeds": "seeds-*.xml",
     "faults": "faults*.xml",
     "floods": "floods*.xml",
     "C": "c-*.log",

@@ -121,6 +121,8 @@ static void add_loader(struct program *p) {
     options.extra_headers = some_text(p), options.spc_field = some_text(p), options.content_id_field = some_text(p),
     options.response_path = some_text(p);
   if (seldom(p)) options.device_binding = (int32_t)below(p, 2), options.customer_cookie = some_text(p);
+  options.server = below(p, 3) ? NULL : on_server, options.token_url = below(p, 3) ? NULL : on_server;
+  options.server_timeout_ms = some_ms(p), options.device_registered = seldom(p);
   options.spc = seldom(p) ? NULL : on_spc, options.spc_timeout_ms = some_ms(p), options.user_data = w,
   options.destroy = on_destroy;
   passed = sized(p, &options, sizeof options, &is_good);

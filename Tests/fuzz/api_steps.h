@@ -39,9 +39,10 @@ static usher_completion question(struct program *p) {
   uint8_t choice = byte(p);
   return choice < 250 ? __atomic_load_n(&questions[choice % SLOTS], __ATOMIC_RELAXED) : (usher_completion)choice;
 }
-enum answer { TOKEN, PAYLOAD, BYTES, HEADERS, BUILTIN, DONE, LICENSE, LOOK, ANSWERS };
+enum answer { TOKEN, PAYLOAD, BYTES, HEADERS, BUILTIN, DONE, LICENSE, SERVER, ENTITLEMENT, LOOK, ANSWERS };
 static void answer(struct program *p, usher_completion id, enum answer how) {
   usher_customer_license license = USHER_CUSTOMER_LICENSE_INIT;
+  usher_entitlement entitlement = USHER_ENTITLEMENT_INIT;
   const uint8_t *bytes;
   size_t size;
   int is_good;
@@ -53,6 +54,13 @@ static void answer(struct program *p, usher_completion id, enum answer how) {
   case HEADERS: CALL(usher_complete_headers, (id, some_text(p))); break;
   case BUILTIN: CALL(usher_complete_builtin, (id)); break;
   case DONE: CALL(usher_complete_call, (id, -(int32_t)below(p, 40))); break;
+  case SERVER: CALL(usher_complete_server, (id, some_text(p), some_text(p))); break;
+  case ENTITLEMENT:
+    entitlement.url = some_text(p), entitlement.token_kind = (int32_t)below(p, 6),
+    entitlement.content_id = some_bytes(p, &entitlement.content_id_size);
+    CALL(usher_complete_entitlement,
+        (id, (const usher_entitlement *)sized(p, &entitlement, sizeof entitlement, &is_good)));
+    break;
   case LICENSE:
     license.license = some_bytes(p, &license.license_size), license.heartbeat_s = (double)byte(p) / 16 - 1,
     license.renew_type = (int32_t)below(p, 4);
@@ -109,6 +117,9 @@ static void on_license(const usher_customer_request *request, void *user_data) {
 }
 static void on_spc(const usher_spc_request *request, void *user_data) {
   in_callback(user_data, request->completion, PAYLOAD);
+}
+static void on_server(const usher_server_request *request, void *user_data) {
+  in_callback(user_data, request->completion, request->tag % 3 == 0 ? ENTITLEMENT : SERVER);
 }
 static void on_protection(const usher_protection *protection, void *user_data) {
   size_t index;

@@ -47,6 +47,9 @@ extern "C" {
 /** SSP V2: the licence reply had no session token. Playback continues without a session: the library sends no
     keep-alives and no teardown. Reported once per playback. */
 #define USHER_EVENT_NO_SESSION 13
+/** A resource loader has registered the device: the licence server answered a token that registers it. Keep this fact,
+    and set `device_registered` of usher_loader_options when the program starts again. */
+#define USHER_EVENT_DEVICE_REGISTERED 14
 
 /** One event. The struct and everything it points to live until the observer returns. */
 typedef struct usher_event {

@@ -151,9 +151,9 @@ USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t
 USHER_API int32_t usher_complete_headers(usher_completion completion, const char *headers);
 
 /**
- * Answers any hook with the result of the built-in behaviour.
+ * Answers any hook, or a server callback of a resource loader, with the result of the built-in behaviour.
  *
- * @param completion  the id that the hook received.
+ * @param completion  the id that the hook or the callback received.
  * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown.
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */

@@ -24,6 +24,17 @@ extern "C" {
 /** The `skd:` URL is the token URL: the library replaces its scheme by `derived_scheme`. */
 #define USHER_ROUTE_TOKEN_URL 2
 
+/* token_kind: which token the library asks of an entitlement server */
+/** As `device_binding` says: without it a token for a limited time; with it a token that registers the device, and
+    once the device is registered, a token for this device only. */
+#define USHER_TOKEN_BY_LOADER 0
+/** A token for a limited time, for any device. */
+#define USHER_TOKEN_TIME_BASED 1
+/** A token that registers the device with the licence server. */
+#define USHER_TOKEN_REGISTRATION 2
+/** A token that only this device can use; the device must be registered. */
+#define USHER_TOKEN_DEVICE_BOUND 3
+
 /* request_format */
 /** The bytes of the SPC. */
 #define USHER_FPS_REQUEST_RAW 0
@@ -89,6 +100,67 @@ typedef struct usher_spc_request {
  */
 typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
 
+/** The question which server gets the SPC. The struct and everything it points to live until the callback returns. */
+typedef struct usher_server_request {
+  /** Size of this struct in the library. */
+  size_t struct_size;
+  /** The question, for usher_complete_server(), usher_complete_entitlement() or usher_complete_builtin(). */
+  usher_completion completion;
+  /** The playback. Not owned; you may have freed it already. */
+  usher_playback *playback;
+  /** The `tag` of the playback's options. */
+  uint64_t tag;
+  /** The URL as the host gave it. */
+  const uint8_t *url;
+  /** Its length in bytes. */
+  size_t url_size;
+  /** The content identifier for the SPC. */
+  const uint8_t *content_id;
+  /** Its length in bytes; 0: the URL has none. */
+  size_t content_id_size;
+  /** The content identifier for an entitlement server: "cid" in the URL's query; else "ContentId" of its JSON; else the
+      same as `content_id`. */
+  const uint8_t *entitlement_id;
+  /** Its length in bytes; 0: the URL has none. */
+  size_t entitlement_id_size;
+  /** The entitlement server that the library would ask; NULL: none is known, or its host is not allowed. */
+  const char *entitlement_url;
+  /** The token that the library would ask for: USHER_TOKEN_TIME_BASED, _REGISTRATION or _DEVICE_BOUND. */
+  int32_t token_kind;
+} usher_server_request;
+
+/**
+ * Server callback, for `server` and `token_url` of the loader's options. Answer in the callback or later, within
+ * `server_timeout_ms`:
+ * - usher_complete_server(): the URL to which the SPC goes, and its header lines. For `token_url` this is the token URL.
+ * - usher_complete_entitlement(): the library asks an entitlement server for that URL.
+ * - usher_complete_builtin(): the library does what it does without the callback.
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
+ * "In callbacks: yes". Last call: before `destroy`.
+ *
+ * @param request    valid until the callback returns.
+ * @param user_data  from the loader's options.
+ */
+typedef void (*usher_server_fn)(const usher_server_request *request, void *user_data);
+
+/** What the library asks of an entitlement server: for usher_complete_entitlement(). 0 or NULL: the default. */
+typedef struct usher_entitlement {
+  /** USHER_ENTITLEMENT_INIT sets it. */
+  size_t struct_size;
+  /** The entitlement server. Default: `entitlement_url` of the question. */
+  const char *url;
+  /** Content identifier, UTF-8, up to 64 kB. Default: `entitlement_id` of the question. */
+  const uint8_t *content_id;
+  /** Its length in bytes. */
+  size_t content_id_size;
+  /** USHER_TOKEN_... Default: `token_kind` of the question. */
+  int32_t token_kind;
+} usher_entitlement;
+
+/** All defaults. */
+#define USHER_ENTITLEMENT_INIT \
+  { sizeof(usher_entitlement), NULL, NULL, 0, 0 }
+
 /** Options of a resource loader. 0 or NULL: the default written here. The library copies them before return. */
 typedef struct usher_loader_options {
   /** USHER_LOADER_OPTIONS_INIT sets it. */
@@ -131,14 +203,16 @@ typedef struct usher_loader_options {
   const char *content_id_field;
   /** USHER_FPS_RESPONSE_...: form of the reply. Default AUTO. */
   int32_t response_format;
-  /** 1: the entitlement server binds the device: the first request registers the device, and later tokens are valid for
-      this device only. Needs `customer_cookie`. Default 0. */
+  /** 1: the entitlement server binds the device: the first request registers the device (the event
+      USHER_EVENT_DEVICE_REGISTERED follows), and later tokens are valid for this device only. If a licence server does
+      not know the device (LICENSE_ERROR with the code -4001), the next request registers it again. Needs
+      `customer_cookie`. Default 0. */
   int32_t device_binding;
   /** The customer cookie that the library sends to the entitlement server: up to 32 bytes of UTF-8. Default: none. */
   const char *customer_cookie;
   /** Makes SPCs. Required. */
   usher_spc_fn spc;
-  /** Passed to `spc`. */
+  /** Passed to `spc`, `server` and `token_url`. */
   void *user_data;
   /** Last call for `user_data`: when the loader is gone, or if usher_context_add_loader() fails. May be NULL. */
   usher_destroy_fn destroy;
@@ -146,13 +220,23 @@ typedef struct usher_loader_options {
   uint32_t spc_timeout_ms;
   /** JSON path ("a.b") of the CKC, which is base64. Default: "CkcMessage", "ckc" or "License". */
   const char *response_path;
+  /** Decides for each URL to which server the SPC goes, and with which headers. Default: `route` decides. */
+  usher_server_fn server;
+  /** Gets the token URL, instead of the library's request to the entitlement server. Default: the library asks the
+      entitlement server. */
+  usher_server_fn token_url;
+  /** Time limit for the answer of each of these two callbacks, ms. Default 10000. */
+  uint32_t server_timeout_ms;
+  /** 1: the device is registered already: an earlier run of the program had the event
+      USHER_EVENT_DEVICE_REGISTERED. Needs `device_binding`. Default 0. */
+  int32_t device_registered;
 } usher_loader_options;
 
 /** All defaults; you must still set `spc`. */
 #define USHER_LOADER_OPTIONS_INIT \
   { \
     sizeof(usher_loader_options), NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, 0, \
-        0, NULL, NULL, NULL, NULL, 0, NULL \
+        0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, 0 \
   }
 
 /**
@@ -168,6 +252,35 @@ typedef struct usher_loader_options {
  */
 USHER_API int32_t usher_context_add_loader(
     usher_context *context, const usher_loader_options *options, usher_loader **out);
+
+/**
+ * Answers a server callback: the SPC goes to this URL.
+ *
+ * @param completion  the id that the callback received.
+ * @param url         http or https, as USHER_E_INVALID_ARGUMENT of usher_context_add_loader() for `license_url`; its host
+ *                    need not be in `allowed_hosts`. NULL: you have no server; the loading request fails with
+ *                    USHER_E_CALLBACK.
+ * @param headers     "Name: value" lines separated by '\n', at most 64 kB, sent after those of `extra_headers`. NULL:
+ *                    none.
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
+ *         another callback; USHER_E_INVALID_ARGUMENT for a text that is not a URL, or lines that are not headers (the
+ *         question stays open).
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
+ */
+USHER_API int32_t usher_complete_server(usher_completion completion, const char *url, const char *headers);
+
+/**
+ * Answers a server callback: the library asks an entitlement server, and the SPC goes to the URL in its reply if
+ * `allowed_hosts` lists that URL's host. In the `server` callback: if the loader has `token_url`, the library calls it
+ * first.
+ *
+ * @param completion   the id that the callback received.
+ * @param entitlement  copied before return. NULL: all defaults.
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
+ *         another callback; USHER_E_INVALID_ARGUMENT (the question stays open).
+ * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
+ */
+USHER_API int32_t usher_complete_entitlement(usher_completion completion, const usher_entitlement *entitlement);
 
 /**
  * Unregisters a loader and frees its handle. Its loading requests continue. NULL is a no-op.
@@ -195,8 +308,9 @@ USHER_API int32_t usher_loader_free(usher_loader *loader);
  * @param destroy     last call for `user_data`: after `fn`, or if this function fails. May be NULL.
  * @param out_id      identifies the request, for usher_playback_cancel_load(). May be NULL.
  * @return USHER_OK: the library handles it. USHER_E_DECLINED: no loader for the scheme; `fn` does not run.
- *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content. USHER_E_INVALID_HANDLE. USHER_E_CLOSED: the
- *         playback is closed.
+ *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content, unless the loader knows the server without it
+ *         (`license_url`, `entitlement_url` or a server callback). USHER_E_INVALID_HANDLE. USHER_E_CLOSED: the playback
+ *         is closed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,

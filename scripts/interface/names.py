@@ -113,6 +113,13 @@ GROUPS = [
         cpp_says="Which step of a licence request the hook takes over.",
         cpp_names={"HEADERS": "http_headers"},
     ),
+    Group(
+        "USHER_TOKEN_",
+        "TokenKind",
+        "token_kind",
+        "which token the library asks of an entitlement server.",
+        False,
+    ),
     Group("USHER_ROUTE_", "Route", "route", "where a resource loader sends the SPC."),
     Group(
         "USHER_CONTENT_ID_",

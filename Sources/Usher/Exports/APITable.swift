@@ -83,7 +83,9 @@ private nonisolated(unsafe) let table: UnsafePointer<usher_api> = {
       context_advance: usher_context_advance,
       context_jump: usher_context_jump,
       context_settle: usher_context_settle,
-      context_pending: usher_context_pending))
+      context_pending: usher_context_pending,
+      complete_server: usher_complete_server,
+      complete_entitlement: usher_complete_entitlement))
   return UnsafePointer(storage)
 }()
 

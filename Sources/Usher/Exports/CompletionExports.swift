@@ -48,12 +48,45 @@ public func usher_complete_headers(_ completion: usher_completion, _ headers: Un
   }
 }
 
+/// Implements `usher_complete_server`; contract in `include/usher/loader.h`.
+@_cdecl("usher_complete_server") @implementation
+public func usher_complete_server(
+  _ completion: usher_completion, _ url: UnsafePointer<CChar>!, _ headers: UnsafePointer<CChar>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion, .server)
+    let lines = try headerLines(headers)
+    let server = try optionalEndpoint(url, ask.engine.options.allowsInsecureHTTP)
+    try reply(ask, server.map { .server(.keyServer($0, headers: lines)) } ?? .none)
+  }
+}
+
+/// Implements `usher_complete_entitlement`; contract in `include/usher/loader.h`.
+@_cdecl("usher_complete_entitlement") @implementation
+public func usher_complete_entitlement(
+  _ completion: usher_completion, _ entitlement: UnsafePointer<usher_entitlement>!
+) -> Int32 {
+  report { () throws(UsherError) in
+    let ask = try question(completion, .server)
+    let given = entitlement == nil ? usher_entitlement() : try options(entitlement)
+    guard let kind = UInt8(exactly: given.token_kind), kind == 0 || SEESRequest.Kind(rawValue: kind) != nil else {
+      throw UsherError(.invalidArgument)
+    }
+    let wanted = ResourceLoader.Entitlement(
+      server: try optionalEndpoint(given.url, ask.engine.options.allowsInsecureHTTP),
+      content: given.content_id == nil && given.content_id_size == 0
+        ? nil : try neededIdentifier(given.content_id, given.content_id_size),
+      kind: SEESRequest.Kind(rawValue: kind))
+    try reply(ask, .server(.entitlement(wanted)))
+  }
+}
+
 /// Implements `usher_complete_builtin`; contract in `include/usher/hooks.h`.
 @_cdecl("usher_complete_builtin") @implementation
 public func usher_complete_builtin(_ completion: usher_completion) -> Int32 {
   report { () throws(UsherError) in
     let ask = try question(completion)
-    guard ask.question != nil, ask.reply(.builtin) else { throw UsherError(.invalidCompletion) }
+    guard ask.question != nil || ask.kind == .server, ask.reply(.builtin) else { throw UsherError(.invalidCompletion) }
   }
 }
 
@@ -127,6 +160,17 @@ public func usher_complete_call(_ completion: usher_completion, _ status: Int32)
 func question(_ completion: usher_completion) throws(UsherError) -> HostQuestion {
   guard let object = handles.find(UInt(completion)) as? CompletionObject else { throw UsherError(.invalidCompletion) }
   return object.ask
+}
+
+/// Returns the question that has this completion id, if it is of this kind.
+private func question(_ completion: usher_completion, _ kind: HostQuestion.Kind) throws(UsherError) -> HostQuestion {
+  let ask = try question(completion)
+  guard ask.kind == kind else { throw UsherError(.invalidCompletion) }
+  return ask
+}
+
+private func reply(_ ask: HostQuestion, _ answer: HostAnswer) throws(UsherError) {
+  guard ask.reply(answer) else { throw UsherError(.invalidCompletion) }
 }
 
 /// Answers a question if its kind is one of `kinds`.

@@ -92,10 +92,47 @@ private func resourceLoader(
 ) throws(UsherError) -> ResourceLoader {
   guard let spc = given.spc else { throw UsherError(.invalidArgument) }
   let options = try loaderOptions(given, insecure)
-  let user = given.user_data
   let certificates = CertificateSource(
     try optionalEndpoint(given.certificate_url, insecure), certificate: try certificate(given))
-  return ResourceLoader(options, certificates: certificates) { ask, question, host in
+  var callbacks = ResourceLoader.Callbacks(spc: spcCallback(spc, given.user_data, reference))
+  callbacks.server = serverCallback(given.server, given.user_data, reference)
+  callbacks.tokenURL = serverCallback(given.token_url, given.user_data, reference)
+  return ResourceLoader(options, certificates: certificates, callbacks: callbacks)
+}
+
+private func serverCallback(
+  _ function: usher_server_fn?, _ user: UnsafeMutableRawPointer?, _ reference: HostReference
+) -> ResourceLoader.ServerCallback? {
+  guard let function else { return nil }
+  return { ask, question, host in
+    _ = reference
+    var request = usher_server_request()
+    request.struct_size = MemoryLayout<usher_server_request>.size
+    request.completion = ask.number
+    request.playback = OpaquePointer(bitPattern: host.handle)
+    request.tag = host.tag
+    request.token_kind = Int32(question.kind.rawValue)
+    let entitlementURL = question.entitlementServer.map { $0.url + [0] } ?? []
+    withBytes(question.url) { url in
+      (request.url, request.url_size) = (url.baseAddress, url.count)
+      withBytes(question.contentIdentifier) { identifier in
+        (request.content_id, request.content_id_size) = (identifier.baseAddress, identifier.count)
+        withBytes(question.content) { content in
+          (request.entitlement_id, request.entitlement_id_size) = (content.baseAddress, content.count)
+          withBytes(entitlementURL) { server in
+            server.withMemoryRebound(to: CChar.self) { request.entitlement_url = server.isEmpty ? nil : $0.baseAddress }
+            function(&request, user)
+          }
+        }
+      }
+    }
+  }
+}
+
+private func spcCallback(
+  _ spc: @escaping usher_spc_fn, _ user: UnsafeMutableRawPointer?, _ reference: HostReference
+) -> (HostQuestion, ResourceLoader.Question, HostPlayback) -> Void {
+  { ask, question, host in
     _ = reference
     var request = usher_spc_request()
     request.struct_size = MemoryLayout<usher_spc_request>.size
@@ -146,8 +183,12 @@ private func loaderOptions(_ given: usher_loader_options, _ insecure: Bool) thro
     throw UsherError(.invalidArgument)
   }
   options.cookie = cookie
-  if given.device_binding == 1 { options.binding = SEESBinding(cookie: cookie) }
+  guard given.device_registered == 0 || given.device_binding == 1 else { throw UsherError(.invalidArgument) }
+  if given.device_binding == 1 {
+    options.binding = SEESBinding(cookie: cookie, isRegistered: given.device_registered != 0)
+  }
   options.spcTimeout = milliseconds(given.spc_timeout_ms, default: options.spcTimeout)
+  options.serverTimeout = milliseconds(given.server_timeout_ms, default: options.serverTimeout)
   return options
 }
 

@@ -75,7 +75,7 @@ package struct AllowList: Sendable {
     return !HostName.isAddress(host) && !HostName.hasPunycode(host[..<(host.count - parent.count - 1)])
   }
 
-  static func target(of url: UnsafeBufferPointer<UInt8>) throws(Refusal) -> Target {
+  package static func target(of url: UnsafeBufferPointer<UInt8>) throws(Refusal) -> Target {
     guard url.count <= 8192, url.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x23 }) else {
       throw .notURL
     }

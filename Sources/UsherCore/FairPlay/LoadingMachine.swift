@@ -1,7 +1,8 @@
 /// One loading request of a FairPlay resource loader, as a value with no I/O: the steps from a URL to the CKC.
 ///
-/// The first step finds the key server: its URL is known, or an entitlement server returns it. The next steps get the
-/// certificate, ask for the SPC, and send the key request. `Server` is the type that describes a server.
+/// The first steps find the key server: the host names it, its URL is known, or an entitlement server returns it. The
+/// next steps get the certificate, ask for the SPC, and send the key request. `Server` is the type that describes a
+/// server.
 package struct LoadingMachine<Server> {
   /// The result of looking for a server. Its URL comes from the loader's options, the content or an entitlement server.
   package enum Candidate {
@@ -18,7 +19,34 @@ package struct LoadingMachine<Server> {
     case notAllowed(Operation)
   }
 
+  /// The host's answer to the question for a server.
+  package enum Decision {
+    /// Send the SPC to this server.
+    case keyServer(Server)
+    /// Ask this entitlement server for the key server's URL; nil: the first server without callbacks.
+    case entitlement(Server?)
+    /// Do what the loader does without the callback.
+    case builtin
+  }
+
+  /// The host's callbacks that choose a server.
+  package struct Callbacks {
+    /// The host chooses the server for each loading request.
+    package var server: Bool
+    /// The host gets the key server's URL itself, instead of the request to the entitlement server.
+    package var tokenURL: Bool
+
+    package init(server: Bool = false, tokenURL: Bool = false) {
+      self.server = server
+      self.tokenURL = tokenURL
+    }
+  }
+
   package enum Action {
+    /// Ask the host where the SPC goes; pass the answer to `decided`.
+    case askServer
+    /// Ask the host for the key server's URL; pass the answer to `decided`.
+    case askTokenURL
     /// Ask the entitlement server for the key server's URL; pass the URL of its reply to `entitled`.
     case askEntitlement(Server)
     /// Get the loader's certificate; pass it to `certificateArrived`.
@@ -41,8 +69,12 @@ package struct LoadingMachine<Server> {
   }
 
   private enum Phase {
-    /// → askingEntitlement, gettingCertificate, askingSPC, ended
+    /// → askingServer, askingTokenURL, askingEntitlement, gettingCertificate, askingSPC, ended
     case new
+    /// → askingTokenURL, askingEntitlement, gettingCertificate, askingSPC, ended
+    case askingServer(Candidate)
+    /// → askingEntitlement, gettingCertificate, askingSPC, ended
+    case askingTokenURL(Candidate)
     /// → gettingCertificate, askingSPC, ended
     case askingEntitlement
     /// → askingSPC, ended
@@ -57,13 +89,15 @@ package struct LoadingMachine<Server> {
   private var phase = Phase.new
   private let isByEntitlement: Bool
   private let hasCertificate: Bool
+  private let callbacks: Callbacks
 
   /// - Parameters:
   ///   - isByEntitlement: whether the first server is an entitlement server, which returns the key server's URL.
   ///   - hasCertificate: whether the loader has a certificate, or the URL of one.
-  package init(isByEntitlement: Bool, hasCertificate: Bool) {
+  package init(isByEntitlement: Bool, hasCertificate: Bool, callbacks: Callbacks = Callbacks()) {
     self.isByEntitlement = isByEntitlement
     self.hasCertificate = hasCertificate
+    self.callbacks = callbacks
   }
 
   package var isEnded: Bool {
@@ -71,14 +105,33 @@ package struct LoadingMachine<Server> {
     return false
   }
 
-  /// - Parameter server: the first server: the entitlement server if there is one, otherwise the key server.
+  /// - Parameter server: the first server without callbacks: the entitlement server if there is one, otherwise the key
+  ///   server.
   package mutating func start(at server: Candidate) -> Action? {
     switch phase {
     case .new:
-      guard isByEntitlement, case .allowed(let entitlementServer) = server else { return prepare(server, .license) }
-      phase = .askingEntitlement
-      return .askEntitlement(entitlementServer)
-    case .askingEntitlement, .gettingCertificate, .askingSPC, .requestingKey, .ended: return nil
+      guard callbacks.server else { return begin(at: server) }
+      phase = .askingServer(server)
+      return .askServer
+    case .askingServer, .askingTokenURL, .askingEntitlement, .gettingCertificate, .askingSPC, .requestingKey, .ended:
+      return nil
+    }
+  }
+
+  /// Called with the host's answer to `askServer` or `askTokenURL`.
+  package mutating func decided(_ decision: Decision) -> Action? {
+    switch (phase, decision) {
+    case (.askingServer, .keyServer(let server)): return prepare(.allowed(server), .license)
+    case (.askingServer(let known), .builtin): return begin(at: known)
+    case (.askingServer(let known), .entitlement(let server)):
+      return findTokenURL(server.map { .allowed($0) } ?? known)
+    case (.askingTokenURL, .keyServer(let server)): return prepare(.allowed(server), .entitlement)
+    case (.askingTokenURL(let known), .builtin): return askEntitlement(known)
+    case (.askingTokenURL(let known), .entitlement(let server)):
+      return askEntitlement(server.map { .allowed($0) } ?? known)
+    case (.new, _), (.askingEntitlement, _), (.gettingCertificate, _), (.askingSPC, _), (.requestingKey, _),
+      (.ended, _):
+      return nil
     }
   }
 
@@ -86,7 +139,7 @@ package struct LoadingMachine<Server> {
   package mutating func entitled(_ keyServer: Candidate) -> Action? {
     switch phase {
     case .askingEntitlement: return prepare(keyServer, .entitlement)
-    case .new, .gettingCertificate, .askingSPC, .requestingKey, .ended: return nil
+    case .new, .askingServer, .askingTokenURL, .gettingCertificate, .askingSPC, .requestingKey, .ended: return nil
     }
   }
 
@@ -95,7 +148,7 @@ package struct LoadingMachine<Server> {
     case .gettingCertificate(let keyServer):
       phase = .askingSPC(keyServer)
       return .askSPC(certificate: certificate)
-    case .new, .askingEntitlement, .askingSPC, .requestingKey, .ended: return nil
+    case .new, .askingServer, .askingTokenURL, .askingEntitlement, .askingSPC, .requestingKey, .ended: return nil
     }
   }
 
@@ -104,7 +157,8 @@ package struct LoadingMachine<Server> {
     case .askingSPC(let keyServer):
       phase = .requestingKey
       return .requestKey(keyServer, spc: spc)
-    case .new, .askingEntitlement, .gettingCertificate, .requestingKey, .ended: return nil
+    case .new, .askingServer, .askingTokenURL, .askingEntitlement, .gettingCertificate, .requestingKey, .ended:
+      return nil
     }
   }
 
@@ -116,9 +170,26 @@ package struct LoadingMachine<Server> {
     case (.requestingKey, .done), (_, .failed), (_, .timedOut), (_, .cancelled):
       phase = .ended
       return true
-    case (.new, .done), (.askingEntitlement, .done), (.gettingCertificate, .done), (.askingSPC, .done):
+    case (.new, .done), (.askingServer, .done), (.askingTokenURL, .done), (.askingEntitlement, .done),
+      (.gettingCertificate, .done), (.askingSPC, .done):
       return false
     }
+  }
+
+  private mutating func begin(at server: Candidate) -> Action {
+    isByEntitlement ? findTokenURL(server) : prepare(server, .license)
+  }
+
+  private mutating func findTokenURL(_ entitlementServer: Candidate) -> Action {
+    guard callbacks.tokenURL else { return askEntitlement(entitlementServer) }
+    phase = .askingTokenURL(entitlementServer)
+    return .askTokenURL
+  }
+
+  private mutating func askEntitlement(_ server: Candidate) -> Action {
+    guard case .allowed(let entitlementServer) = server else { return prepare(server, .license) }
+    phase = .askingEntitlement
+    return .askEntitlement(entitlementServer)
   }
 
   private mutating func prepare(_ keyServer: Candidate, _ operation: Operation) -> Action {

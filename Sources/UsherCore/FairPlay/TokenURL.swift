@@ -3,7 +3,8 @@ package enum TokenURL {
   package static var mostBytes: Int { 8192 }
   package static var https: [UInt8] { [0x68, 0x74, 0x74, 0x70, 0x73] }
 
-  /// Returns `skd://host…` with the scheme `target`, or the inner URL of `skd:https://…`; nil if there is no such URL.
+  /// Returns `skd://host…` or `skd:host/…` with the scheme `target`, or the inner URL of `skd:https://…`; nil if there is
+  /// no such URL.
   /// The result has the same port, path and query, but no fragment. The caller must check the host against the
   /// allow-list.
   package static func url(
@@ -16,7 +17,11 @@ package enum TokenURL {
     if inner.withUTF8Buffer({ equalIgnoringCase(rest.prefix($0.count), $0) }) {
       return rest.count > 8 ? Array(rest) : nil
     }
-    guard text[start - 1] == 0x2F, let first = rest.first, first != 0x2F, first != 0x3F else { return nil }
+    guard let first = rest.first, first != 0x2F, first != 0x3F else { return nil }
+    if text[start - 1] != 0x2F {
+      // Without the two slashes, the text is an address only if a path follows; otherwise it is a content identifier.
+      guard let slash = rest.firstIndex(of: 0x2F), rest[slash - 1] != 0x3A else { return nil }
+    }
     return target + [0x3A, 0x2F, 0x2F] + rest
   }
 

@@ -11,6 +11,8 @@ package enum HostAnswer {
   case builtin
   /// A customer's licence.
   case license(CustomerLicense)
+  /// The server that gets the SPC of a loading request.
+  case server(ResourceLoader.ServerAnswer)
   /// The request failed. `words`: the reason that the host or its server gave, as it came; the engine cleans it.
   case failed(WireFailure, words: Secret?)
 
@@ -29,6 +31,8 @@ package final class HostQuestion {
     case payload
     /// The SPC of a loading request.
     case spc
+    /// The server that gets the SPC.
+    case server
     case hook(HookKind)
     case customerLicense
     /// A heartbeat or a teardown of a customer's session.
@@ -74,7 +78,7 @@ package final class HostQuestion {
   var atClose: AtClose {
     switch kind {
     case .hook(.contentID), .hook(.certificate): return .completesBeforeClosed
-    case .token, .payload, .spc, .hook(.headers), .hook(.licenseURL), .hook(.licenseBody), .hook(.license):
+    case .token, .payload, .spc, .server, .hook(.headers), .hook(.licenseURL), .hook(.licenseBody), .hook(.license):
       return .endsAfterwards
     case .customerLicense, .customerCall: return .staysOpen
     }

@@ -45,7 +45,7 @@ extension Engine {
       case .builtin: fetch(handOver)
       case .value(let certificate): handOver(Answer(data: certificate))
       case .failed(let failure, _): handOver(certificateFailure(failure.error(.local, .certificate)))
-      case .none, .license: handOver(certificateFailure(UsherError(status == .ok ? .callback : status)))
+      case .none, .license, .server: handOver(certificateFailure(UsherError(status == .ok ? .callback : status)))
       }
     }
   }

@@ -46,7 +46,7 @@ extension Engine {
         case .builtin: handOver(contentIDAnswer(question.builtin()))
         case .value(let value): handOver(contentIDAnswer(.value(value)))
         case .failed(let failure, _): handOver(contentIDAnswer(.failed(failure.error(.local, .license))))
-        case .none, .license:
+        case .none, .license, .server:
           handOver(contentIDAnswer(.failed(UsherError(status == .ok ? .callback : status, operation: .license))))
         }
       }

@@ -149,7 +149,7 @@ extension LicenseExchange.Answer {
     case .value: self = .value
     case .builtin: self = .builtin
     case .none: self = .missing(status)
-    case .failed, .license: self = .missing(.callback)
+    case .failed, .license, .server: self = .missing(.callback)
     }
   }
 }

@@ -67,15 +67,20 @@ extension Engine {
     return inner.map { server($0, for: job) } ?? .missing
   }
 
+  /// Returns the entitlement server that the library would ask.
+  private func entitlementServer(_ job: LoadingJob) -> Endpoint? {
+    if let known = job.loader.options.entitlementServer { return known }
+    guard job.loader.options.route == .entitlement, case .allowed(let server) = firstServer(job) else { return nil }
+    return server
+  }
+
   /// Checks a URL that came from the content or from an entitlement server, and returns its server.
   private func server(_ url: [UInt8], for job: LoadingJob) -> LoadingMachine<Endpoint>.Candidate {
     url.withUnsafeBufferPointer { bytes in
       guard (try? job.loader.options.allowed.check(bytes)) != nil, let text = URLText(url),
         let endpoint = try? Endpoint.checked(text, insecure: options.allowsInsecureHTTP)
       else { return .refused }
-      if let token = TokenURL.queryValue("ExpressPlayToken", in: bytes), token.count >= 8 {
-        job.tokens.append(Secret(token))
-      }
+      job.hideToken(in: bytes)
       return .allowed(endpoint)
     }
   }
@@ -84,6 +89,8 @@ extension Engine {
 
   private func perform(_ action: LoadingMachine<Endpoint>.Action?, _ entry: PlaybackEntry, _ job: LoadingJob) {
     switch action {
+    case .askServer: askServer(entry, job, job.loader.callbacks.server, .license)
+    case .askTokenURL: askServer(entry, job, job.loader.callbacks.tokenURL, .entitlement)
     case .askEntitlement(let server): askEntitlement(entry, job, server)
     case .getCertificate: getCertificate(entry, job)
     case .askSPC(let certificate): askSPC(entry, job, certificate)
@@ -96,24 +103,52 @@ extension Engine {
     }
   }
 
+  /// Asks the host which server gets the SPC.
+  private func askServer(
+    _ entry: PlaybackEntry, _ job: LoadingJob, _ callback: ResourceLoader.ServerCallback?, _ operation: Operation
+  ) {
+    guard let callback else { return perform(job.machine.decided(.builtin), entry, job) }
+    let question = ResourceLoader.ServerQuestion(
+      url: job.url, contentIdentifier: job.identifier, content: job.content, entitlementServer: entitlementServer(job),
+      kind: job.kind)
+    let put: (HostQuestion, HostPlayback) -> Void = { ask, host in callback(ask, question, host) }
+    job.ask = askHost(entry, .server, atMost: job.loader.options.serverTimeout, put: put) { entry, reply, status in
+      job.ask = nil
+      guard let entry else { return }
+      switch reply {
+      case .server(.keyServer(let server, let headers)):
+        job.headers = headers
+        job.registersDevice = operation == .entitlement && job.kind == .deviceRegistration
+        server.url.withUnsafeBufferPointer { job.hideToken(in: $0) }
+        self.perform(job.machine.decided(.keyServer(server)), entry, job)
+      case .server(.entitlement(let wanted)):
+        if let content = wanted.content { job.content = content }
+        if let kind = wanted.kind { job.kind = kind }
+        self.perform(job.machine.decided(.entitlement(wanted.server ?? self.entitlementServer(job))), entry, job)
+      case .builtin: self.perform(job.machine.decided(.builtin), entry, job)
+      case .none, .value, .license, .failed: self.fail(entry, job, UsherError(status, operation: operation))
+      }
+    }
+  }
+
   private func askEntitlement(_ entry: PlaybackEntry, _ job: LoadingJob, _ server: Endpoint) {
     let loader = job.loader
     var random = [UInt8](repeating: 0, count: 16)
     guard random.withUnsafeMutableBytes({ platform_random_bytes($0.baseAddress, $0.count) }) == 0 else {
       return fail(entry, job, UsherError(.system, operation: .entitlement))
     }
-    let kind = loader.binding?.kind ?? .timeBased
     guard let messageID = UUIDBytes(random: random),
       let question = try? SEESRequest(
-        messageID: messageID, kind: kind, contentID: job.content,
+        messageID: messageID, kind: job.kind, contentID: job.content,
         cookie: loader.binding?.cookie ?? loader.options.cookie)
     else {
-      let message = "the content identifier is not text"
+      let message = job.content.isEmpty ? "the URL names no content" : "the content identifier is not text"
       return fail(entry, job, UsherError(.invalidArgument, operation: .entitlement, message: message))
     }
     let headers = [
       LicenseDelegate.line("Content-Type: application/json"), LicenseDelegate.line("Accept: application/json")
     ]
+    job.registersDevice = job.kind == .deviceRegistration
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: headers, body: question.body, isUrgent: false, tokens: [])
     job.transfer = requests.send(request, for: .load(entry.id, job, .entitlement(question)))
@@ -131,7 +166,7 @@ extension Engine {
   private func askSPC(_ entry: PlaybackEntry, _ job: LoadingJob, _ certificate: Secret?) {
     let loader = job.loader
     let question = ResourceLoader.Question(certificate: certificate, contentIdentifier: job.identifier, url: job.url)
-    let put: (HostQuestion, HostPlayback) -> Void = { ask, host in loader.askSPC(ask, question, host) }
+    let put: (HostQuestion, HostPlayback) -> Void = { ask, host in loader.callbacks.spc(ask, question, host) }
     job.ask = askHost(entry, .spc, atMost: loader.options.spcTimeout, put: put) { entry, reply, status in
       job.ask = nil
       guard let entry else { return }
@@ -151,7 +186,7 @@ extension Engine {
       return fail(entry, job, UsherError(.callback, operation: .license, message: message))
     }
     let request = HTTPRequest(
-      method: .post, endpoint: server, headers: [contentType(format)] + options.headers, body: body,
+      method: .post, endpoint: server, headers: [contentType(format)] + options.headers + job.headers, body: body,
       isUrgent: false, tokens: job.tokens)
     for token in job.tokens { entry.sent.note(token) }
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
@@ -217,14 +252,21 @@ extension Engine {
     }
     do throws(FPSResponseFormat.Failure) {
       let ckc = try job.loader.options.response.read(response)
-      job.loader.binding?.licenseArrived()
       guard job.machine.end(.done) else { return }
       stop(entry, job)
       events.emit(.license, entry)
+      deviceMayBeRegistered(entry, job)
       job.end(Answer(data: ckc))
     } catch {
       fail(entry, job, ReplyDecoder.unreadable(response, error.words).error(.license, .license))
     }
+  }
+
+  /// If the token of this licence registers the device, records that, and reports it to the host.
+  private func deviceMayBeRegistered(_ entry: PlaybackEntry, _ job: LoadingJob) {
+    guard job.registersDevice, job.loader.binding?.isRegistered != true else { return }
+    job.loader.binding?.licenseArrived()
+    events.emit(.deviceRegistered, entry)
   }
 
   // MARK: End
@@ -251,6 +293,13 @@ extension Engine {
     let ask = job.ask
     job.ask = nil
     ask?.expire(.closed)
+  }
+}
+
+extension LoadingJob {
+  /// Error messages must not show the token in the URL of a server.
+  fileprivate func hideToken(in url: UnsafeBufferPointer<UInt8>) {
+    if let token = TokenURL.queryValue("ExpressPlayToken", in: url), token.count >= 8 { tokens.append(Secret(token)) }
   }
 }
 

@@ -23,6 +23,7 @@ package final class ResourceLoader {
     package var binding: SEESBinding?
     package var cookie: [UInt8] = []
     package var spcTimeout: Milliseconds = 5000
+    package var serverTimeout: Milliseconds = 10_000
     package init() {}
   }
 
@@ -32,23 +33,78 @@ package final class ResourceLoader {
     package let url: [UInt8]
   }
 
+  /// The question which server gets the SPC.
+  package struct ServerQuestion {
+    package let url: [UInt8]
+    package let contentIdentifier: [UInt8]
+    /// The content identifier for an entitlement server.
+    package let content: [UInt8]
+    /// The entitlement server that the library would ask; nil if there is none.
+    package let entitlementServer: Endpoint?
+    /// The kind of token that the library would ask for.
+    package let kind: SEESRequest.Kind
+  }
+
+  /// The host's wishes for the request to an entitlement server; nil: what the question said.
+  package struct Entitlement {
+    package let server: Endpoint?
+    package let content: [UInt8]?
+    package let kind: SEESRequest.Kind?
+
+    package init(server: Endpoint? = nil, content: [UInt8]? = nil, kind: SEESRequest.Kind? = nil) {
+      self.server = server
+      self.content = content
+      self.kind = kind
+    }
+  }
+
+  package enum ServerAnswer {
+    /// The server, and header lines for the request.
+    case keyServer(Endpoint, headers: [Secret])
+    /// The library asks an entitlement server for the server.
+    case entitlement(Entitlement)
+  }
+
+  package typealias ServerCallback = (HostQuestion, ServerQuestion, HostPlayback) -> Void
+
+  package struct Callbacks {
+    package var spc: (HostQuestion, Question, HostPlayback) -> Void
+    package var server: ServerCallback?
+    package var tokenURL: ServerCallback?
+
+    package init(spc: @escaping (HostQuestion, Question, HostPlayback) -> Void) { self.spc = spc }
+  }
+
   package let options: Options
-  let askSPC: (HostQuestion, Question, HostPlayback) -> Void
+  let callbacks: Callbacks
   let certificates: CertificateSource
   var binding: SEESBinding?
 
-  package init(
-    _ options: Options, certificates: CertificateSource,
-    spc: @escaping (HostQuestion, Question, HostPlayback) -> Void
-  ) {
+  package init(_ options: Options, certificates: CertificateSource, callbacks: Callbacks) {
     self.options = options
-    askSPC = spc
+    self.callbacks = callbacks
     binding = options.binding
     self.certificates = certificates
   }
 
-  /// Returns the content that a URL names, by the loader's rule; nil if it names none.
+  /// Whether the loader may find the server without the content's URL, so that the URL may be empty.
+  private var knowsServer: Bool {
+    guard callbacks.server == nil, callbacks.tokenURL == nil else { return true }
+    switch options.route {
+    case .keyServer: return options.keyServer != nil
+    case .entitlement: return options.entitlementServer != nil
+    case .tokenURL: return false
+    }
+  }
+
+  /// Returns the content that a URL names, by the loader's rule; nil if it names none although it must.
   package func names(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
+    if let names = namesIn(url) { return names }
+    guard knowsServer, url.count <= AssetID.mostBytes else { return nil }
+    return ([], url.withUnsafeBufferPointer { TokenURL.queryValue("cid", in: $0) } ?? [])
+  }
+
+  private func namesIn(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
     url.withUnsafeBufferPointer { text in
       guard let asset = (try? AssetID(text, scheme: options.scheme))?.read() else { return nil }
       var identifier = asset.contentID
@@ -77,7 +133,14 @@ final class LoadingJob {
   let loader: ResourceLoader
   let url: [UInt8]
   let identifier: [UInt8]
-  let content: [UInt8]
+  /// The content identifier for an entitlement server.
+  var content: [UInt8]
+  /// The kind of token to ask of an entitlement server.
+  var kind: SEESRequest.Kind
+  /// Whether the licence server registers the device with the token of this request.
+  var registersDevice = false
+  /// The header lines that the host's callback gave for the key server.
+  var headers: [Secret] = []
   var machine: LoadingMachine<Endpoint>
   /// The tokens in the URLs of the servers of this request; error messages must not show them.
   var tokens: [Secret] = []
@@ -96,8 +159,10 @@ final class LoadingJob {
     self.identifier = identifier
     self.content = content
     self.complete = complete
+    kind = loader.binding?.kind ?? .timeBased
     machine = LoadingMachine(
-      isByEntitlement: loader.options.route == .entitlement, hasCertificate: loader.certificates.canSupply)
+      isByEntitlement: loader.options.route == .entitlement, hasCertificate: loader.certificates.canSupply,
+      callbacks: .init(server: loader.callbacks.server != nil, tokenURL: loader.callbacks.tokenURL != nil))
   }
 
   /// Calls the completion with the answer, then releases the completion and everything that it holds.

@@ -32,7 +32,7 @@ extension Engine {
       ? entry.machine.keepAliveTimeout(now: clock.now) : entry.delegate.policy.teardownTimeout
     askHost(entry, .customerCall, atMost: deadline, put: callback) { _, reply, status in
       switch reply {
-      case .builtin, .value, .license: self.ssmReplied(id, request, call, .success(SessionFields()))
+      case .builtin, .value, .license, .server: self.ssmReplied(id, request, call, .success(SessionFields()))
       case .failed(let failure, _): self.ssmReplied(id, request, call, .failure(failure))
       case .none: self.ssmReplied(id, request, call, .failure(WireFailure(status)))
       }
@@ -50,7 +50,7 @@ private func customerDecoding(_ reply: HostAnswer, _ status: Status) -> LicenseD
     fields.enforced = license.isEnforced
     return .success(LicenseReply(data: license.data, fields: fields))
   case .failed(let failure, _): return .failure(failure)
-  case .none, .builtin, .value: return .failure(WireFailure(status == .ok ? .callback : status))
+  case .none, .builtin, .value, .server: return .failure(WireFailure(status == .ok ? .callback : status))
   }
 }
 

@@ -3,7 +3,7 @@ package import UsherCore
 extension SEESRequest {
   package enum Refusal: Error, Equatable, Sendable {
     case notJSON
-    /// The reply has another message id than the request, or none. It counts as a denial.
+    /// The reply has another message id than the request. It counts as a denial.
     case otherMessage
     /// The version of the reply's format is newer than the library knows.
     case otherVersion
@@ -13,26 +13,41 @@ extension SEESRequest {
     case noTokenURL
   }
 
-  /// Reads the token URL from the body of the reply.
+  /// Reads the token URL from the body of the reply: JSON, or a URI list, whose first URI counts (RFC 2483). The JSON of
+  /// some servers has no message id.
   package func tokenURL(
     in body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
   ) throws(Refusal) -> Secret {
-    guard let root = JSONDocument.parse(body)?.root, root.isObject else { throw .notJSON }
-    let isOurs = root.member("messageID")?.withString { equalIgnoringCase($0, messageID.text) }
-    guard isOurs == true else { throw .otherMessage }
+    guard let root = JSONDocument.parse(body)?.root, root.isObject else {
+      guard let url = firstURI(body) else { throw .notJSON }
+      return url
+    }
+    if let id = root.member("messageID"), id.withString({ equalIgnoringCase($0, messageID.text) }) != true {
+      throw .otherMessage
+    }
     if let version = root.member("version"), (version.integer ?? .max) > SEESRequest.version { throw .otherVersion }
     guard root.member("isAllowed")?.bool == true else {
       throw .denied(
         code: root.member("error")?.serviceCode ?? 0,
         message: root.member("errorText")?.spoken(hiding: secrets.all()) ?? "")
     }
-    let url =
-      root.member("epTokenURL")?.withString { text in
-        text.count <= TokenURL.mostBytes && text.allSatisfy { $0 > 0x20 && $0 < 0x7F } && !text.isEmpty
-          ? Secret(text) : nil
-      } ?? nil
-    guard let url else { throw .noTokenURL }
+    guard let url = root.member("epTokenURL")?.withString({ usable($0) }) ?? nil else { throw .noTokenURL }
     return url
+  }
+
+  private func firstURI(_ body: UnsafeBufferPointer<UInt8>) -> Secret? {
+    let isBlank: (UInt8) -> Bool = { $0 <= 0x20 }
+    for line in body.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) where line.first != 0x23 {
+      guard let start = line.firstIndex(where: { !isBlank($0) }), let end = line.lastIndex(where: { !isBlank($0) })
+      else { continue }
+      let text = UnsafeBufferPointer(rebasing: line[start...end])
+      return (try? AllowList.target(of: text)) == nil ? nil : usable(text)
+    }
+    return nil
+  }
+
+  private func usable(_ url: UnsafeBufferPointer<UInt8>) -> Secret? {
+    url.count <= TokenURL.mostBytes && url.allSatisfy { $0 > 0x20 && $0 < 0x7F } && !url.isEmpty ? Secret(url) : nil
   }
 }
 

@@ -63,7 +63,8 @@ import Testing
     ),
     ("SKD://H/%41?x#frag", "https://H/%41?x"), ("skd:https://ent.example/s?cid=1", "https://ent.example/s?cid=1"),
     ("skd://https://ent.example/s", "https://ent.example/s"),
-    ("skd://h", "https://h"), ("skd:HTTPS://h", "HTTPS://h")
+    ("skd://h", "https://h"), ("skd:HTTPS://h", "HTTPS://h"),
+    ("skd:ent.example/s?cid=1", "https://ent.example/s?cid=1")
   ])
   func url_inside_isTakenAsItStands(text: String, expected: String) {
     #expect(url(text) == expected)

@@ -5,8 +5,11 @@ import Testing
 @Suite struct LoadingMachineTests {
   private typealias Machine = LoadingMachine<String>
 
-  private func machine(entitlement: Bool = false, certificate: Bool = true) -> Machine {
-    Machine(isByEntitlement: entitlement, hasCertificate: certificate)
+  private func machine(
+    entitlement: Bool = false, certificate: Bool = true, server: Bool = false, tokenURL: Bool = false
+  ) -> Machine {
+    Machine(
+      isByEntitlement: entitlement, hasCertificate: certificate, callbacks: .init(server: server, tokenURL: tokenURL))
   }
 
   @Test func knownKeyServer_certificateSPCAndKey_oneAfterTheOther() {
@@ -30,6 +33,47 @@ import Testing
     #expect(words(machine.start(at: .allowed("rights"))) == "ask rights")
     #expect(words(machine.entitled(.allowed("keys"))) == "ask for the SPC with -")
     #expect(words(machine.spcArrived(secret("spc"))) == "request the key with spc at keys")
+  }
+
+  @Test func serverCallback_namesTheKeyServer() {
+    var machine = machine(certificate: false, server: true)
+    #expect(words(machine.start(at: .missing)) == "ask the host for the server")
+    #expect(words(machine.decided(.keyServer("mine"))) == "ask for the SPC with -")
+    #expect(words(machine.spcArrived(secret("spc"))) == "request the key with spc at mine")
+  }
+
+  @Test(arguments: [false, true])
+  func serverCallback_choosesTheBuiltIn_theLoaderGoesItsWay(_ entitlement: Bool) {
+    var machine = machine(entitlement: entitlement, certificate: false, server: true)
+    _ = machine.start(at: .allowed("first"))
+    #expect(words(machine.decided(.builtin)) == (entitlement ? "ask first" : "ask for the SPC with -"))
+  }
+
+  @Test func serverCallback_choosesAnEntitlementServer_itNamesTheKeyServer() {
+    var machine = machine(certificate: false, server: true)
+    _ = machine.start(at: .missing)
+    #expect(words(machine.decided(.entitlement("rights"))) == "ask rights")
+    #expect(words(machine.entitled(.allowed("keys"))) == "ask for the SPC with -")
+  }
+
+  @Test func serverCallback_choosesAnUnknownEntitlementServer_fails() {
+    var machine = machine(server: true)
+    _ = machine.start(at: .missing)
+    #expect(words(machine.decided(.entitlement(nil))) == "fail: no server")
+    #expect(machine.isEnded)
+  }
+
+  @Test func tokenURLCallback_isAskedInsteadOfTheEntitlementServer() {
+    var machine = machine(entitlement: true, certificate: false, tokenURL: true)
+    #expect(words(machine.start(at: .allowed("rights"))) == "ask the host for the token URL")
+    #expect(words(machine.decided(.keyServer("token"))) == "ask for the SPC with -")
+  }
+
+  @Test func bothCallbacks_areAskedOneAfterTheOther() {
+    var machine = machine(certificate: false, server: true, tokenURL: true)
+    #expect(words(machine.start(at: .missing)) == "ask the host for the server")
+    #expect(words(machine.decided(.entitlement("rights"))) == "ask the host for the token URL")
+    #expect(words(machine.decided(.builtin)) == "ask rights")
   }
 
   @Test(arguments: [false, true])
@@ -77,9 +121,11 @@ import Testing
 
   /// Tries every order of replies, answers and endings, expected or not, on every route.
   @Test func everyOrder_asksOnce_requestsTheKeyOnce_andEndsOnce() {
-    for bits in 0..<4 {
+    for bits in 0..<16 {
       var search = LoadingSearch()
-      search.visit(LoadingRun(machine(entitlement: bits & 1 != 0, certificate: bits & 2 != 0)), after: [])
+      let machine = machine(
+        entitlement: bits & 1 != 0, certificate: bits & 2 != 0, server: bits & 4 != 0, tokenURL: bits & 8 != 0)
+      search.visit(LoadingRun(machine), after: [])
       #expect(search.violation == nil)
       #expect(search.visited.count > 5)
     }
@@ -89,7 +135,8 @@ import Testing
 /// The history of one loading request, and the first rule that the machine broke.
 private struct LoadingRun {
   enum Input: CaseIterable {
-    case startAllowed, startRefused, startMissing, entitledAllowed, entitledRefused, certificate, spc
+    case startAllowed, startRefused, startMissing, decidedServer, decidedEntitlement, decidedBuiltin, entitledAllowed,
+      entitledRefused, certificate, spc
     case done, failed, timedOut, cancelled
   }
 
@@ -98,17 +145,22 @@ private struct LoadingRun {
   private var awaited = "start"
   private var done: Set<String> = []
   private var endings = 0
+  /// Whether the host has chosen a server.
+  private var hasDecided = false
   private(set) var violation: String?
 
   init(_ machine: LoadingMachine<String>) { self.machine = machine }
 
-  var key: String { "\(machine) \(awaited) \(done.sorted()) \(endings)" }
+  var key: String { "\(machine) \(awaited) \(done.sorted()) \(endings) \(hasDecided)" }
 
   mutating func take(_ input: Input) {
     switch input {
     case .startAllowed: answer("start", machine.start(at: .allowed("first")))
     case .startRefused: answer("start", machine.start(at: .refused))
     case .startMissing: answer("start", machine.start(at: .missing))
+    case .decidedServer: answer("decision", machine.decided(.keyServer("second")))
+    case .decidedEntitlement: answer("decision", machine.decided(.entitlement("rights")))
+    case .decidedBuiltin: answer("decision", machine.decided(.builtin))
     case .entitledAllowed: answer("entitlement", machine.entitled(.allowed("second")))
     case .entitledRefused: answer("entitlement", machine.entitled(.refused))
     case .certificate: answer("certificate", machine.certificateArrived(secret("cert")))
@@ -129,14 +181,19 @@ private struct LoadingRun {
   private mutating func answer(_ what: String, _ action: LoadingMachine<String>.Action?) {
     let isInTurn = endings == 0 && awaited == what
     if isInTurn != (action != nil) { violation = "\(what) led to \(words(action)) while it awaited \(awaited)" }
+    if action != nil, what == "decision" { hasDecided = true }
     switch action {
+    case .askServer: begin("server", awaiting: "decision")
+    case .askTokenURL: begin("token URL", awaiting: "decision")
     case .askEntitlement: begin("entitlement")
     case .getCertificate: begin("certificate")
     case .askSPC(let certificate):
       if done.contains("certificate") != (certificate != nil) { violation = "the certificate was lost" }
       begin("spc")
     case .requestKey(let server, let spc):
-      if server != (done.contains("entitlement") ? "second" : "first") { violation = "the SPC goes to \(server)" }
+      if server != (done.contains("entitlement") ? "second" : "first"), !hasDecided {
+        violation = "the SPC goes to \(server)"
+      }
       if text(spc) != "spc" { violation = "the SPC was lost" }
       begin("key")
     case .fail: endings += 1
@@ -144,9 +201,9 @@ private struct LoadingRun {
     }
   }
 
-  private mutating func begin(_ what: String) {
+  private mutating func begin(_ what: String, awaiting input: String? = nil) {
     if !done.insert(what).inserted { violation = "\(what) twice" }
-    awaited = what
+    awaited = input ?? what
   }
 }
 
@@ -170,6 +227,8 @@ private struct LoadingSearch {
 
 private func words(_ action: LoadingMachine<String>.Action?) -> String {
   switch action {
+  case .askServer: return "ask the host for the server"
+  case .askTokenURL: return "ask the host for the token URL"
   case .askEntitlement(let server): return "ask \(server)"
   case .getCertificate: return "get certificate"
   case .askSPC(let certificate): return "ask for the SPC with \(text(certificate))"

@@ -52,12 +52,34 @@ import Testing
   }
 
   @Test(arguments: [
-    "\"11112233-4455-4677-8899-aabbccddeeff\"", "\"\"", "null", "5", "\"00112233-4455-4677-8899-aabbccddeeff \""
+    "\"11112233-4455-4677-8899-aabbccddeeff\"", "\"\"", "5", "\"00112233-4455-4677-8899-aabbccddeeff \""
   ])
   func answer_toAnotherMessage_isNone(messageID: String) {
     #expect(
       answer(#"{"messageID":\#(messageID),"version":1,"isAllowed":true,"epTokenURL":"x"}"#) == .failure(.otherMessage))
-    #expect(answer(#"{"version":1,"isAllowed":true,"epTokenURL":"x"}"#) == .failure(.otherMessage))
+  }
+
+  @Test(arguments: [#""messageID":null,"#, ""])
+  func reply_withoutAMessageID_isRead(messageID: String) {
+    #expect(answer("{\(messageID)\"isAllowed\":true,\"epTokenURL\":\"x\"}") == .success("x"))
+    #expect(answer("{\(messageID)\"isAllowed\":false}") == .failure(.denied(code: 0, message: "")))
+  }
+
+  @Test(arguments: [
+    "https://h/r?ExpressPlayToken=x", "https://h/r?ExpressPlayToken=x\r\n",
+    "# rights\r\n\r\n https://h/r?ExpressPlayToken=x \n",
+    "https://h/r?ExpressPlayToken=x\nhttps://other/"
+  ])
+  func uriList_theFirstURICounts(body: String) {
+    #expect(answer(body) == .success("https://h/r?ExpressPlayToken=x"))
+  }
+
+  @Test(arguments: [
+    "", "# https://h/", "ftp://h/", "https://", "https://a b/", "<p>https://h/</p>", "token=1", "\n\n",
+    "https://h/\u{e9}"
+  ])
+  func textWithoutAURI_isRefused(body: String) {
+    #expect(answer(body) == .failure(.notJSON))
   }
 
   @Test(arguments: ["2", "99999999999999999999999", "\"1\"", "null", "[]"])

@@ -252,7 +252,10 @@ public:
     detail::raw_loader raw(options);
     if (!raw.is_valid()) return detail::done(USHER_E_INVALID_ARGUMENT, loader());
     if (options.spc) raw.get()->spc = detail::on_spc;
-    auto *it = detail::boxed(std::move(options.spc), kept_);
+    if (options.server) raw.get()->server = detail::on_server;
+    if (options.token_url) raw.get()->token_url = detail::on_token_url;
+    auto *it = detail::boxed(
+        detail::loader_calls{std::move(options.spc), std::move(options.server), std::move(options.token_url)}, kept_);
     raw.get()->user_data = it;
     raw.get()->destroy = it->destroy;
     usher_loader *out = nullptr;

@@ -39,13 +39,79 @@ private:
   detail::secret certificate_, content_id_, url_;
 };
 
+/** What the library asks of an entitlement server: usher_entitlement. No value: the default. */
+struct entitlement {
+  std::optional<std::string> url;
+  bytes_view content_id;
+  usher::token_kind token_kind = usher::token_kind::by_loader;
+};
+
+namespace detail {
+inline void no_server(usher_completion id) { usher_complete_server(id, nullptr, nullptr); }
+} // namespace detail
+
+/** The question which server gets the SPC: usher_server_fn. Its bytes are a copy, wiped on destruction. If you refuse
+    it, the loading request fails with USHER_E_CALLBACK. */
+class server_request : public detail::refusable_question<detail::no_server> {
+public:
+  server_request(const usher_server_request &request, detail::shared_faults kept)
+      : refusable_question(request.completion, request.playback, request.tag, std::move(kept)),
+        url_(request.url, request.url_size), content_id_(request.content_id, request.content_id_size),
+        entitlement_id_(request.entitlement_id, request.entitlement_id_size),
+        token_kind_(static_cast<usher::token_kind>(request.token_kind)) {
+    if (request.entitlement_url) entitlement_url_ = request.entitlement_url;
+  }
+
+  /** The URL as the host gave it. */
+  bytes_view url() const noexcept { return url_.view(); }
+  /** The content identifier for the SPC. Empty: the URL has none. */
+  bytes_view content_id() const noexcept { return content_id_.view(); }
+  /** The content identifier for an entitlement server. Empty: the URL has none. */
+  bytes_view entitlement_id() const noexcept { return entitlement_id_.view(); }
+  /** The entitlement server that the library would ask. Empty: none is known. */
+  const std::string &entitlement_url() const noexcept { return entitlement_url_; }
+  /** The token that the library would ask for. */
+  usher::token_kind token_kind() const noexcept { return token_kind_; }
+
+  /** Answers with the URL to which the SPC goes, and "Name: value" lines separated by '\n'. @return true: accepted;
+      false: too late, or answered before. After INVALID_ARGUMENT (not a URL, not headers) the question stays open. */
+  outcome<bool> answer(std::string_view url, std::string_view headers = {}) {
+    detail::c_text text(url), lines(headers);
+    return accepted(text.is_valid() && lines.is_valid() ? usher_complete_server(id_, text.c_str(), lines.c_str())
+                                                        : USHER_E_INVALID_ARGUMENT);
+  }
+  /** usher_complete_entitlement(): the library asks an entitlement server. @return as answer(). */
+  outcome<bool> ask_entitlement(const entitlement &wanted = {}) {
+    detail::c_text url(wanted.url);
+    usher_entitlement raw = USHER_ENTITLEMENT_INIT;
+    raw.url = url.c_str();
+    raw.content_id = wanted.content_id.data();
+    raw.content_id_size = wanted.content_id.size();
+    raw.token_kind = static_cast<int32_t>(wanted.token_kind);
+    return accepted(url.is_valid() ? usher_complete_entitlement(id_, &raw) : USHER_E_INVALID_ARGUMENT);
+  }
+  /** usher_complete_builtin(). @return as answer(). */
+  outcome<bool> use_builtin() { return accepted(usher_complete_builtin(id_)); }
+
+private:
+  detail::secret url_, content_id_, entitlement_id_;
+  std::string entitlement_url_;
+  usher::token_kind token_kind_;
+};
+
 /** Makes an SPC; see spc_request. */
 using spc_callback = std::function<void(spc_request request)>;
+/** Decides which server gets the SPC; see server_request. */
+using server_callback = std::function<void(server_request request)>;
 
 /** usher_loader_options, field by field. No value or zero: the default. */
 struct loader_options {
   /** Required. */
   spc_callback spc;
+  /** Decides for each URL to which server the SPC goes. Empty: `route` decides. */
+  server_callback server;
+  /** Gets the token URL. Empty: the library asks the entitlement server. */
+  server_callback token_url;
   std::optional<std::string> scheme;
   usher::route route = usher::route::key_server;
   usher::content_id_rule content_id_rule = usher::content_id_rule::decoded_json;
@@ -59,8 +125,10 @@ struct loader_options {
   fps_response_format response_format = fps_response_format::automatic;
   std::optional<std::string> response_path;
   bool device_binding = false;
+  bool device_registered = false;
   std::optional<std::string> customer_cookie;
   milliseconds spc_timeout{0};
+  milliseconds server_timeout{0};
 };
 
 /** A resource loader of a context; the destructor unregisters it. */
@@ -70,9 +138,21 @@ public:
 };
 
 namespace detail {
+struct loader_calls {
+  spc_callback spc;
+  server_callback server, token_url;
+};
 inline void on_spc(const usher_spc_request *request, void *user_data) {
-  auto *it = static_cast<box<spc_callback> *>(user_data);
-  it->kept->guard([&] { it->call(spc_request(*request, it->kept)); });
+  auto *it = static_cast<box<loader_calls> *>(user_data);
+  it->kept->guard([&] { it->call.spc(spc_request(*request, it->kept)); });
+}
+inline void on_server(const usher_server_request *request, void *user_data) {
+  auto *it = static_cast<box<loader_calls> *>(user_data);
+  it->kept->guard([&] { it->call.server(server_request(*request, it->kept)); });
+}
+inline void on_token_url(const usher_server_request *request, void *user_data) {
+  auto *it = static_cast<box<loader_calls> *>(user_data);
+  it->kept->guard([&] { it->call.token_url(server_request(*request, it->kept)); });
 }
 
 /** A usher_loader_options struct without its function, and the texts to which its members point. */
@@ -102,8 +182,10 @@ public:
     raw_.response_format = static_cast<int32_t>(options.response_format);
     raw_.response_path = path_.c_str();
     raw_.device_binding = options.device_binding;
+    raw_.device_registered = options.device_registered;
     raw_.customer_cookie = cookie_.c_str();
     raw_.spc_timeout_ms = ms32(options.spc_timeout);
+    raw_.server_timeout_ms = ms32(options.server_timeout);
   }
   bool is_valid() const noexcept {
     return detail::are_valid(

@@ -86,7 +86,8 @@ enum class event_type : int32_t {
   license = USHER_EVENT_LICENSE,
   license_error = USHER_EVENT_LICENSE_ERROR,
   playback_closed = USHER_EVENT_PLAYBACK_CLOSED,
-  no_session = USHER_EVENT_NO_SESSION
+  no_session = USHER_EVENT_NO_SESSION,
+  device_registered = USHER_EVENT_DEVICE_REGISTERED
 };
 
 enum class session_state : int32_t {
@@ -169,6 +170,13 @@ enum class hook : int32_t {
   license_url = USHER_HOOK_LICENSE_URL,
   license_body = USHER_HOOK_LICENSE_BODY,
   license = USHER_HOOK_LICENSE
+};
+
+enum class token_kind : int32_t {
+  by_loader = USHER_TOKEN_BY_LOADER,
+  time_based = USHER_TOKEN_TIME_BASED,
+  registration = USHER_TOKEN_REGISTRATION,
+  device_bound = USHER_TOKEN_DEVICE_BOUND
 };
 
 enum class route : int32_t {

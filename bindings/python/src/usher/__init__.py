@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from .license import clear_key_request as clear_key_request
     from .loader import LoaderOptions as LoaderOptions
     from .loader import ResourceLoader as ResourceLoader
+    from .loader import ServerRequest as ServerRequest
     from .loader import SPCRequest as SPCRequest
     from .playback import PayloadRequest as PayloadRequest
     from .playback import Playback as Playback
@@ -125,7 +126,7 @@ _HOME = {
     "_c.abi": "OFF",
     "_c.enums": "AppendVersion Callbacks Clock CloseMode ContentIDRule EventType FPSRequest FPSResponse "
     "HeartbeatMissing HeartbeatStart Hook KeepAlive KeySystem LicenseType LogLevel Operation Origin RenewType Resetup "
-    "Route SessionState Status Suspend URLEncode WireFormat",
+    "Route SessionState Status Suspend TokenKind URLEncode WireFormat",
     "_errors": "CallbackError ClosedError DeclinedError Explanation ForkedError FullError HTTPStatusError "
     "InvalidArgumentError InvalidCompletionError InvalidHandleError LegacyCodes LimitError NoDelegateError "
     "NoTokenError NotAllowedError ProtocolError RedirectError RefusedError RenewalMissedError ReplacedError "
@@ -142,7 +143,7 @@ _HOME = {
     "event": "Event",
     "delegates.hooks": "HTTPDelegate HookCall",
     "license": "License clear_key_request",
-    "loader": "LoaderOptions ResourceLoader SPCRequest",
+    "loader": "LoaderOptions ResourceLoader SPCRequest ServerRequest",
     "playback": "PayloadRequest Playback",
     "player": "Player",
     "delegates.ssp": "SSPDelegate SSPOptions SSPV2Delegate SSPV2Options",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypedDict
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
 
 from ._c import abi, ffi, registry
-from ._c.enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, URLEncode
-from ._callbacks import HostFunction, register, subject
+from ._c.enums import ContentIDRule, FPSRequest, FPSResponse, Route, Status, TokenKind, URLEncode
+from ._callbacks import HostFunction, subject
 from ._errors import InvalidArgumentError
 from ._part import Part
 from ._question import Causes, Question, Reply, ask
@@ -40,7 +41,9 @@ class LoaderOptions(TypedDict, total=False):
     device_binding: the entitlement server binds the device: the first request registers it, later ones use the binding.
         Needs `customer_cookie`.
     customer_cookie: for the entitlement server, up to 32 bytes of UTF-8.
+    device_registered: an earlier run of the program had the event DEVICE_REGISTERED. Needs `device_binding`.
     spc_timeout_ms: how long the SPC callback may take, milliseconds. Default 5000.
+    server_timeout_ms: how long each of the callbacks `server` and `token_url` may take, milliseconds. Default 10000.
     """
 
     scheme: str | None
@@ -61,7 +64,9 @@ class LoaderOptions(TypedDict, total=False):
     response_format: FPSResponse | int
     device_binding: bool
     customer_cookie: str | None
+    device_registered: bool
     spc_timeout_ms: int
+    server_timeout_ms: int
     response_path: str | None
 
 
@@ -101,6 +106,91 @@ SPCCallback = Callable[[SPCRequest], Reply[bytes]]
 concurrent.futures.Future, or LATER if it keeps the request to answer it later."""
 
 
+class ServerRequest(Question["Server"]):
+    """The question which server gets the SPC. Answer with one of answer(), ask_entitlement() and answer_builtin().
+
+    Attributes:
+        url: the URL of the loading request.
+        content_id: the content identifier for the SPC; b"": the URL has none.
+        entitlement_id: the content identifier for an entitlement server; b"": the URL has none.
+        entitlement_url: the entitlement server that the library would ask; None: none is known.
+        token_kind: the token that the library would ask for.
+    """
+
+    _fails_as = Status.CALLBACK
+
+    def __init__(
+        self,
+        completion: int,
+        playback: Playback | None,
+        tag: object,
+        causes: Causes | None = None,
+        *,
+        url: str,
+        content_id: bytes,
+        entitlement_id: bytes,
+        entitlement_url: str | None,
+        token_kind: TokenKind,
+    ) -> None:
+        super().__init__(completion, playback, tag, causes)
+        self.url = url
+        self.content_id = content_id
+        self.entitlement_id = entitlement_id
+        self.entitlement_url = entitlement_url
+        self.token_kind = token_kind
+
+    def ask_entitlement(
+        self,
+        url: str | None = None,
+        content_id: bytes | None = None,
+        token_kind: TokenKind | int = TokenKind.BY_LOADER,
+    ) -> None:
+        """Answers: the library asks an entitlement server for the token URL.
+
+        The SPC goes to that URL if `allowed_hosts` lists its host. If the loader has the callback `token_url`, the
+        library calls it first.
+
+        Args:
+            url: the entitlement server. None: `entitlement_url`.
+            content_id: UTF-8. None: `entitlement_id`.
+            token_kind: BY_LOADER: the `token_kind` of this request.
+
+        Raises:
+            InvalidCompletionError, InvalidArgumentError: like answer().
+        """
+        given: dict[str, Any] = {"url": url, "token_kind": token_kind}
+        structure = ffi.filled(abi.Entitlement, given)
+        if content_id is not None:
+            structure.content_id = ffi.c_bytes(content_id)
+            structure.content_id_size = len(content_id)
+        self._tell(ffi.lib.usher_complete_entitlement, ctypes.byref(structure))
+
+    def answer_builtin(self) -> None:
+        """Answers: the library does what it does without the callback. Raises InvalidCompletionError like answer()."""
+        self._tell(ffi.lib.usher_complete_builtin)
+
+    def _complete(self, value: Server | None) -> None:
+        url, headers = (value, None) if value is None or isinstance(value, str) else value
+        lines = None if headers is None else ffi.header_lines(headers)
+        self._tell(ffi.lib.usher_complete_server, None if url is None else ffi.c_string(url, "the URL"), lines)
+
+
+Server = Union[str, "tuple[str, Mapping[str, str]]"]
+"""A server: its URL, or its URL and the headers of the request."""
+
+ServerCallback = Callable[[ServerRequest], Reply[Server]]
+"""``lambda request: "https://keys.example.com/" + request.content_id.decode()``. It may also return None (no server), a
+concurrent.futures.Future, or LATER if it keeps the request to answer it later."""
+
+
+class _Functions(NamedTuple):
+    """The callbacks of a loader, which share one ``user_data``."""
+
+    spc: HostFunction
+    server: HostFunction | None
+    token_url: HostFunction | None
+
+
 class ResourceLoader(Part):
     """Loads keys for the URLs of one scheme: certificate, SPC, key server, CKC (PTAVAssetResourceLoaderDelegate).
 
@@ -113,18 +203,29 @@ class ResourceLoader(Part):
 
     _free = ffi.lib.usher_loader_free
 
-    def __init__(self, context: Context, spc: SPCCallback, **options: Unpack[LoaderOptions]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        spc: SPCCallback,
+        server: ServerCallback | None = None,
+        token_url: ServerCallback | None = None,
+        **options: Unpack[LoaderOptions],
+    ) -> None:
         """Makes a loader and registers it; it replaces an earlier loader for the same scheme.
 
         The callback runs on a callback thread (in pumped mode inside pump()); for each playback the calls come one
         after another. It has `spc_timeout_ms` to answer: ``lambda request: spc``. None means no SPC: the request fails
         with CallbackError. To answer later, return a ``concurrent.futures.Future``; or keep the request, return
         ``usher.LATER``, and call ``request.answer(spc)`` or ``request.fail()`` from any thread. An exception counts as
-        None and becomes the ``__cause__`` of the CallbackError; see Context.
+        None and becomes the ``__cause__`` of the CallbackError; see Context. The same holds for `server` and
+        `token_url`, which have `server_timeout_ms`.
 
         Args:
             context: the loader serves its playbacks.
             spc: a function that makes an SPC with the CDM.
+            server: a function that decides for each URL to which server the SPC goes, and with which headers; see
+                ``ServerRequest``. None: `route` decides.
+            token_url: a function that gets the token URL, instead of the library's request to the entitlement server.
             options: ``LoaderOptions``.
 
         Raises:
@@ -135,7 +236,17 @@ class ResourceLoader(Part):
         self.scheme = (options.get("scheme") or "skd").lower()
         structure = _structure(options)
         structure.spc = _on_spc
-        structure.user_data = register(context, "spc", spc)
+        if server is not None:
+            structure.server = _on_server
+        if token_url is not None:
+            structure.token_url = _on_token_url
+        own = weakref.ref(context)
+        functions = _Functions(
+            HostFunction(own, "spc", spc),
+            None if server is None else HostFunction(own, "server", server),
+            None if token_url is None else HostFunction(own, "token_url", token_url),
+        )
+        structure.user_data = registry.add(functions)
         structure.destroy = registry.destroy
         ffi.lib.usher_context_add_loader(context._handle, ctypes.byref(structure), ctypes.byref(self._handle))
         self._has_handle = True
@@ -150,8 +261,8 @@ class ResourceLoader(Part):
 
 def _structure(options: LoaderOptions) -> abi.LoaderOptions:
     given: dict[str, Any] = dict(options)
-    if {"spc", "user_data", "destroy", "certificate_size"} & given.keys():
-        raise TypeError("spc, user_data, destroy and certificate_size are not options: these bindings set them")
+    if {"user_data", "destroy", "certificate_size"} & given.keys():
+        raise TypeError("user_data, destroy and certificate_size are not options: these bindings set them")
     hosts, certificate = given.pop("allowed_hosts", None), given.pop("certificate", None)
     if hosts is not None:
         given["allowed_hosts"] = hosts if isinstance(hosts, str) else _hosts(hosts)
@@ -170,9 +281,10 @@ def _hosts(hosts: Iterable[str]) -> str:
 
 
 def _asked_spc(pointer: Any, number: int | None) -> None:
-    source: HostFunction | None = registry.get(number)
-    if source is None:
+    functions: _Functions | None = registry.get(number)
+    if functions is None:
         return
+    source = functions.spc
     raw = pointer.contents
     playback, tag = subject(raw.playback, raw.tag)
     url = ffi.copied(raw.url, raw.url_size) or b""
@@ -188,4 +300,36 @@ def _asked_spc(pointer: Any, number: int | None) -> None:
     ask(request, source.function, source.failed)
 
 
+def _asked_server(pointer: Any, source: HostFunction | None) -> None:
+    if source is None:
+        return
+    raw = pointer.contents
+    playback, tag = subject(raw.playback, raw.tag)
+    url = ffi.copied(raw.url, raw.url_size) or b""
+    request = ServerRequest(
+        raw.completion,
+        playback,
+        tag,
+        None if playback is None else playback._load_causes.get(url),
+        url=url.decode("utf-8", "surrogateescape"),
+        content_id=ffi.copied(raw.content_id, raw.content_id_size) or b"",
+        entitlement_id=ffi.copied(raw.entitlement_id, raw.entitlement_id_size) or b"",
+        entitlement_url=None if raw.entitlement_url is None else ffi.text(raw.entitlement_url),
+        token_kind=TokenKind(raw.token_kind),
+    )
+    ask(request, source.function, source.failed)
+
+
+def _asked_first_server(pointer: Any, number: int | None) -> None:
+    functions: _Functions | None = registry.get(number)
+    _asked_server(pointer, functions and functions.server)
+
+
+def _asked_token_url(pointer: Any, number: int | None) -> None:
+    functions: _Functions | None = registry.get(number)
+    _asked_server(pointer, functions and functions.token_url)
+
+
 _on_spc = abi.SpcFn(_asked_spc)
+_on_server = abi.ServerFn(_asked_first_server)
+_on_token_url = abi.ServerFn(_asked_token_url)

@@ -446,6 +446,41 @@ class SpcRequest(ctypes.Structure):
 SpcFn = CFUNCTYPE(None, POINTER(SpcRequest), c_void_p)
 
 
+class ServerRequest(ctypes.Structure):
+    """``usher_server_request``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("completion", c_uint64),
+        ("playback", PlaybackHandle),
+        ("tag", c_uint64),
+        ("url", POINTER(c_uint8)),
+        ("url_size", c_size_t),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("entitlement_id", POINTER(c_uint8)),
+        ("entitlement_id_size", c_size_t),
+        ("entitlement_url", c_char_p),
+        ("token_kind", c_int32),
+    ]
+
+
+# typedef void (*usher_server_fn)(const usher_server_request *request, void *user_data);
+ServerFn = CFUNCTYPE(None, POINTER(ServerRequest), c_void_p)
+
+
+class Entitlement(ctypes.Structure):
+    """``usher_entitlement``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("url", c_char_p),
+        ("content_id", POINTER(c_uint8)),
+        ("content_id_size", c_size_t),
+        ("token_kind", c_int32),
+    ]
+
+
 class LoaderOptions(ctypes.Structure):
     """``usher_loader_options``"""
 
@@ -475,6 +510,10 @@ class LoaderOptions(ctypes.Structure):
         ("destroy", DestroyFn),
         ("spc_timeout_ms", c_uint32),
         ("response_path", c_char_p),
+        ("server", ServerFn),
+        ("token_url", ServerFn),
+        ("server_timeout_ms", c_uint32),
+        ("device_registered", c_int32),
     ]
 
 
@@ -499,6 +538,7 @@ STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_customer_request": CustomerRequest,
     "usher_default_options": DefaultOptions,
     "usher_delegate_hooks": DelegateHooks,
+    "usher_entitlement": Entitlement,
     "usher_error": Error,
     "usher_event": Event,
     "usher_explanation": Explanation,
@@ -510,6 +550,7 @@ STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_playback_options": PlaybackOptions,
     "usher_protection": Protection,
     "usher_response_info": ResponseInfo,
+    "usher_server_request": ServerRequest,
     "usher_spc_request": SpcRequest,
     "usher_ssp_options": SSPOptions,
     "usher_ssp_v2_options": SSPV2Options,
@@ -527,6 +568,7 @@ CALLBACKS: dict[str, Any] = {
     "usher_log_fn": LogFn,
     "usher_payload_fn": PayloadFn,
     "usher_protection_fn": ProtectionFn,
+    "usher_server_fn": ServerFn,
     "usher_spc_fn": SpcFn,
     "usher_token_fn": TokenFn,
 }
@@ -714,6 +756,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     # int32_t usher_context_add_loader(usher_context *context, const usher_loader_options *options, usher_loader **out);
     "usher_context_add_loader": (c_int32, (ContextHandle, POINTER(LoaderOptions), POINTER(LoaderHandle))),
+    # int32_t usher_complete_server(usher_completion completion, const char *url, const char *headers);
+    "usher_complete_server": (c_int32, (c_uint64, c_char_p, c_char_p)),
+    # int32_t usher_complete_entitlement(usher_completion completion, const usher_entitlement *entitlement);
+    "usher_complete_entitlement": (c_int32, (c_uint64, POINTER(Entitlement))),
     # int32_t usher_loader_free(usher_loader *loader);
     "usher_loader_free": (c_int32, (LoaderHandle,)),
     # int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,

@@ -90,6 +90,7 @@ class EventType(OpenIntEnum):
     LICENSE_ERROR = 11
     PLAYBACK_CLOSED = 12
     NO_SESSION = 13
+    DEVICE_REGISTERED = 14
 
 
 class SessionState(OpenIntEnum):
@@ -220,6 +221,15 @@ class Hook(OpenIntEnum):
     LICENSE_URL = 4
     LICENSE_BODY = 5
     LICENSE = 6
+
+
+class TokenKind(IntEnum):
+    """USHER_TOKEN_...: which token the library asks of an entitlement server."""
+
+    BY_LOADER = 0
+    TIME_BASED = 1
+    REGISTRATION = 2
+    DEVICE_BOUND = 3
 
 
 class Route(OpenIntEnum):

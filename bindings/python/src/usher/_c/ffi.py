@@ -146,6 +146,16 @@ def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
     return encoded
 
 
+def header_lines(headers: Mapping[str, str]) -> bytes:
+    """Converts headers to "Name: value" lines for C."""
+    for name, value in headers.items():
+        if ":" in name or "\n" in name + value:
+            raise InvalidArgumentError(
+                "a header contains a line break, or its name contains a colon", status=Status.INVALID_ARGUMENT
+            )
+    return c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
+
+
 def c_bytes(value: bytes | None) -> Any:
     """Converts bytes to ``const uint8_t *`` (NULL for None). The result keeps a copy of the bytes alive."""
     if value is None:

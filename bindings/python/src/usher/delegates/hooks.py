@@ -11,7 +11,6 @@ from .._answers import take
 from .._c import abi, ffi, registry
 from .._c.enums import Hook, LicenseType, Status
 from .._callbacks import report_to, subject
-from .._errors import InvalidArgumentError
 from .._question import Answer, Question, Reply, ask
 from .base import Delegate, TokenCallback, set_token_callback
 
@@ -96,7 +95,7 @@ class HookCall(Question[Answer], Generic[Answer]):
 
     def _complete(self, value: Any) -> None:
         if self.hook is Hook.HEADERS:
-            self._tell(ffi.lib.usher_complete_headers, None if value is None else _header_lines(value))
+            self._tell(ffi.lib.usher_complete_headers, None if value is None else ffi.header_lines(value))
             return
         made = None if value is None else _made(self.hook, value)
         self._tell(ffi.lib.usher_complete_hook, ffi.c_bytes(made), 0 if made is None else len(made))
@@ -109,15 +108,6 @@ def _made(hook: Hook, value: Any) -> bytes:
     if hook is Hook.LICENSE_URL or not isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(f"{METHODS[hook]}() returned {type(value).__name__}")
     return bytes(value)
-
-
-def _header_lines(headers: Headers) -> bytes:
-    for name, value in headers.items():
-        if ":" in name or "\n" in name + value:
-            raise InvalidArgumentError(
-                "a header contains a line break, or its name contains a colon", status=Status.INVALID_ARGUMENT
-            )
-    return ffi.c_string("\n".join(f"{name}: {value}" for name, value in headers.items()), "a header") or b""
 
 
 def _read_headers(lines: bytes) -> dict[str, str]:
