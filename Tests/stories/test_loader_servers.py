@@ -111,6 +111,7 @@ def test_server_choosesTheEntitlementServerOfTheOptions_itIsAsked(stage: Stage) 
     assert asked == [stage.headend.entitlement_url]
 
 
+@pytest.mark.callback_errors
 @pytest.mark.parametrize(
     "answer",
     [lambda request: None, lambda request: request.fail(), lambda request: 1 // 0],
@@ -118,7 +119,6 @@ def test_server_choosesTheEntitlementServerOfTheOptions_itIsAsked(stage: Stage) 
 )
 def test_server_hasNoServer_theLoadFailsWithoutARequest(stage: Stage, answer: Callable[[Any], Any]) -> None:
     ready(stage)
-    stage.context.callback_error_hook = lambda name, error: None
     loader(stage, server=answer)
     error = failed(play(stage))
     assert isinstance(error, usher.CallbackError)

@@ -1,8 +1,13 @@
 internal import CCurl
 internal import UsherCore
 
-/// The handles of libcurl that no request uses. Requests use them again, because a new handle costs much more.
+/// The handles of libcurl that no request uses. Requests use them again, because a new handle costs more.
 final class TransferPool {
+  /// libcurl 7.84 to 8.0 keep a pointer to the last header line of a handle's previous reply, which they have freed. If
+  /// the first header line of the next reply begins with a blank, they write to this memory: a server could damage the
+  /// host's heap. With such a libcurl each request gets a new handle.
+  private static let canReuseHandles = curl_shim_version() < 0x07_54_00 || curl_shim_version() >= 0x08_01_00
+
   private let options: TransportOptions
   private let connections: Connections
   /// How many handles are kept: at most one for each connection that may be kept.
@@ -31,7 +36,7 @@ final class TransferPool {
   /// Takes back a handle whose request has ended well.
   func recycle(_ transfer: CurlTransfer) {
     transfer.release()
-    if idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
+    if Self.canReuseHandles, idle.count < keptMax { idle.append(transfer) } else { curl_easy_cleanup(transfer.easy) }
   }
 
   /// Closes a handle whose request failed, because it may keep state of that request.
