@@ -85,7 +85,7 @@ FLOODS: dict[str, Flood] = {
     "chunk extensions": Flood("http", CHUNKED, b"1;" + b"x" * 4096 + b"\r\na\r\n", True),
     "interim replies": Flood("http", b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", True),
     "header lines": Flood("http", b"HTTP/1.1 200 OK\r\n", b"a:\r\n", True),
-    "one header line": Flood("http", b"HTTP/1.1 200 OK\r\nX-Filler: ", b"x" * 1024),
+    "one header line": Flood("http", b"HTTP/1.1 200 OK\r\nX-Filler: ", b"x" * 1024, True),
     "body": Flood("http", CHUNKED, b"400\r\n" + b"x" * 1024 + b"\r\n", True),
     "error body": Flood("http", b"HTTP/1.1 500 Oops\r\nContent-Length: 99999999999\r\n\r\n", b"x" * 1024, True),
     "after the reply": Flood("http", REPLY, REPLY),

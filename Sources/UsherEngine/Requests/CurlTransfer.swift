@@ -235,7 +235,9 @@ final class CurlTransfer {
         WireFailure(
           .transport, message: "the server sent data without a pause", mayHaveTakenEffect: mayHaveReachedServer))
     }
-    if isTooLarge || headers.pointee.left < 0 || (dropped == .floodInReply && code != CURLE_OK) {
+    if isTooLarge || headers.pointee.left < 0 || isHeaderLineTooLong(code)
+      || (dropped == .floodInReply && code != CURLE_OK)
+    {
       return .failure(WireFailure(.tooLarge, httpStatus: status, mayHaveTakenEffect: true))
     }
     let isCoded = code == CURLE_BAD_CONTENT_ENCODING || headers.pointee.is_bad != 0
@@ -257,6 +259,13 @@ final class CurlTransfer {
         WireFailure(.transport, message: "the connection ended before the answer", mayHaveTakenEffect: true))
     }
     return .failure(failure(code))
+  }
+
+  /// Whether libcurl has stopped reading because a header line is longer than 100 kB. Before version 8.6 libcurl reports
+  /// this as a lack of memory. If the process really had no memory, an allocation of libusher would have ended it.
+  private func isHeaderLineTooLong(_ code: CURLcode) -> Bool {
+    let tooLarge = 100  // CURLE_TOO_LARGE, since libcurl 8.6
+    return (code == CURLE_OUT_OF_MEMORY || Int(code.rawValue) == tooLarge) && mayHaveReachedServer
   }
 
   private func failure(_ code: CURLcode) -> WireFailure {
