@@ -32,6 +32,9 @@ TIMEOUT_MS = 2000
 """The time-out of a heartbeat."""
 LICENSE_MS = 5000
 """The time limit of the licence request, which is sent a period before the heartbeats."""
+SPARE_MS = 300
+"""A request in flight has at least this time left when the lateness begins."""
+ATTEMPTS = 5
 PATIENCE = int(os.environ.get("USHER_TEST_PATIENCE", "1"))
 
 
@@ -91,23 +94,44 @@ class Host:
 
 @contextlib.contextmanager
 def play(preload: Path | None = None, grace: float = 4) -> Iterator[tuple[HeadEnd, Host]]:
-    """Brings the sessions to the point where every first heartbeat and one licence request are in flight."""
-    with HeadEnd(clock="system", period_s=PERIOD_S, grace=grace, control=False) as headend:
-        headend.add_key(KID, KEY)
-        host = Host(headend, preload)
-        try:
-            assert host.tell("play") == {"started": True}
-            headend.faults.add("heartbeat", Fault.stall("after"), times=COUNT)
-            headend.faults.add("license", Fault.stall("after"), times=1)
-            host.tell(f"license {LICENSE_MS}")
-            headend.wait_held(COUNT + 1, 10 * PATIENCE)
-            yield headend, host
-        finally:
-            host.close()
+    """Brings the sessions to the point where every first heartbeat and one licence request are in flight, and none of
+    them is close to its time limit. On a busy machine this may need several attempts."""
+    seen: list[dict[str, int]] = []
+    for _ in range(ATTEMPTS):
+        with HeadEnd(clock="system", period_s=PERIOD_S, grace=grace, control=False) as headend:
+            headend.add_key(KID, KEY)
+            host = Host(headend, preload)
+            try:
+                assert host.tell("play") == {"started": True}
+                headend.faults.add("heartbeat", Fault.stall("after"), times=COUNT)
+                headend.faults.add("license", Fault.stall("after"), times=1)
+                host.tell(f"license {LICENSE_MS}")
+                seen.append(ages_of_held(headend))
+                if seen[-1]["heartbeat"] < TIMEOUT_MS - SPARE_MS and seen[-1]["license"] < LICENSE_MS - SPARE_MS:
+                    yield headend, host
+                    return
+            finally:
+                host.close()
+    pytest.fail(f"the machine is too slow: the oldest requests in flight were this old, in ms: {seen}")
+
+
+def ages_of_held(headend: HeadEnd) -> dict[str, int]:
+    """Waits until the head-end holds all requests, or a heartbeat has reached its time-out. Returns the age of the
+    oldest request of each route, in ms."""
+    end = time.monotonic() + 20 * PATIENCE
+    while time.monotonic() < end:
+        arrived: dict[str, int] = {}
+        for entry in headend.journal:
+            arrived.setdefault(entry.route, entry.at_ms)
+        ages = {route: headend.clock.now_ms() - at for route, at in arrived.items()}
+        if headend.held == COUNT + 1 or ages.get("heartbeat", 0) >= TIMEOUT_MS:
+            return ages
+        time.sleep(0.02)
+    pytest.fail(f"the head-end holds {headend.held} requests, not {COUNT + 1}\n{headend.journal.dump()}")
 
 
 def wait_for_heartbeats(headend: HeadEnd, count: int) -> None:
-    end = time.monotonic() + 15 * PATIENCE
+    end = time.monotonic() + 30 * PATIENCE
     while time.monotonic() < end:
         if sum(entry.route == "heartbeat" for entry in headend.journal) >= count:
             return
@@ -127,7 +151,7 @@ def assert_all_kept(headend: HeadEnd, host: Host) -> None:
     assert not headend.sessions.active()
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("seconds", [3.0, pytest.param(1.0, marks=pytest.mark.whole)])
 def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float) -> None:
     """The host process is stopped while 80 heartbeats are in flight, and runs again after some seconds; the library
@@ -137,7 +161,7 @@ def test_process_stoppedWhileHeartbeatsAreInFlight_losesNoSession(seconds: float
         assert_all_kept(headend, host)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path) -> None:
     """The I/O thread does not run for three seconds, although no signal stops the process, and its next calls of
     epoll_wait fail with EINTR; the library continues every session, and the licence arrives."""
@@ -152,7 +176,7 @@ def test_ioThread_lateWithoutASignal_losesNoSession(tmp_path: Path) -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(180)
 def test_process_stoppedForLongerThanTheLease_reportsEverySession() -> None:
     """The host process is stopped until every lease has ended; each session is reported as lost, once."""
     with play(grace=1.5) as (headend, host):
