@@ -261,8 +261,9 @@ final class CurlTransfer {
     return .failure(failure(code))
   }
 
-  /// Whether libcurl has stopped reading because a header line is longer than 100 kB. Before version 8.6 libcurl reports
-  /// this as a lack of memory. If the process really had no memory, an allocation of libusher would have ended it.
+  /// Whether libcurl has stopped reading because a header line is longer than 100 kB. Before version 8.6 libcurl
+  /// reports this as a lack of memory. If the process really had no memory, an allocation of libusher would have ended
+  /// it.
   private func isHeaderLineTooLong(_ code: CURLcode) -> Bool {
     let tooLarge = 100  // CURLE_TOO_LARGE, since libcurl 8.6
     return (code == CURLE_OUT_OF_MEMORY || Int(code.rawValue) == tooLarge) && mayHaveReachedServer
