@@ -83,7 +83,13 @@ final class Simulation {
   }
 
   func close(_ id: UInt64, _ ending: SSMSession.Ending = .teardown) {
-    if let playback = shared[id] { engine.closePlayback(playback, ending) }
+    if let playback = shared[id] { _ = engine.closePlayback(playback, ending) }
+    settle()
+  }
+
+  /// Frees the handle of a playback.
+  func free(_ id: UInt64) {
+    if let playback = shared[id] { _ = engine.closePlayback(playback, nil, freeing: true) }
     settle()
   }
 

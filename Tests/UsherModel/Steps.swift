@@ -9,6 +9,7 @@ enum Step: Hashable {
   case refuse(Int)
   case timer, license, renewal, abandon
   case close(Bool)
+  case tearDownLeft
   case token, noToken, tokenWaitEnds
   case payload, noPayload
   case kill, suspend, resume, network, othersTornDown
@@ -26,6 +27,7 @@ enum Step: Hashable {
     case .renewal: return "renewal asked"
     case .abandon: return "host gives up"
     case .close(let leave): return leave ? "close, leave" : "close"
+    case .tearDownLeft: return "teardown after leave"
     case .token: return "token"
     case .noToken: return "no token"
     case .tokenWaitEnds: return "token wait ends"
@@ -61,6 +63,7 @@ extension World {
     if isAskingPayload { all += [.payload, .noPayload] }
     if machine.session.waitsForOwnTeardowns { all.append(.othersTornDown) }
     if isSuspended { all.append(.resume) }
+    if machine.session.isLeft, machine.session.mayTearDownLeft { all.append(.tearDownLeft) }
     guard !isClosed else { return all }
     if !isStarted { all.append(.start) }
     if budget.tokens > 0, !isAskingToken, !isAwaitingToken { all.append(.token) }
@@ -108,6 +111,9 @@ extension World {
       isAskingToken = false
       isAskingPayload = false
       isAwaitingToken = false
+    case .tearDownLeft:
+      isLeft = false
+      perform(machine.tearDownLeft(now: now))
     case .token: token()
     case .noToken:
       isAskingToken = false
@@ -225,18 +231,21 @@ extension World {
 }
 
 extension World {
+  /// Whether nothing more happens, unless the host asks to tear down a session that it left.
+  private var isFinished: Bool { machine.isFinished || (machine.session.isLeft && requests.isEmpty) }
+
   /// Closes the playback and delivers all requests and replies without faults. Everything that is left then is a
   /// violation.
   mutating func drain() {
     budget = Budget(licenses: 0, renewals: 0, faults: 0, kills: 0, suspends: 0, networks: 0, abandons: 0, closes: 0)
     if !isClosed { take(.close(false)) }
     var left = 200
-    while !machine.isFinished, left > 0, violation == nil {
+    while !isFinished, left > 0, violation == nil {
       left -= 1
       guard let next = steps.first else { break }
       take(next)
     }
-    if !machine.isFinished { return fail("closed, but never finished: a dead state") }
+    if !isFinished { return fail("closed, but never finished: a dead state") }
     if closes != 1 { fail("finished, but reported as closed \(closes) times") }
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")

@@ -77,19 +77,19 @@ extension World {
       endpoints.widevineRenewal = endpoint("renewal", .widevineRenewal)
     }
     let map = kind == .mapped ? engine.newTokenStore(bound: 4, timeToLive: 3_600_000, seed: story.seed) : nil
-    return LicenseDelegate(
+    let delegate = LicenseDelegate(
       policy: policy(kind), endpoints: endpoints,
       certificates: CertificateSource(endpoint("certificate", .certificate)), setupBody: Array("{}".utf8),
-      keepAliveBody: Array("{}".utf8), tokenMap: map, customer: kind.isCustomer ? customer(kind) : nil)
+      keepAliveBody: Array("{}".utf8), tokenMap: map)
+    if kind.isCustomer { delegate.customer = customer(kind) }
+    return delegate
   }
 
   private func customer(_ kind: Kind) -> CustomerCallbacks {
-    var callbacks = CustomerCallbacks { [weak self] ask, question, host in
-      self?.customerLicence(ask, question, host, kind)
-    }
-    callbacks.heartbeat = { [weak self] ask, host in self?.customerCall(ask, host, isTeardown: false) }
-    callbacks.teardown = { [weak self] ask, host in self?.customerCall(ask, host, isTeardown: true) }
-    return callbacks
+    CustomerCallbacks(
+      license: { [weak self] ask, question, host in self?.customerLicence(ask, question, host, kind) },
+      heartbeat: { [weak self] ask, host in self?.customerCall(ask, host, isTeardown: false) },
+      teardown: { [weak self] ask, host in self?.customerCall(ask, host, isTeardown: true) })
   }
 
   private func hooks(_ kind: Kind) -> DelegateHooks {

@@ -14,14 +14,16 @@ extension World {
     case .close(let id, let leave):
       guard let play = plays[id] else { return }
       subject = (play, leave == true ? .left : .closed)
+      // A teardown after a leave waits for the I/O thread, which this simulation runs itself: the model plays it.
+      let ending: SSMSession.Ending? = play.closedAt == nil && leave == false ? .teardown : leave == nil ? nil : .leave
       noteClose(play, leave: leave)
-      engine.closePlayback(play.shared, leave.map { $0 ? .leave : .teardown })
+      _ = engine.closePlayback(play.shared, ending)
     case .stop(let player):
       for play in live where play.player == player && play.closedAt == nil {
         noteClose(play, leave: nil)
         subject = (play, .stopped)
       }
-      engine.stopPlayer(screen(of: player), nil)
+      _ = engine.stopPlayer(screen(of: player), nil, waiting: 0)
     case .license(let id, let isRenewal, let timeout):
       if let play = plays[id] { license(play, isRenewal: isRenewal, timeout: timeout, other: timeout.map { $0 % 6 }) }
     case .certificate(let id):

@@ -358,7 +358,7 @@ static void contents(void) {
   uint8_t buffer[256];
   size_t count = 0, size = 0;
   int known = 0;
-  usher_error limit = {USHER_E_LIMIT, USHER_ORIGIN_SSM, USHER_OPERATION_SETUP, 400, 1007, "", 1, 0};
+  usher_error limit = {USHER_E_LIMIT, USHER_ORIGIN_SSM, USHER_OPERATION_SETUP, 400, 1007, "", 1, 0, 0};
   usher_legacy_codes codes;
   answers(USHER_OK, usher_read_pssh(pssh, sizeof pssh, count_protection, &known, &count), "usher_read_pssh");
   tell(count == 1 && known == 1, "one protection, of a known system");

@@ -22,6 +22,8 @@ CALLBACK_TYPE(usher_license_fn,
     (void)playback, (void)response, (void)tag, (void)user_data)
 CALLBACK_TYPE(usher_customer_license_fn,
     (const usher_customer_request *request, void *user_data), (void)request, (void)user_data)
+CALLBACK_TYPE(usher_customer_heartbeat_fn,
+    (usher_playback *playback, uint64_t tag, void *user_data), (void)playback, (void)tag, (void)user_data)
 CALLBACK_TYPE(usher_customer_call_fn, 
     (usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data),
     (void)completion, (void)playback, (void)tag, (void)user_data)
@@ -49,6 +51,7 @@ STRUCTURE(usher_license_request, USHER_LICENSE_REQUEST_INIT, 0)
 STRUCTURE(usher_response_info, USHER_RESPONSE_INFO_INIT, 0)
 STRUCTURE(usher_customer_request, {0}, 0)
 STRUCTURE(usher_customer_options, USHER_CUSTOMER_OPTIONS_INIT, 1)
+STRUCTURE(usher_customer_callbacks, USHER_CUSTOMER_CALLBACKS_INIT, 0)
 STRUCTURE(usher_customer_license, USHER_CUSTOMER_LICENSE_INIT, 0)
 STRUCTURE(usher_playback_options, USHER_PLAYBACK_OPTIONS_INIT, 1)
 STRUCTURE(usher_protection, {0}, 0)
@@ -123,6 +126,8 @@ FUNCTION(usher_response_get, STATUS, HANDLE, (ARG_HANDLE(usher_response), ARG_FI
 FUNCTION(usher_response_free, STATUS, FREES, (ARG_HANDLE(usher_response)))
 FUNCTION(usher_customer_delegate_new, STATUS, HANDLE, (
     ARG_HANDLE(usher_context), ARG_OPTIONS(usher_customer_options), ARG_OUT_HANDLE(usher_delegate)))
+FUNCTION(usher_delegate_set_customer_callbacks, STATUS, HANDLE, (
+    ARG_HANDLE(usher_delegate), ARG_OPTIONS(usher_customer_callbacks), ARG_USER_DATA, ARG_DESTROY))
 FUNCTION(usher_complete_license, STATUS, NOTHING, (ARG_COMPLETION, ARG_OPTIONS(usher_customer_license)))
 FUNCTION(usher_complete_call, STATUS, NOTHING, (ARG_COMPLETION, ARG_NUMBER(int32_t)))
 FUNCTION(usher_player_new, STATUS, HANDLE, (ARG_HANDLE(usher_context), ARG_OUT_HANDLE(usher_player)))

@@ -107,6 +107,70 @@ void kept_alive_by_renewals() {
       "renewed twice, then refused: playback must stop");
 }
 
+/* The pair of callbacks as on the SDK's page: license(), and heartbeat() without parameters. */
+void as_the_sdk(usher::renew_type renewal) {
+  std::atomic<int> licences{0}, renewals{0}, beats{0}, kept_alive{0}, errors{0};
+  witness w;
+  {
+    usher::context context;
+    context.add_observer([&](const usher::event &event) {
+      kept_alive += event.type == usher::event_type::kept_alive;
+      errors += event.type == usher::event_type::heartbeat_error || event.type == usher::event_type::renewal_due;
+    });
+    usher::customer_options options;
+    options.certificate = "the certificate";
+    auto delegate = context.new_customer_delegate(options);
+    usher::customer_callbacks callbacks;
+    callbacks.license = [&, w](usher::customer_request request) {
+      (request.type() == usher::license_type::renewal ? renewals : licences) +=
+          request.payload().text() == "SPC" && request.key_system() == "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2";
+      usher::customer_license license;
+      license.license = "ckc";
+      license.heartbeat = 200ms;
+      license.renewal = renewal;
+      request.answer(license);
+    };
+    callbacks.heartbeat = [&, w] { beats++; };
+    delegate.set_callbacks(callbacks);
+    context.set_delegate(delegate);
+    auto player = context.new_player();
+    auto playback = player.play({});
+    tell(playback.get_license(fairplay).data().text() == "ckc", "as the SDK: construct, then set the callbacks");
+    auto &count = renewal == usher::renew_type::heartbeat ? beats : renewals;
+    tell(until([&] { return count >= 3 && kept_alive >= 2; }) && errors == 0 && licences == 1,
+        "as the SDK: the pair of callbacks is enough for %s",
+        renewal == usher::renew_type::heartbeat ? "heartbeats" : "renewals");
+    delegate.clear_callbacks();
+    auto got = usher::attempt([&] { return playback.get_license(fairplay); });
+    tell(got.status() == usher::status::state, "as the SDK: without callbacks a licence fails with STATE");
+  }
+  tell(alive == 1, "%d captured objects left", alive.load() - 1);
+}
+
+void heartbeat_that_throws() {
+  std::atomic<int> errors{0};
+  usher::context context;
+  context.add_observer([&](const usher::event &event) { errors += event.type == usher::event_type::heartbeat_error; });
+  usher::customer_options options;
+  options.retry_permille = USHER_OFF;
+  options.license = [](usher::customer_request request) {
+    usher::customer_license license;
+    license.license = "ckc";
+    license.heartbeat = 100ms;
+    license.renewal = usher::renew_type::heartbeat;
+    request.answer(license);
+  };
+  options.heartbeat = [] { throw std::runtime_error("heartbeat"); };
+  auto delegate = context.new_customer_delegate(options);
+  usher::playback_options item;
+  item.delegate = &delegate;
+  auto player = context.new_player();
+  auto playback = player.play(item);
+  playback.get_license(fairplay);
+  tell(until([&] { return errors >= 1; }), "a heartbeat callback without parameters that throws: it failed");
+  tell(context.take_exception() != nullptr, "its exception is kept");
+}
+
 void refusals() {
   witness w;
   {
@@ -153,6 +217,9 @@ void refusals() {
 int customer() {
   kept_alive_by_heartbeats();
   kept_alive_by_renewals();
+  as_the_sdk(usher::renew_type::heartbeat);
+  as_the_sdk(usher::renew_type::standard);
+  heartbeat_that_throws();
   refusals();
   return failed;
 }

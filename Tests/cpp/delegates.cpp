@@ -236,6 +236,63 @@ void hooks_that_fail() {
   tell(requests("license") == before, "no request was sent");
 }
 
+/* Playback stops, and then the application tears the session down. */
+void ssp_v2_stop_then_teardown() {
+  std::atomic<int> ended{0};
+  usher::context context;
+  context.add_observer(
+      [&](const usher::event &event) { ended += event.type == usher::event_type::session_ended && !event.left; });
+  usher::ssp_v2_options options;
+  options.ssp = server(v2_url());
+  auto delegate = context.new_ssp_v2_delegate(options);
+  auto player = context.new_player();
+  auto playback = player.play(item_of(delegate));
+  playback.get_license(widevine);
+  player.stop();
+  playback.wait_closed(5s);
+  tell(held() == 1, "SSP V2: after the stop the session is held");
+  playback.close(usher::close_mode::teardown);
+  playback.wait_closed(5s);
+  tell(held() == 0 && until([&] { return ended == 1; }), "SSP V2: then a close with teardown frees the slot");
+  playback = player.play(item_of(delegate));
+  playback.get_license(widevine);
+  player.stop();
+  player.stop(usher::close_mode::teardown);
+  playback.wait_closed(5s);
+  tell(held() == 0, "SSP V2: a second stop with teardown frees the slot, too");
+}
+
+/* A context without a delegate. */
+void clear_streams() {
+  usher::context context;
+  auto one = context.new_player(), two = context.new_player();
+  usher::playback_options item;
+  item.clear = true;
+  auto first = one.play(item), second = two.play(item);
+  second.wait_session();
+  tell(second.state() == usher::session_state::none, "clear streams on two players need no delegate");
+  item.clear = false;
+  throws(
+      usher::status::no_delegate, [&] { return one.play(item); }, "an encrypted stream needs one");
+}
+
+/* Set-up and teardown block the calling thread. */
+void synchronous() {
+  usher::context context;
+  auto options = server();
+  options.sync_setup_teardown = true;
+  auto delegate = context.new_ssp_delegate(options);
+  {
+    auto player = context.new_player();
+    auto playback = player.play(item_of(delegate));
+    tell(playback.state() == usher::session_state::active, "sync: play returns with the session");
+    player.stop();
+    tell(held() == 0, "sync: stop returns when the slot is free");
+    playback = player.play(item_of(delegate));
+  }
+  tell(held() == 0, "sync: the destructors return when the slot is free");
+}
+
 void ssp_v2() {
   std::atomic<int> started{0}, without{0}; /* counted until the context is freed */
   usher::context context;
@@ -363,6 +420,9 @@ int delegates() {
   hooks_as_a_class();
   hooks_that_fail();
   ssp_v2();
+  ssp_v2_stop_then_teardown();
+  clear_streams();
+  synchronous();
   multi_instance();
   of_a_playback();
   nothing_held("delegates");

@@ -34,7 +34,9 @@ void other_delegates(const usher::context &context, const usher::player &player)
   tell(!size && size.status() == usher::status::state, "a common delegate has no token map");
   tell(common.value().tokens().contains("one").status() == usher::status::state,
       "the other functions of the map fail, too");
-  tell(!context.new_customer_delegate({}).ok(), "a customer delegate without callbacks");
+  usher::customer_options no_license;
+  no_license.heartbeat = [] {};
+  tell(!context.new_customer_delegate(no_license).ok(), "a customer delegate without a licence callback");
   tell(
       !context.new_ssp_v2_delegate({}).ok() && !context.new_multi_instance_delegate({}).ok(), "delegates without URLs");
 }

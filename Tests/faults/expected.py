@@ -44,7 +44,7 @@ def unsent(status: str) -> Row:
         "license": f"LICENSE_ERROR {status} stop; torn down; 0 arrived",
         **tried_again(1),
         **outage(status, 1),
-        "teardown lasting": f"TEARDOWN_ERROR {status} stop; 0 arrived, 1 held",
+        "teardown lasting": f"TEARDOWN_ERROR {status}; 0 arrived, 1 held",
         "certificate": f"answer {status}; torn down; 0 arrived",
     }
 
@@ -67,7 +67,7 @@ def passing(told: str) -> Row:
         "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
         **tried_again(2),
         **outage(told, 28),
-        "teardown lasting": f"TEARDOWN_ERROR {told} stop; 4 arrived, 1 held",
+        "teardown lasting": f"TEARDOWN_ERROR {told}; 4 arrived, 1 held",
         "certificate": f"answer {told}; torn down; 1 arrived",
     }
 
@@ -76,7 +76,7 @@ def denied(status: int) -> Row:
     """The head-end denies the request; the library does not retry."""
     told = f"HTTP {status}"
     keep_alive = f"HEARTBEAT_ERROR {told} stop; torn down; 1 arrived"
-    teardown = f"TEARDOWN_ERROR {told} stop; 1 arrived, 1 held"
+    teardown = f"TEARDOWN_ERROR {told}; 1 arrived, 1 held"
     names = ("heartbeat", "heartbeat strict", "heartbeat lasting", "renewal", "renewal strict", "renewal lasting")
     return {**passing(told), **dict.fromkeys(names, keep_alive), "teardown": teardown, "teardown lasting": teardown}
 
@@ -95,7 +95,7 @@ def lost(told: str, arrived: int = 28, renewals: int | None = None) -> Row:
         "heartbeat strict": f"HEARTBEAT_ERROR {refused} orphan; closed orphan; 2 arrived, 1 held",
         "renewal strict": f"HEARTBEAT_ERROR {refused}; TEARDOWN_ERROR {refused} orphan; 2 arrived, 1 held",
         **outage(told, arrived, renewals),
-        "teardown lasting": f"TEARDOWN_ERROR {told} stop; 4 arrived",
+        "teardown lasting": f"TEARDOWN_ERROR {told}; 4 arrived",
         "certificate": f"answer {told}; torn down; 1 arrived",
     }
 
@@ -116,7 +116,7 @@ NOT_LOOKED_AT: Row = {"teardown": "torn down; 1 arrived", "teardown lasting": "t
 
 # After a teardown that it processed, the head-end answers the second try with 400 and the code 1006. If that reply is
 # cut off, the library sees only the status 400, which it does not retry.
-CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400 stop; 2 arrived"}
+CUT: Row = {"teardown lasting": "TEARDOWN_ERROR HTTP 400; 2 arrived"}
 
 # The head-end has lost its session table, so it refuses every session token; the library cannot know the reason.
 FORGOTTEN = "REFUSED 400 code 1006 stop"
@@ -129,7 +129,7 @@ EXPECTED: Mapping[str, Row] = {
     "mute tls": unsent("TIMEOUT"),
     "silence": lost("TIMEOUT", 16, 15),
     "trickle": {**lost("TIMEOUT", 16, 15), **NOT_LOOKED_AT},
-    "100 MB": {**lost("TOO_LARGE 200"), "teardown lasting": "TEARDOWN_ERROR TOO_LARGE 400 stop; 4 arrived"},
+    "100 MB": {**lost("TOO_LARGE 200"), "teardown lasting": "TEARDOWN_ERROR TOO_LARGE 400; 4 arrived"},
     "truncated chunks": {**lost("TRANSPORT"), **CUT},
     "bad chunks": lost("TRANSPORT"),
     "length too long": {**lost("TRANSPORT"), **CUT},
@@ -143,7 +143,7 @@ EXPECTED: Mapping[str, Row] = {
         **lost("PROTOCOL 204"),
         **NOT_LOOKED_AT,
         "heartbeat": FINE["heartbeat"],
-        "heartbeat strict": "KEPT_ALIVE; TEARDOWN_ERROR REFUSED 400 code 1006 stop; 1 arrived, 1 held",
+        "heartbeat strict": "KEPT_ALIVE; TEARDOWN_ERROR REFUSED 400 code 1006; 1 arrived, 1 held",
         "heartbeat lasting": FINE["heartbeat lasting"],
     },
     "202": FINE,
@@ -158,7 +158,7 @@ EXPECTED: Mapping[str, Row] = {
     "expired": unsent("TLS"),
     "wrong name": unsent("TLS"),
     "tls 1.0": unsent("TLS"),
-    "restarted": {**lost("TRANSPORT", 2), "teardown lasting": "TEARDOWN_ERROR TRANSPORT stop; 1 arrived"},
+    "restarted": {**lost("TRANSPORT", 2), "teardown lasting": "TEARDOWN_ERROR TRANSPORT; 1 arrived"},
     "restarted empty": {
         "setup": "SETUP_ERROR TRANSPORT stop orphan; closed orphan; 1 arrived",
         "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN} orphan; 1 arrived; again: {FORGOTTEN}",
@@ -171,7 +171,7 @@ EXPECTED: Mapping[str, Row] = {
         "renewal lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
         f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
         "teardown": "closed; 2 arrived",
-        "teardown lasting": "TEARDOWN_ERROR TRANSPORT stop; 1 arrived",
+        "teardown lasting": "TEARDOWN_ERROR TRANSPORT; 1 arrived",
         "certificate": f"answer TRANSPORT; TEARDOWN_ERROR {FORGOTTEN}; 1 arrived",
     },
     "slept": {

@@ -3,9 +3,11 @@ only records the calls in a list."""
 
 from __future__ import annotations
 
+import gc
 import math
 import queue
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 import usher
 from stage import REAL_TIMEOUT_S, Stage, StageFactory
+from usher._c import abi, ffi
 
 E = usher.EventType
 S = usher.Status
@@ -99,10 +102,10 @@ def test_customer_licenceOfEachKeySystem_isAskedByItsIdentifier(stage: Stage, ke
     (customer SSM page; delegates.md: Customer SSM)."""
     portal = Portal(stage, BEATS)
     playback = play(stage, portal)
-    playback.get_license(f"urn:uuid:{key_system.value.upper()}", b"message")
+    playback.get_license(f"urn:uuid:{key_system.value.lower()}", b"message")
     assert portal.license_requests[0].key_system == key_system.value
     if key_system is FAIRPLAY:
-        assert portal.license_requests[0].key_system.upper() == "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
+        assert portal.license_requests[0].key_system == "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
 
 
 def test_customer_enforced_asksForARenewalEachPeriod(stage: Stage) -> None:
@@ -199,18 +202,135 @@ def test_customer_withoutHeartbeatCallback_lastsInSilence(stage: Stage) -> None:
     assert stage.events.types()[-1] == "PLAYBACK_CLOSED"
 
 
-def test_customer_withoutPayloadCallback_asksTheHostToRenew(stage: Stage) -> None:
-    """Without a payload callback the player requests the renewal, and the library calls license() with licenseType
-    renewal (customer SSM page)."""
+@pytest.mark.parametrize("renew_type", [usher.RenewType.DEFAULT, usher.RenewType.ENFORCED])
+def test_customer_withThePairOfCallbacksAlone_isAskedForRenewals(stage: Stage, renew_type: usher.RenewType) -> None:
+    """A host with the pair of callbacks alone gives an enforced licence; the library calls license() with licenseType
+    renewal each period, with the last payload, and passes each licence on (customer SSM page)."""
+    portal = Portal(stage, Response(b"licence", heartbeat_s=60, renew_type=renew_type))
+    renewed: list[usher.License] = []
+    playback = play(stage, portal, renewed=lambda playback, license: renewed.append(license))
+    assert playback.get_license(FAIRPLAY, b"spc").renew_type is usher.RenewType.ENFORCED
+    stage.advance(180_000)
+    assert portal.asked == [("license", 0), *(("renewal", at) for at in (60_000, 120_000, 180_000))]
+    assert [request.payload for request in portal.license_requests] == [b"spc"] * 4
+    assert [license.data for license in renewed] == [b"licence"] * 3
+    assert stage.events.types().count("KEPT_ALIVE") == 3
+    assert stage.events.all(E.RENEWAL_DUE, E.HEARTBEAT_ERROR) == []
+
+
+def test_customer_renewedByThePlayer_isAskedWithItsPayload(stage: Stage) -> None:
+    """The player requests a renewal itself, before one is due; the next renewal of the library is due a period later,
+    and carries the new payload."""
     portal = Portal(stage, RENEWALS)
     playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"first")
+    stage.advance(30_000)
+    playback.get_license(FAIRPLAY, b"second", type=usher.LicenseType.RENEWAL)
+    stage.advance(60_000)
+    assert portal.asked == [("license", 0), ("renewal", 30_000), ("renewal", 90_000)]
+    assert [request.payload for request in portal.license_requests] == [b"first", b"second", b"second"]
+
+
+def test_customer_renewalByThePairThatFails_isAHeartbeatError(stage: Stage) -> None:
+    """The host's server ends the session at a renewal; the library reports HEARTBEAT_ERROR and asks no more."""
+    portal = Portal(stage, RENEWALS, Response(http_status=400, service_code=1006, message="ended"))
+    playback = play(stage, portal)
+    playback.get_license(FAIRPLAY, b"spc")
+    stage.advance(300_000)
+    error = stage.events.error(E.HEARTBEAT_ERROR)
+    assert (error.service_code, error.operation, error.must_stop) == (1006, usher.Operation.RENEWAL, True)
+    assert portal.names == ["license", "renewal"]
+
+
+def test_customer_renewTypeNone_callsNothing(stage: Stage) -> None:
+    """With renewType NONE the library calls neither heartbeat() nor license(), although the answer has a period."""
+    portal = Portal(stage, Response(b"licence", heartbeat_s=60, renew_type=usher.RenewType.NONE))
+    playback = play(stage, portal)
+    assert playback.get_license(FAIRPLAY, b"spc").renew_type is usher.RenewType.NONE
+    stage.advance(600_000)
+    assert portal.names == ["license"]
+    assert playback.session_state is usher.SessionState.ACTIVE
+    playback.close()
+    stage.settle()
+    assert portal.names == ["license", "teardown"]
+
+
+# ---- construct, then set the callback --------------------------------------------------------------------------------
+
+
+class CustomerCallback:
+    """The callback object of the customer SSM page: license() and heartbeat(), which has no parameters."""
+
+    def __init__(self, answer: Response) -> None:
+        self.answer = answer
+        self.calls: list[str] = []
+
+    def license(self, request: usher.CustomerRequest) -> Response:
+        self.calls.append(request.type.name)
+        return self.answer
+
+    def heartbeat(self) -> None:
+        self.calls.append("heartbeat")
+
+
+@pytest.mark.parametrize("answer", [BEATS, RENEWALS])
+def test_customerDelegate_constructedThenGivenItsCallback_plays(stage: Stage, answer: Response) -> None:
+    """The host constructs the delegate with the certificate, and then sets the callback object, whose heartbeat() has
+    no parameters and no result; the library calls it (customer SSM page)."""
+    callback = CustomerCallback(answer)
+    delegate = usher.CustomerDelegate(stage.context, certificate=b"\x30\x82 of the host", jitter_permille=usher.OFF)
+    delegate.set_callback(callback)
+    stage.context.set_delegate(delegate)
+    playback = stage.player.play()
+    assert playback.get_certificate() == b"\x30\x82 of the host"
+    assert playback.get_license(FAIRPLAY, b"spc").data == b"licence"
+    stage.advance(120_000)
+    assert callback.calls == ["REQUEST", *(["heartbeat"] * 2 if answer is BEATS else ["RENEWAL"] * 2)]
+    assert stage.events.all(E.HEARTBEAT_ERROR) == []
+    playback.close()
+
+
+def test_customerDelegate_withoutCallbacks_failsItsLicencesWithState(stage: Stage) -> None:
+    """The host requests a licence before it has set the callbacks, and after it has removed them; the request fails
+    with STATE, and succeeds when they are set."""
+    delegate = usher.CustomerDelegate(stage.context)
+    playback = play(stage, delegate)
+    for callback in (None, CustomerCallback(BEATS), None):
+        delegate.set_callback(callback)
+        if callback is None:
+            with pytest.raises(usher.StateError):
+                playback.get_license(FAIRPLAY, b"spc")
+        else:
+            assert playback.get_license(FAIRPLAY, b"spc").data == b"licence"
+
+
+def test_setCallback_whilePlaying_replacesTheCallback(stage: Stage) -> None:
+    """The host replaces the callback object while an item plays; the new object gets the next calls, and the library
+    releases the old one."""
+    first, second = CustomerCallback(BEATS), CustomerCallback(BEATS)
+    delegate = usher.CustomerDelegate(stage.context, jitter_permille=usher.OFF)
+    delegate.set_callback(first)
+    playback = play(stage, delegate)
     playback.get_license(FAIRPLAY, b"spc")
     stage.advance(60_000)
-    stage.events.only(E.RENEWAL_DUE)
-    playback.get_license(FAIRPLAY, b"again", type=usher.LicenseType.RENEWAL)
-    stage.settle()
-    assert portal.names == ["license", "renewal"]
-    assert stage.events.types().count("KEPT_ALIVE") == 1
+    delegate.set_callback(second)
+    gone = weakref.ref(first)
+    assert first.calls == ["REQUEST", "heartbeat"]
+    del first
+    stage.advance(60_000)
+    assert second.calls == ["heartbeat"]
+    gc.collect()
+    assert gone() is None
+
+
+def test_setCallback_wrongly_isRefused(stage: Stage) -> None:
+    """A callback object without license(), and a delegate that is no customer delegate, are refused."""
+    delegate = usher.CustomerDelegate(stage.context)
+    with pytest.raises(usher.InvalidArgumentError):
+        delegate.set_callback(object())
+    other = stage.delegate()
+    with pytest.raises(usher.StateError):
+        ffi.lib.usher_delegate_set_customer_callbacks(other._handle, None, None, abi.DestroyFn())
 
 
 def test_customer_furtherLicence_goesToTheSameSession(stage: Stage) -> None:
@@ -701,13 +821,14 @@ def test_delegate_droppedWhileItPlays_isStillAsked(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"license": None},
+        {"heartbeat": lambda call: None},
+        {"teardown": lambda call: None},
         {"license": lambda r: BEATS, "certificate": b""},
         {"license": lambda r: BEATS, "jitter_permille": 501},
     ],
 )
 def test_customerDelegate_madeWrong_isRefused(stage: Stage, options: dict[str, Any]) -> None:
-    """A customer delegate without a licence callback is refused (customer SSM page)."""
+    """A customer delegate with a heartbeat or teardown callback, but no licence callback, is refused
+    (customer SSM page)."""
     with pytest.raises(usher.InvalidArgumentError):
         usher.CustomerDelegate(stage.context, **options)

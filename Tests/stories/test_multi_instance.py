@@ -71,6 +71,47 @@ def test_twoEncryptedStreams_atOnce_haveTheirOwnTokensAndSessions(stage: Stage) 
     assert [entry.session for entry in stage.sent("teardown")] == [sessions["preview"]]
 
 
+def test_clearStreams_inAContextWithoutDelegate_needNothing(stage: Stage) -> None:
+    """The host creates two players and plays a clear stream on each, without a delegate; both play without a session,
+    and the library sends no request (multi-instance page)."""
+    playbacks = [usher.Player(stage.context).play(clear=True) for _ in range(2)]
+    for playback in playbacks:
+        playback.wait_session()
+        assert playback.session_state is usher.SessionState.NONE
+        with pytest.raises(usher.StateError):
+            playback.get_license(usher.KeySystem.CLEARKEY, b"{}")
+    with pytest.raises(usher.NoDelegateError):
+        stage.player.play("token")
+    for playback in playbacks:
+        playback.close()
+    stage.settle()
+    assert stage.events.types().count("PLAYBACK_CLOSED") == 2
+    assert stage.routes() == []
+
+
+def test_clearStream_withASyncDelegateOnThePumpingThread_plays(stage_factory: StageFactory) -> None:
+    """A clear stream needs no set-up: with a sync delegate, play() neither waits nor fails on the pumping thread."""
+    stage = stage_factory(callbacks="pumped")
+    stage.context.pump()
+    playback = stage.play(sync_setup_teardown=True, clear=True)
+    stage.settle()
+    assert playback.session_state is usher.SessionState.NONE
+    assert stage.routes() == []
+
+
+def test_delegates_areOfTheClassesOfTheSdk(stage: Stage) -> None:
+    """The default and the multi-instance delegate are subclasses of the common delegate, and setStreamToken takes token
+    and content id (multi-instance page)."""
+    for module in (usher, usher.aio):
+        assert issubclass(module.DefaultDelegate, module.CommonDelegate)
+        assert issubclass(module.MultiInstanceDelegate, module.CommonDelegate)
+    delegate = multi(stage)
+    delegate.setStreamToken(stage.headend.content_token(), "one")
+    assert "one" in delegate.tokens
+    playback = play(stage, delegate, content_id="one")
+    assert stage.clear_keys(playback) == {KID: KEY}
+
+
 def test_clearAndEncryptedStream_atOnce_oneTokenIsEnough(stage: Stage) -> None:
     """A clear stream needs no licence, and so neither a token nor a content id (multi-instance page)."""
     delegate = multi(stage)

@@ -57,7 +57,7 @@ def test_notification_ofAnSsmError_hasCodeHttpStatusAndMessage(stage: Stage, rou
     error = failing(stage, route, Fault.error(1011, status=409, message="bad request, it says"))
     assert (error.service_code, error.http_status, error.message) == (1011, 409, "bad request, it says")
     assert (error.origin, error.operation, error.status) == (usher.Origin.SSM, OPERATIONS[route], S.REFUSED)
-    assert error.must_stop
+    assert error.must_stop is (route != "teardown"), "a teardown error names a playback that has stopped already"
 
 
 @pytest.mark.parametrize("code", SSM_CODES)
@@ -247,3 +247,64 @@ def test_legacyCodes_ofErrorsOfTheLibrary_areTheUnifiedOnes(
     """In React Native's numbers licence errors are 50xx, and a missing token is 5022. In Apple's numbers an error of
     the host's callback is 3040 (seed-to-api.md: Notifications)."""
     assert usher.UsherError("", status=status, operation=operation).legacy_codes == codes
+
+
+# ---- one report for a screen -----------------------------------------------------------------------------------------
+
+
+def shown(stage: Stage, *answers: BaseException | None) -> list[usher.UsherError]:
+    """The errors that a screen shows by the rule of errors.md: those with must_stop, unless they were reported."""
+    errors = [event.error for event in stage.events.all()] + list(answers)
+    return [e for e in errors if isinstance(e, usher.UsherError) and e.must_stop and not e.already_reported]
+
+
+def test_refusedSetup_withALicenceThatWaits_isShownOnce(stage: Stage) -> None:
+    """The head-end refuses set-up while a licence request waits; SETUP_ERROR reports it first, and the LICENSE_ERROR
+    and the answer that follow say that it was reported (errors.md: `already_reported`)."""
+    stage.headend.faults.add("setup", Fault.error(1007, message="too many"))
+    playback = stage.play()
+    waiting = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    stage.settle()
+    later = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE)
+    stage.settle()
+    assert stage.events.types() == ["SETUP_ERROR", "LICENSE_ERROR", "LICENSE_ERROR"]
+    errors = [stage.events.error(E.SETUP_ERROR), waiting.exception(10), later.exception(10)]
+    assert [error.already_reported for error in errors if isinstance(error, usher.UsherError)] == [False, True, True]
+    assert [error.operation for error in shown(stage, *errors[1:])] == [usher.Operation.SETUP]
+
+
+def test_refusedHeartbeat_withALicenceAfterIt_isShownOnce(stage: Stage) -> None:
+    """The head-end ends the session; HEARTBEAT_ERROR reports it, and a licence request that fails afterwards says that
+    it was reported (errors.md: `already_reported`)."""
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("heartbeat", Fault.error(1011))
+    stage.advance(60_000)
+    answer = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE).exception(10)
+    stage.settle()
+    assert [error.operation for error in shown(stage, answer)] == [usher.Operation.HEARTBEAT]
+
+
+def test_refusedLicence_alone_isShown(stage: Stage) -> None:
+    """The licence server refuses a licence; no event has reported this before, so the screen shows it."""
+    stage.headend.faults.add("license", Fault.error(4005, status=403))
+    playback = stage.play()
+    answer = playback.request_license(usher.KeySystem.CLEARKEY, CHALLENGE).exception(10)
+    stage.settle()
+    assert isinstance(answer, usher.UsherError) and not answer.already_reported
+    assert [error.operation for error in shown(stage)] == [usher.Operation.LICENSE]
+
+
+def test_zap_withATeardownThatFails_stopsNothing(stage: Stage) -> None:
+    """The head-end refuses the teardown of the old item at a zap; its TEARDOWN_ERROR comes after the new item began,
+    and does not ask to stop."""
+    stage.headend.faults.add("teardown", Fault.error(4000, status=400))
+    stage.play(tag="old")
+    stage.settle()
+    new = stage.play(tag="new")
+    stage.settle()
+    assert not stage.events.error(E.TEARDOWN_ERROR, "old").must_stop
+    assert not any(event.must_stop for event in stage.events.all())
+    new.close()
+    stage.settle()
+    stage.headend.advance(240_000)

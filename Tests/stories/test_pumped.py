@@ -367,7 +367,7 @@ def test_blockingCalls_onThePumpingThread_areWouldDeadlock(pumped: Stage) -> Non
         lambda: playback.wait_closed(10),
         lambda: playback.get_license(usher.KeySystem.CLEARKEY, CHALLENGE),
         lambda: playback.get_certificate(),
-        lambda: pumped.player.play("token", delegate=sync),
+        lambda: pumped.player.play(delegate=sync),
     ):
         with pytest.raises(usher.WouldDeadlockError):
             call()
@@ -391,16 +391,66 @@ def test_pumpingThread_changes_withWhoeverPumpsLast(pumped: Stage) -> None:
     playback.wait_session()
 
 
-def test_closeOfASyncPlayback_onThePumpingThread_doesNotWait(pumped: Stage) -> None:
-    playing = pumped.call(pumped.play, sync_setup_teardown=True)
-    playback = playing.result(10)
+SYNC_ENDS: dict[str, Callable[[Stage, usher.Playback], None]] = {
+    "close": lambda stage, playback: playback.close(),
+    "free": lambda stage, playback: playback.free(),
+    "stop": lambda stage, playback: stage.player.stop(),
+    "close of the player": lambda stage, playback: stage.player.close(),
+}
+
+
+@pytest.mark.parametrize("end", SYNC_ENDS)
+def test_syncPlayback_onThePumpingThread_waitsForSetupAndTeardown(pumped: Stage, end: str) -> None:
+    """The host pumps on its main thread and sets sync_setup_teardown; play() returns with the session, and every call
+    that ends the playback returns when the session is torn down (SSM v1 page)."""
+    pumped.context.pump()
+    playback = pumped.play(sync_setup_teardown=True)
+    assert playback.session_state is usher.SessionState.ACTIVE
+    SYNC_ENDS[end](pumped, playback)
+    assert pumped.routes() == ["setup", "teardown"]
+    assert not pumped.headend.sessions.active()
     pumped.settle()
-    pumped.headend.faults.add("teardown", Fault.stall())
+    assert pumped.events.types() == ["SESSION_STARTED", "SESSION_ENDED", "PLAYBACK_CLOSED"]
+
+
+def test_syncPlay_onThePumpingThread_runsCallbacksWhileItWaits(pumped: Stage) -> None:
+    """The head-end denies the content token of a sync play on the pumping thread; play() runs the token callback while
+    it waits, and returns with the session."""
+    pumped.headend.faults.add("setup", Fault.error(1004, status=401))
+    pumped.context.pump()
+    asked: list[int] = []
+
+    def token(request: usher.TokenRequest) -> str:
+        asked.append(threading.get_ident())
+        return pumped.headend.content_token()
+
+    playback = pumped.play(sync_setup_teardown=True, token_callback=token)
+    assert asked == [threading.get_ident()]
+    assert playback.session_state is usher.SessionState.ACTIVE
     playback.close()
-    pumped.headend.wait_held()
-    pumped.headend.release()
-    pumped.settle()
-    assert pumped.events.types()[-1] == "PLAYBACK_CLOSED"
+
+
+def test_syncPlay_onThePumpingThread_letsOnlyOneThreadPump(pumped: Stage) -> None:
+    """While a sync play waits on the pumping thread, a pump on another thread is refused, and the play returns when the
+    head-end replies."""
+    pumped.headend.faults.add("setup", Fault.stall())
+    refused: list[type[BaseException]] = []
+
+    def second_thread() -> None:
+        pumped.headend.wait_held()
+        try:
+            pumped.context.pump()
+        except usher.UsherError as error:
+            refused.append(type(error))
+        pumped.headend.release()
+
+    pumped.context.pump()
+    other = pumped.call(second_thread)
+    playback = pumped.play(sync_setup_teardown=True)
+    other.result(10)
+    assert refused == [usher.StateError]
+    assert playback.session_state is usher.SessionState.ACTIVE
+    playback.close()
 
 
 @pytest.mark.callback_errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
@@ -586,6 +587,55 @@ def test_close_withSyncAndAStalledServer_returnsAfter3s(stage: Stage) -> None:
     stage.headend.release()
     stage.settle()
     stage.events.only(E.PLAYBACK_CLOSED)
+
+
+SYNC_ENDS: dict[str, Callable[[Stage, usher.Playback], None]] = {
+    "free": lambda stage, playback: playback.free(),
+    "stop": lambda stage, playback: stage.player.stop(),
+    "close of the player": lambda stage, playback: stage.player.close(),
+}
+
+
+@pytest.mark.parametrize("end", SYNC_ENDS)
+def test_syncPlayback_freedOrStopped_waitsForTheTeardownAtMost3s(stage: Stage, end: str) -> None:
+    """The host frees a sync playback, stops its player or closes it; the call returns when the session is torn down
+    (SSM v1 page), or after 3 s if the head-end does not reply."""
+    player = stage.player
+    playback = stage.play(sync_setup_teardown=True)
+    ending = stage.call(SYNC_ENDS[end], stage, playback)
+    ending.result(10)
+    assert stage.routes() == ["setup", "teardown"]
+    if end != "stop":
+        return
+    stage.play(sync_setup_teardown=True, player=player)
+    stage.headend.faults.add("teardown", Fault.stall())
+    ending = stage.call(player.stop)
+    stage.headend.wait_held()
+    stage.wait_timer(3_000)
+    assert stage.still_waiting(ending)
+    stage.advance(3_000)
+    ending.result(10)
+    stage.headend.release()
+    stage.settle()
+
+
+def test_syncPlayback_endedInACallback_doesNotWait(stage: Stage) -> None:
+    """The host stops the player in a callback; the call returns at once, although the delegate is synchronous."""
+    returned: list[bool] = []
+
+    def observer(event: usher.Event) -> None:
+        if event.type is E.SESSION_STARTED and event.playback is not None:
+            stage.player.stop()
+            returned.append(bool(stage.headend.sessions.active()))
+
+    stage.headend.faults.add("teardown", Fault.stall())
+    stage.context.add_observer(observer)
+    stage.play(sync_setup_teardown=True)
+    stage.headend.wait_held()
+    stage.until(lambda: returned)
+    assert returned == [True]
+    stage.headend.release()
+    stage.settle()
 
 
 def test_waitSession_onAStalledServer_timesOutAndTheSetupGoesOn(stage: Stage) -> None:

@@ -258,16 +258,6 @@ def test_teardownWhileARenewalIsUnderWay_usesTheNewestToken(stage_factory: Stage
     assert stage.seqs() == [("license", None), (route, 1), ("teardown", 2)]
 
 
-def test_closeTwice_theFirstModeCounts(stage: Stage) -> None:
-    playback = play(stage)
-    licence(playback)
-    playback.close(LEAVE)
-    playback.close(T)
-    stage.settle()
-    assert stage.routes() == ["license"]
-    stage.headend.advance(120_000)
-
-
 @pytest.mark.parametrize("status", [500, 503])
 def test_teardownFails_isTold(stage: Stage, status: int) -> None:
     stage.headend.faults.add("teardown", Fault.status(status), always=True)

@@ -134,6 +134,8 @@ typedef struct usher_api {
   int32_t (*context_jump)(usher_context *context, uint64_t ms);
   int32_t (*context_settle)(usher_context *context, uint32_t transfers, uint32_t callbacks, uint32_t timeout_ms);
   int32_t (*context_pending)(usher_context *context, usher_pending *out);
+  int32_t (*delegate_set_customer_callbacks)(
+      usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
   int32_t (*complete_server)(usher_completion completion, const char *url, const char *headers);
   int32_t (*complete_entitlement)(usher_completion completion, const usher_entitlement *entitlement);
   /* end of what is generated: functions */

@@ -25,7 +25,7 @@ typedef struct usher_customer_request {
   usher_playback *playback;
   /** The `tag` of the playback's options. */
   uint64_t tag;
-  /** USHER_KEY_SYSTEM_... */
+  /** USHER_KEY_SYSTEM_..., in upper case as the SDKs write it: "94CE86FB-..." for FairPlay. */
   const char *key_system;
   /** The CDM's message: SPC or challenge. */
   const uint8_t *payload;
@@ -41,8 +41,10 @@ typedef struct usher_customer_request {
 
 /**
  * Licence callback (OTVCustomerSSMCallback.license): get a licence from your servers. Before the first licence of a
- * playback, set your session up. Answer with usher_complete_license(), in the callback or later, within
- * `license_timeout_ms`.
+ * playback, set your session up. While renewals keep the session alive (USHER_RENEW_ENFORCED), the library calls this
+ * callback again each period with the type USHER_LICENSE_RENEWAL. The payload of a renewal comes from the payload
+ * callback of the playback; without that callback it is the payload of the last licence request. Answer with
+ * usher_complete_license(), in the callback or later, within `license_timeout_ms`.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
@@ -52,7 +54,20 @@ typedef struct usher_customer_request {
 typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
 
 /**
- * Heartbeat or teardown callback (OTVCustomerSSMCallback.heartbeat). Answer with usher_complete_call(), in the callback
+ * Heartbeat callback for which returning is done (OTVCustomerSSMCallback.heartbeat()): send a heartbeat to your server,
+ * and return. The heartbeat fails only if the callback does not return within `heartbeat_timeout_ms`. If your server
+ * refuses the heartbeat, close the playback.
+ * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
+ * "In callbacks: yes". Last call: before `destroy`.
+ *
+ * @param playback   the playback. Not owned; you may have freed it already.
+ * @param tag        the `tag` of the playback's options.
+ * @param user_data  from the delegate's options.
+ */
+typedef void (*usher_customer_heartbeat_fn)(usher_playback *playback, uint64_t tag, void *user_data);
+
+/**
+ * Heartbeat callback with a result, or teardown callback. Answer with usher_complete_call(), in the callback
  * or later: a heartbeat within `heartbeat_timeout_ms`, a teardown within `teardown_timeout_ms`.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
@@ -73,14 +88,15 @@ typedef struct usher_customer_options {
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
-  /** Gets licences and renewals. Required. */
+  /** Gets licences and renewals. Default: none; then set the callbacks with usher_delegate_set_customer_callbacks(). */
   usher_customer_license_fn license;
-  /** Sends heartbeats. Default: none; the library then does nothing when a heartbeat is due. */
+  /** Sends heartbeats and answers with a result. Default: none. Without this callback and `simple_heartbeat` the
+      library does nothing when a heartbeat is due. */
   usher_customer_call_fn heartbeat;
   /** Ends the session. Runs once when a playback that had a licence closes (the SDKs have no such callback). Default:
       none. */
   usher_customer_call_fn teardown;
-  /** Passed to the three callbacks. */
+  /** Passed to the callbacks. */
   void *user_data;
   /** Last call for `user_data`: when the delegate is gone, or if usher_customer_delegate_new() fails. May be NULL. */
   usher_destroy_fn destroy;
@@ -101,11 +117,31 @@ typedef struct usher_customer_options {
   uint32_t keep_alive_failures_max;
   /** USHER_SUSPEND_... Default KEEP. */
   int32_t suspend;
+  /** Sends heartbeats, instead of `heartbeat`: returning is done. Set one of the two. Default: none. */
+  usher_customer_heartbeat_fn simple_heartbeat;
 } usher_customer_options;
 
-/** All defaults; you must still set `license`. */
+/** All defaults. */
 #define USHER_CUSTOMER_OPTIONS_INIT \
-  { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(usher_customer_options), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
+
+/** The callbacks of a customer SSM delegate (OTVCustomerSSMCallback), as in usher_customer_options. */
+typedef struct usher_customer_callbacks {
+  /** USHER_CUSTOMER_CALLBACKS_INIT sets it. */
+  size_t struct_size;
+  /** Gets licences and renewals. Required. */
+  usher_customer_license_fn license;
+  /** Sends heartbeats and answers with a result. Default: none. */
+  usher_customer_call_fn heartbeat;
+  /** Ends the session. Default: none. */
+  usher_customer_call_fn teardown;
+  /** Sends heartbeats, instead of `heartbeat`: returning is done. Set one of the two. Default: none. */
+  usher_customer_heartbeat_fn simple_heartbeat;
+} usher_customer_callbacks;
+
+/** No callbacks; you must still set `license`. */
+#define USHER_CUSTOMER_CALLBACKS_INIT \
+  { sizeof(usher_customer_callbacks), NULL, NULL, NULL, NULL }
 
 /** The answer of a licence callback (OTVSSMLicenseResponse): a licence, or the reason why the host has no licence.
     usher_complete_license() copies it. */
@@ -119,9 +155,9 @@ typedef struct usher_customer_license {
   /** Period of heartbeats or renewals in seconds, 0 to 1e9; 0: no keep-alives; a value between 0 and 0.05 counts as
       0.05. A later answer may change the period. */
   double heartbeat_s;
-  /** USHER_RENEW_ENFORCED: the library requests a renewal each period. USHER_RENEW_HEARTBEAT: it calls the heartbeat
-      callback. 0: the same as USHER_RENEW_ENFORCED. The first answer decides; the library ignores this field in later
-      ones. */
+  /** USHER_RENEW_ENFORCED: the library calls the licence callback for a renewal each period. USHER_RENEW_HEARTBEAT: it
+      calls the heartbeat callback. USHER_RENEW_NONE: neither. USHER_RENEW_DEFAULT (0): the same as
+      USHER_RENEW_ENFORCED. The first answer decides; the library ignores this field in later ones. */
   int32_t renew_type;
   /** HTTP status of your server, which goes into the error; 0: none. */
   int32_t http_status;
@@ -148,6 +184,22 @@ typedef struct usher_customer_license {
  */
 USHER_API int32_t usher_customer_delegate_new(
     usher_context *context, const usher_customer_options *options, usher_delegate **out);
+
+/**
+ * Sets or replaces the callbacks of a customer SSM delegate (OTVCustomerSSMDelegate.setCallback), for all calls from
+ * now on. A licence request of a delegate without callbacks fails with USHER_E_STATE.
+ *
+ * @param delegate   a customer SSM delegate.
+ * @param callbacks  copied before return. NULL removes the callbacks; `destroy` then runs at once for this `user_data`.
+ * @param user_data  passed to the callbacks.
+ * @param destroy    last call for `user_data`: when the library no longer calls these callbacks, or if this function
+ *                   fails. May be NULL.
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT if `license` is missing or both heartbeat
+ *         callbacks are set; USHER_E_STATE for a delegate of another kind.
+ * Threads: any. In callbacks: yes. Since: 0.1
+ */
+USHER_API int32_t usher_delegate_set_customer_callbacks(
+    usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
 
 /**
  * Answers a licence callback.

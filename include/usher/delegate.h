@@ -94,9 +94,10 @@ typedef struct usher_ssp_options {
   /** URL of the Secure Session Manager, with or without a trailing '/' and '/v1'. Default: none; playbacks then have no
       session. */
   const char *ssm_url;
-  /** 1: usher_player_play() waits for set-up, at most `setup_timeout_ms`, and usher_playback_close() for teardown, at
-      most `teardown_timeout_ms`. If set-up or teardown takes longer, it continues in the background. Default 0: neither
-      call waits. */
+  /** 1: usher_player_play() waits for set-up, at most `setup_timeout_ms`; usher_playback_close(),
+      usher_playback_free(), usher_player_stop() and usher_player_free() wait for teardown, at most
+      `teardown_timeout_ms`. If set-up or teardown takes longer, it continues in the background. Default 0: none of
+      these calls waits. */
   int32_t sync_setup_teardown;
   /** USHER_APPEND_...: whether the library appends `ssm_api_version` to `ssm_url`. Default AUTO: it does, unless the
       URL's last segment is a 'v' and digits. */

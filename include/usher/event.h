@@ -20,7 +20,8 @@ extern "C" {
 /** The library could not keep the session alive (OTVSSMHeartbeatErrorNotification). Stop playback; to continue, start
     the same item again. Reported once per outage. */
 #define USHER_EVENT_HEARTBEAT_ERROR 3
-/** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification). */
+/** Teardown failed: the head-end holds the slot until the session expires (OTVSSMTeardownErrorNotification).
+    `must_stop` is 0, since the playback that the event names has stopped already. */
 #define USHER_EVENT_TEARDOWN_ERROR 4
 /** The server accepted a heartbeat or an enforced renewal. */
 #define USHER_EVENT_KEPT_ALIVE 5
@@ -30,7 +31,7 @@ extern "C" {
     follows. */
 #define USHER_EVENT_SESSION_DOUBTFUL 7
 /** A renewal is due and the playback has no payload callback: call usher_playback_request_license() with
-    USHER_LICENSE_RENEWAL. */
+    USHER_LICENSE_RENEWAL. Not reported with customer SSM. */
 #define USHER_EVENT_RENEWAL_DUE 8
 /** The session ended: the library tore it down, or left it to expire (`left` = 1). */
 #define USHER_EVENT_SESSION_ENDED 9
@@ -38,7 +39,9 @@ extern "C" {
 #define USHER_EVENT_LICENSE 10
 /** A licence request failed or could not be sent. Not reported for requests that a close or a zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
-/** The playback is closed. This is its last event, after the teardown and its retries. `error.status` is USHER_OK, or
+/** The playback is closed. This is its last event, after the teardown and its retries; only if you then tear down a
+    session that was left (usher_playback_close()), SESSION_ENDED follows again, after a TEARDOWN_ERROR if that teardown
+    failed. `error.status` is USHER_OK, or
     USHER_E_REPLACED if a newer item closed it. `error.orphan_possible` is 1 if the head-end may hold a session whose
     token never reached the library. In threaded mode usher_playback_wait_closed() returns
     after the observers have received this event; usher_context_close() waits at most a second for them. */

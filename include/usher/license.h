@@ -15,13 +15,13 @@ extern "C" {
 
 /* Key systems by their DASH ContentProtection identifiers; upper or lower case, with or without "urn:uuid:". */
 /** FairPlay Streaming. */
-#define USHER_KEY_SYSTEM_FAIRPLAY "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
+#define USHER_KEY_SYSTEM_FAIRPLAY "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
 /** Widevine. */
-#define USHER_KEY_SYSTEM_WIDEVINE "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
+#define USHER_KEY_SYSTEM_WIDEVINE "EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"
 /** PlayReady. */
-#define USHER_KEY_SYSTEM_PLAYREADY "9a04f079-9840-4286-ab92-e65be0885f95"
+#define USHER_KEY_SYSTEM_PLAYREADY "9A04F079-9840-4286-AB92-E65BE0885F95"
 /** W3C Clear Key. */
-#define USHER_KEY_SYSTEM_CLEARKEY "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
+#define USHER_KEY_SYSTEM_CLEARKEY "1077EFEC-C0B2-4D02-ACE3-3C1E52E2FB4B"
 
 /* type */
 /** A licence for new keys. */
@@ -30,14 +30,16 @@ extern "C" {
 #define USHER_LICENSE_RENEWAL 1
 
 /* renew_type */
-/** The playback has no session, or a session without keep-alives. */
-#define USHER_RENEW_NONE 0
+/** The default: in the answer of a customer's licence callback the same as USHER_RENEW_ENFORCED. No licence has it. */
+#define USHER_RENEW_DEFAULT 0
 /** Heartbeats keep the session alive. */
 #define USHER_RENEW_HEARTBEAT 1
 /** The library's own licence renewals keep the session alive. */
 #define USHER_RENEW_ENFORCED 2
 /** The CDM itself asks for renewals (Widevine). */
 #define USHER_RENEW_CDM 3
+/** Nothing keeps the session alive, or the playback has no session. */
+#define USHER_RENEW_NONE 4
 
 /** The licence request that the CDM made. The library copies it before return. */
 typedef struct usher_license_request {
@@ -89,7 +91,7 @@ typedef struct usher_response_info {
 /** For usher_response_get() to fill. */
 #define USHER_RESPONSE_INFO_INIT \
   { \
-    sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0 } \
+    sizeof(usher_response_info), NULL, 0, 0, 0, 0, { 0, 0, 0, 0, 0, NULL, 0, 0, 0 } \
   }
 
 /**

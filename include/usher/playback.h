@@ -40,26 +40,28 @@ extern "C" {
  * of its questions return USHER_E_INVALID_COMPLETION (except usher_complete_license() and usher_complete_call()). If a
  * set-up or keep-alive is under way, the library waits for the server's reply, at most `teardown_timeout_ms`, since the
  * reply may carry the only session token, or a newer one. Then the library tears the session down or leaves it to
- * expire, and reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing.
+ * expire, and reports USHER_EVENT_PLAYBACK_CLOSED. Closing again succeeds and does nothing, with one exception: if the
+ * session was left, USHER_CLOSE_TEARDOWN tears it down, as long as you have not freed the handle. Then
+ * USHER_EVENT_SESSION_ENDED follows again, with `left` = 0, after USHER_EVENT_TEARDOWN_ERROR if the teardown failed.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it waits until the playback is closed, at most
  * `teardown_timeout_ms`, and returns USHER_OK even if that time has passed: closing then continues in the background.
  *
  * @param playback  the playback to close.
  * @param mode      USHER_CLOSE_...
- * @return USHER_OK, USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
- * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Pumping thread: yes (never waits
- * there). Since: 0.1
+ * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_STATE if you ask to tear down a session
+ *         that was left and whose token the library never received: the session stays until it expires.
+ * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
 USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 
 /**
- * Frees the handle. If the playback is not closed yet, closes it with USHER_CLOSE_DEFAULT, without waiting. NULL is a
- * no-op.
+ * Frees the handle. If the playback is not closed yet, closes it with USHER_CLOSE_DEFAULT; with a sync delegate (option
+ * `sync_setup_teardown`) it waits as usher_playback_close() does. NULL is a no-op.
  *
  * @param playback  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
- * Threads: any. In callbacks: yes. Since: 0.1
+ * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
 USHER_API int32_t usher_playback_free(usher_playback *playback);
 

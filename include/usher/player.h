@@ -33,7 +33,7 @@ typedef void (*usher_payload_fn)(
 typedef struct usher_playback_options {
   /** USHER_PLAYBACK_OPTIONS_INIT sets it. */
   size_t struct_size;
-  /** The licence delegate of this item. Default: the context's delegate. */
+  /** The licence delegate of this item. Default: the context's delegate. A clear item needs none. */
   usher_delegate *delegate;
   /** The operator's content token: a header value, not empty, no CR, LF or NUL, at most 64 kB; it may contain commas.
       Default: the library asks the delegate's token callback. Without a token callback, the playback waits
@@ -46,7 +46,8 @@ typedef struct usher_playback_options {
   size_t content_id_size;
   /** A number of your own, which every event and callback of the playback carries. */
   uint64_t tag;
-  /** Supplies fresh payloads for renewals. Default: none; the library then reports USHER_EVENT_RENEWAL_DUE. */
+  /** Supplies fresh payloads for renewals. Default: none; the library then reports USHER_EVENT_RENEWAL_DUE (with
+      customer SSM it calls the licence callback with the last payload instead). */
   usher_payload_fn payload;
   /** Receives each licence that a renewal by the library brings; failed renewals are not passed to it. Default: none;
       the host sees such a licence only as USHER_EVENT_LICENSE. */
@@ -84,37 +85,45 @@ USHER_API int32_t usher_player_new(usher_context *context, usher_player **out);
  * USHER_E_REPLACED.
  *
  * Returns at once. With a sync delegate (option `sync_setup_teardown`) it first waits for set-up as
- * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or not.
+ * usher_playback_wait_session() does, and returns USHER_OK whether set-up succeeded or not. It does not wait if the
+ * first licence request begins the set-up (SSP V2; a multi-instance delegate without `content_id` and `content_token`).
+ * On the pumping thread it runs callbacks while it waits, as usher_context_pump() does.
  *
  * @param player   the screen that plays the item.
  * @param options  copied before return. Not NULL.
  * @param out      on USHER_OK a handle to free with usher_playback_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_NO_DELEGATE; USHER_E_CLOSED after
- *         usher_context_close() began; with a sync delegate USHER_E_WOULD_DEADLOCK in callbacks and on the pumping
- *         thread (nothing was started).
+ *         usher_context_close() began; with a sync delegate USHER_E_WOULD_DEADLOCK in callbacks, and on the pumping
+ *         thread if `content_token` and `content_id` are both NULL (nothing was started).
  * Threads: any. In callbacks: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Waits: with a sync delegate.
- * Pumping thread: yes; with a sync delegate no (USHER_E_WOULD_DEADLOCK). Since: 0.1
+ * Pumping thread: yes; with a sync delegate only if `content_token` or `content_id` is given (otherwise
+ * USHER_E_WOULD_DEADLOCK).
+ * Since: 0.1
  */
 USHER_API int32_t usher_player_play(usher_player *player, const usher_playback_options *options, usher_playback **out);
 
 /**
- * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does, but
- * never waits.
+ * Stops a player: closes the item that plays, and the item that waits to start, as usher_playback_close() does. If
+ * nothing plays and the session of the last item was left, USHER_CLOSE_TEARDOWN tears that session down. If the newest
+ * item has a sync delegate (option `sync_setup_teardown`), it waits until the item that plays is closed, at most
+ * `teardown_timeout_ms`.
  *
  * @param player  the screen.
  * @param mode    USHER_CLOSE_...
- * @return USHER_OK (also when nothing plays), USHER_E_INVALID_HANDLE or USHER_E_INVALID_ARGUMENT.
- * Threads: any. In callbacks: yes. Since: 0.1
+ * @return USHER_OK (also when nothing plays); USHER_E_INVALID_HANDLE; USHER_E_INVALID_ARGUMENT; USHER_E_STATE if you
+ *         ask to tear down a session that was left and whose token the library does not have: it never received the
+ *         token, or you have freed the playback.
+ * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
 USHER_API int32_t usher_player_stop(usher_player *player, int32_t mode);
 
 /**
- * Frees a player and stops it with USHER_CLOSE_DEFAULT, without waiting. The handles of its playbacks stay valid; free
- * them yourself. NULL is a no-op.
+ * Frees a player and stops it with USHER_CLOSE_DEFAULT, as usher_player_stop() does. The handles of its playbacks stay
+ * valid; free them yourself. NULL is a no-op.
  *
  * @param player  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
- * Threads: any. In callbacks: yes. Since: 0.1
+ * Threads: any. In callbacks: yes (never waits there). Waits: with a sync delegate. Since: 0.1
  */
 USHER_API int32_t usher_player_free(usher_player *player);
 

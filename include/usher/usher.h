@@ -35,11 +35,11 @@
  * one I/O thread, which never runs your code, and a watchdog thread, which drops a connection that keeps the I/O thread
  * busy. Callbacks run on the context's callback threads, at most `callback_threads_max`: callbacks of one playback in
  * order and one at a time, those of different playbacks in parallel. With USHER_CALLBACKS_PUMPED there are no callback
- * threads: callbacks run only inside usher_context_pump(), on the thread of your own loop, and a file descriptor is
- * readable while callbacks are due. Inside a callback, a function that waits returns USHER_E_WOULD_DEADLOCK, since it
- * may wait for something that happens only after this callback. The comment of such a function has the word "Waits:".
- * If the function returns this error also between two pumps, on the thread that pumps, the comment has "Pumping thread:
- * no".
+ * threads: callbacks run only inside usher_context_pump() (and inside a usher_player_play() that waits), on the thread
+ * of your own loop, and a file descriptor is readable while callbacks are due. Inside a callback, a function that waits
+ * returns USHER_E_WOULD_DEADLOCK, since it may wait for something that happens only after this callback. The comment of
+ * such a function has the word "Waits:". If the function returns this error also between two pumps, on the thread that
+ * pumps, the comment has "Pumping thread: no".
  *
  * ANSWERS OF CALLBACKS
  * A callback that must answer (a token, a payload) receives a `usher_completion` id. Answer it once with the

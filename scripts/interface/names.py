@@ -71,7 +71,13 @@ GROUPS = [
     Group("USHER_CALLBACKS_", "Callbacks", "callback_mode", "which threads run the callbacks of a context.", False),
     Group("USHER_LOG_", "LogLevel", "log_level", "how detailed the log is.", False, cpp_also={"standard": "0"}),
     Group("USHER_LICENSE_", "LicenseType", "license_type", "a first licence or a renewal."),
-    Group("USHER_RENEW_", "RenewType", "renew_type", "how a session is kept alive."),
+    Group(
+        "USHER_RENEW_",
+        "RenewType",
+        "renew_type",
+        "how a session is kept alive.",
+        cpp_names={"DEFAULT": "standard"},
+    ),
     Group(
         "USHER_APPEND_",
         "AppendVersion",

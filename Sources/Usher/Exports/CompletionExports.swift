@@ -134,13 +134,15 @@ private func customerReply(_ given: usher_customer_license) throws(UsherError) -
       words: words)
   }
   guard given.heartbeat_s >= 0, given.heartbeat_s <= 1e9 else { throw UsherError(.invalidArgument) }
-  guard given.renew_type == 0 || given.renew_type == USHER_RENEW_ENFORCED || given.renew_type == USHER_RENEW_HEARTBEAT
-  else {
-    throw UsherError(.invalidArgument)
+  let isEnforced: Bool?
+  switch given.renew_type {
+  case USHER_RENEW_DEFAULT, USHER_RENEW_ENFORCED: isEnforced = true
+  case USHER_RENEW_HEARTBEAT: isEnforced = false
+  case USHER_RENEW_NONE: isEnforced = nil
+  default: throw UsherError(.invalidArgument)
   }
   let data = try payload(given.license, given.license_size)
-  return .license(
-    CustomerLicense(data: data, period: given.heartbeat_s, isEnforced: given.renew_type != USHER_RENEW_HEARTBEAT))
+  return .license(CustomerLicense(data: data, period: given.heartbeat_s, isEnforced: isEnforced))
 }
 
 /// Implements `usher_complete_call`; contract in `include/usher/customer.h`.

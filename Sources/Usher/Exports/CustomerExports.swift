@@ -13,14 +13,36 @@ public func usher_customer_delegate_new(
     let given = try Usher.options(options)
     let object = try ownedContext(context, given.user_data, given.destroy)
     let reference = hostReference(object.engine, given.user_data, given.destroy)
-    let callbacks = try customerCallbacks(given, reference)
+    let functions = usher_customer_callbacks(
+      struct_size: 0, license: given.license, heartbeat: given.heartbeat, teardown: given.teardown,
+      simple_heartbeat: given.simple_heartbeat)
+    let callbacks = try customerCallbacks(functions, given.user_data, reference)
     let certificate =
       given.certificate == nil && given.certificate_size == 0
       ? nil : try payload(given.certificate, given.certificate_size)
     let delegate = LicenseDelegate(
-      policy: try customerPolicy(given), certificates: CertificateSource(certificate: certificate), customer: callbacks)
+      policy: try customerPolicy(given), certificates: CertificateSource(certificate: certificate),
+      hookTimeout: milliseconds(given.license_timeout_ms, default: 10_000))
+    delegate.customer = callbacks
     try give(delegate, object, out)
     reference.accept()
+  }
+}
+
+/// Implements `usher_delegate_set_customer_callbacks`; contract in `include/usher/customer.h`.
+@_cdecl("usher_delegate_set_customer_callbacks") @implementation
+public func usher_delegate_set_customer_callbacks(
+  _ delegate: OpaquePointer!, _ callbacks: UnsafePointer<usher_customer_callbacks>!,
+  _ user_data: UnsafeMutableRawPointer!, _ destroy: usher_destroy_fn!
+) -> Int32 {
+  report(owing: destroy, user_data) { () throws(UsherError) in
+    let object = try owned(delegate, user_data, destroy, as: DelegateObject.self)
+    let reference = hostReference(object.context.engine, user_data, destroy)
+    guard object.delegate.isCustomer else { throw UsherError(.state) }
+    let customer = callbacks == nil ? nil : try customerCallbacks(try options(callbacks), user_data, reference)
+    guard callbacks == nil || customer != nil else { throw UsherError(.invalidArgument) }
+    reference.accept()
+    object.context.engine.setCustomer(object.delegate, customer)
   }
 }
 
@@ -45,42 +67,53 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   return policy
 }
 
+/// Returns nil if the host gave no callback. A host that gives one must also give the licence callback.
+@inline(never)
 private func customerCallbacks(
-  _ given: usher_customer_options, _ reference: HostReference
-) throws(UsherError) -> CustomerCallbacks {
-  guard let license = given.license else { throw UsherError(.invalidArgument) }
-  let user = given.user_data
-  var callbacks = CustomerCallbacks { ask, question, host in
-    _ = reference
-    var request = usher_customer_request()
-    request.struct_size = MemoryLayout<usher_customer_request>.size
-    request.completion = ask.number
-    request.playback = OpaquePointer(bitPattern: host.handle)
-    request.tag = host.tag
-    request.key_system = UnsafeRawPointer(question.keySystem.identifier.utf8Start).assumingMemoryBound(to: CChar.self)
-    request.type = question.isRenewal ? USHER_LICENSE_RENEWAL : USHER_LICENSE_REQUEST
-    withBytes(question.assetID) { assetID in
-      request.asset_id = assetID.baseAddress
-      request.asset_id_size = assetID.count
-      question.payload.withBytes { payload in
-        request.payload = payload.baseAddress
-        request.payload_size = payload.count
-        license(&request, user)
-      }
-    }
+  _ given: usher_customer_callbacks, _ user: UnsafeMutableRawPointer?, _ reference: HostReference
+) throws(UsherError) -> CustomerCallbacks? {
+  guard let license = given.license else {
+    if given.heartbeat == nil, given.teardown == nil, given.simple_heartbeat == nil { return nil }
+    throw UsherError(.invalidArgument)
   }
-  callbacks.heartbeat = customerCall(given.heartbeat, user, reference)
-  callbacks.teardown = customerCall(given.teardown, user, reference)
-  callbacks.licenseTimeout = milliseconds(given.license_timeout_ms, default: 10_000)
-  return callbacks
+  guard given.heartbeat == nil || given.simple_heartbeat == nil else { throw UsherError(.invalidArgument) }
+  return CustomerCallbacks(
+    license: { ask, question, host in
+      _ = reference
+      var request = usher_customer_request()
+      request.struct_size = MemoryLayout<usher_customer_request>.size
+      request.completion = ask.number
+      request.playback = OpaquePointer(bitPattern: host.handle)
+      request.tag = host.tag
+      request.key_system = UnsafeRawPointer(question.keySystem.identifier.utf8Start).assumingMemoryBound(
+        to: CChar.self)
+      request.type = question.isRenewal ? USHER_LICENSE_RENEWAL : USHER_LICENSE_REQUEST
+      withBytes(question.assetID) { assetID in
+        request.asset_id = assetID.baseAddress
+        request.asset_id_size = assetID.count
+        question.payload.withBytes { payload in
+          request.payload = payload.baseAddress
+          request.payload_size = payload.count
+          license(&request, user)
+        }
+      }
+    },
+    heartbeat: customerCall(given.heartbeat, given.simple_heartbeat, user, reference),
+    teardown: customerCall(given.teardown, nil, user, reference))
 }
 
+@inline(never)
 private func customerCall(
-  _ fn: usher_customer_call_fn?, _ user: UnsafeMutableRawPointer?, _ reference: HostReference
-) -> ((HostQuestion, HostPlayback) -> Void)? {
-  guard let fn else { return nil }
+  _ fn: usher_customer_call_fn?, _ simple: usher_customer_heartbeat_fn?, _ user: UnsafeMutableRawPointer?,
+  _ reference: HostReference
+) -> CustomerCallbacks.Call? {
+  if fn == nil, simple == nil { return nil }
   return { ask, host in
     _ = reference
-    fn(ask.number, OpaquePointer(bitPattern: host.handle), host.tag, user)
+    let playback = OpaquePointer(bitPattern: host.handle)
+    fn?(ask.number, playback, host.tag, user)
+    guard let simple else { return }
+    simple(playback, host.tag, user)
+    _ = ask.reply(.builtin)
   }
 }

@@ -7,11 +7,9 @@ internal import UsherEngine
 public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(playback, as: PlaybackObject.self)
-    let ending = try closeMode(mode)
-    guard object.delegate.isSync && !mustNotWait(object.engine) else {
-      return object.engine.closePlayback(object.shared, ending)
+    guard object.engine.closePlayback(object.shared, try closeMode(mode), waiting: object.longestWait) else {
+      throw UsherError(.state)
     }
-    _ = object.engine.closeAndWait(object.shared, object.delegate.policy.teardownTimeout, ending)
   }
 }
 
@@ -20,7 +18,7 @@ public func usher_playback_close(_ playback: OpaquePointer!, _ mode: Int32) -> I
 public func usher_playback_free(_ playback: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(playback, as: PlaybackObject.self) else { return }
-    object.engine.closePlayback(object.shared, nil)
+    _ = object.engine.closePlayback(object.shared, nil, freeing: true, waiting: object.longestWait)
   }
 }
 

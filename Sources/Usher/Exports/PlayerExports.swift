@@ -1,4 +1,5 @@
 public import CUsher
+internal import Synchronization
 internal import UsherCore
 internal import UsherEngine
 
@@ -31,12 +32,15 @@ public func usher_player_play(
     let reference = hostReference(context.engine, lane: id, given.user_data, given.destroy)
     guard let out else { throw UsherError(.invalidArgument) }
     try context.refuseIfClosing()
-    let delegate = try chosenDelegate(given.delegate, context)
-    if delegate.isSync { try refuseToWait(context.engine) }
+    let delegate = try chosenDelegate(given.delegate, context, isClear: given.clear == 1)
     var item = PlaybackItem(delegate: delegate, contentToken: try token(given.content_token))
     item.contentID = try identifier(given.content_id, given.content_id_size)
     guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
     item.isClear = given.clear == 1
+    let waits = delegate.waitsForSetup(item)
+    // Without a content token the wait may need another call of the host, perhaps of this thread.
+    let isTokenKnown = item.contentToken != nil || !item.contentID.isEmpty
+    if waits, isTokenKnown ? isCallbackThread() : mustNotWait(context.engine) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
     let handle = try context.give(playback)
     reference.accept()
@@ -50,18 +54,23 @@ public func usher_player_play(
       try context.refuseIfClosing()
       throw UsherError(.invalidHandle)
     }
-    if delegate.isSync { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout) }
+    screen.teardownWait.store(delegate.isSync ? delegate.policy.teardownTimeout : 0, ordering: .relaxed)
+    if waits { _ = context.engine.waitForSession(playback.id, delegate.policy.setupTimeout) }
     out.pointee = OpaquePointer(bitPattern: handle)
   }
 }
 
-private func chosenDelegate(_ handle: OpaquePointer?, _ context: ContextObject) throws(UsherError) -> LicenseDelegate {
+private func chosenDelegate(
+  _ handle: OpaquePointer?, _ context: ContextObject, isClear: Bool
+) throws(UsherError) -> LicenseDelegate {
   if let handle {
     let named = try borrow(handle, as: DelegateObject.self)
     guard named.context === context else { throw UsherError(.invalidArgument) }
     return named.delegate
   }
-  guard let standard = context.delegate ?? context.loadersOnly() else { throw UsherError(.noDelegate) }
+  guard let standard = context.delegate ?? context.withoutRequests(isClear: isClear) else {
+    throw UsherError(.noDelegate)
+  }
   return standard
 }
 
@@ -92,7 +101,10 @@ private func callbacks(_ given: usher_playback_options, _ reference: HostReferen
 public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 {
   report { () throws(UsherError) in
     let object = try borrow(player, as: PlayerObject.self)
-    object.context.engine.stopPlayer(object.shared, try closeMode(mode))
+    let ending = try closeMode(mode)
+    guard object.context.engine.stopPlayer(object.shared, ending, waiting: object.longestWait) else {
+      throw UsherError(.state)
+    }
   }
 }
 
@@ -101,6 +113,6 @@ public func usher_player_stop(_ player: OpaquePointer!, _ mode: Int32) -> Int32 
 public func usher_player_free(_ player: OpaquePointer!) -> Int32 {
   report { () throws(UsherError) in
     guard let object = try release(player, as: PlayerObject.self) else { return }
-    object.context.engine.removePlayer(object.shared)
+    _ = object.context.engine.stopPlayer(object.shared, nil, removing: true, waiting: object.longestWait)
   }
 }

@@ -61,10 +61,10 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// Returns the delegate for items that name none, in a context that has loaders but no delegate. This delegate sends
-  /// no requests.
-  func loadersOnly() -> LicenseDelegate? {
-    guard monitor.locked({ !loaders.isEmpty }) else { return nil }
+  /// Returns the delegate for items that name none, in a context that has no delegate: for clear items, and for items
+  /// whose keys a loader gets. This delegate sends no requests.
+  func withoutRequests(isClear: Bool) -> LicenseDelegate? {
+    guard isClear || monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()
     policy.hasSSM = false
     policy.needsToken = false
@@ -113,6 +113,10 @@ final class LoaderObject: ContextPart {
 
 final class PlayerObject: ContextPart {
   let shared: PlayerShared
+  /// How long a stop waits for the teardown, in milliseconds; 0 if the newest item has no sync delegate.
+  let teardownWait = Atomic<UInt64>(0)
+  /// The same for the calling thread: a stop never waits in callbacks.
+  var longestWait: Milliseconds { isCallbackThread() ? 0 : teardownWait.load(ordering: .relaxed) }
 
   init(context: ContextObject, shared: PlayerShared) {
     self.shared = shared
@@ -134,6 +138,8 @@ final class PlaybackObject: ContextPart {
 
   var engine: Engine { context.engine }
   var id: PlaybackID { shared.id }
+  /// How long a close on the calling thread waits, in milliseconds.
+  var longestWait: Milliseconds { delegate.isSync && !isCallbackThread() ? delegate.policy.teardownTimeout : 0 }
 }
 
 /// The host's handle to the answer of a blocking request.

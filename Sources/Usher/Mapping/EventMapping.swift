@@ -27,7 +27,7 @@ func mapError(_ error: UsherError, _ message: UnsafePointer<CChar>?) -> usher_er
     status: error.status.rawValue, origin: error.origin.rawValue, operation: error.operation.rawValue,
     http_status: error.httpStatus,
     service_code: error.serviceCode, message: message, must_stop: error.mustStop ? 1 : 0,
-    orphan_possible: error.orphanPossible ? 1 : 0)
+    orphan_possible: error.orphanPossible ? 1 : 0, already_reported: error.isAlreadyReported ? 1 : 0)
 }
 
 /// Calls `body` with the C form of an answer.

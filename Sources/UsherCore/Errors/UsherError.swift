@@ -9,8 +9,8 @@ package struct UsherError: Error, Equatable, Sendable {
   /// The server's `errorCode`; 0 if the reply had no code.
   package var serviceCode: Int64
   package var message: String
-  package var mustStop: Bool
-  package var orphanPossible: Bool
+  /// The three properties below, one bit each: the functions that throw errors copy every field.
+  private var flags: UInt8 = 0
 
   @inline(never)
   package init(
@@ -24,9 +24,24 @@ package struct UsherError: Error, Equatable, Sendable {
     self.httpStatus = httpStatus
     self.serviceCode = serviceCode
     self.message = message.isEmpty ? status.message : message
-    self.mustStop = mustStop
-    self.orphanPossible = orphanPossible
+    flags = (mustStop ? 1 : 0) | (orphanPossible ? 2 : 0)
   }
+
+  package var mustStop: Bool {
+    get { flags & 1 != 0 }
+    set { set(1, newValue) }
+  }
+  package var orphanPossible: Bool {
+    get { flags & 2 != 0 }
+    set { set(2, newValue) }
+  }
+  /// Whether an event of the playback has already reported this error: the request failed because its session failed.
+  package var isAlreadyReported: Bool {
+    get { flags & 4 != 0 }
+    set { set(4, newValue) }
+  }
+
+  private mutating func set(_ bit: UInt8, _ isSet: Bool) { flags = isSet ? flags | bit : flags & ~bit }
 
   /// The same, with the default values. Most errors are made by this call, because it takes the least code.
   @inline(never)

@@ -113,6 +113,7 @@ extension PlaybackMachine {
       if error.operation != .setup { error.status = .session }
       error.operation = license.isRenewal ? .renewal : .license
       error.orphanPossible = false
+      error.isAlreadyReported = true
       return .failLicense(license.id, error)
     }
   }

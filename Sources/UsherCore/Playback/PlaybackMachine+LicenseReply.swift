@@ -192,7 +192,7 @@ extension PlaybackMachine {
 
   /// Decides from the first licence reply what keeps the session alive.
   private func mode(_ license: LicenseRequest, _ fields: SessionFields) -> SSMSession.KeepAliveMode {
-    if policy.opening == .customer { return fields.enforced == false ? .heartbeat : .enforced }
+    if policy.opening == .customer { return fields.enforced.map { $0 ? .enforced : .heartbeat } ?? .none }
     switch policy.keepAlive {
     case .heartbeat: return .heartbeat
     case .renewal: return license.keySystem == .widevine ? .cdm : .enforced

@@ -92,7 +92,7 @@ extension PlaybackMachine {
     case .failed: return .failed
     case .pending: return .pending
     case .active: return session.isDoubtful ? .doubtful : .active
-    case .givingBack, .ended: return .ended
+    case .givingBack, .left, .ended: return .ended
     }
   }
 }

@@ -22,10 +22,7 @@ extension PlaybackMachine {
       case .failed(let error):
         result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
         result += sendWaiting(now: now)
-      case .teardownFailed(var error):
-        // A new session replaces this one, so playback may continue.
-        if isReplacing { error.mustStop = false }
-        result.append(.report(.teardownError(error)))
+      case .teardownFailed(let error): result.append(.report(.teardownError(error)))
       case .nextMayStart: if !isReplacing { result.append(.nextMayStart) }
       case .ended(let left, let orphanPossible): result += sessionEnded(left: left, orphanPossible: orphanPossible)
       }
@@ -136,6 +133,11 @@ extension PlaybackMachine {
       return actions + next + (session.isEnded ? reportClosed(orphanPossible: false) : [])
     }
     return actions + perform(session.close(ending, now: now), now: now)
+  }
+
+  /// Called when the host asks, after the playback was closed, to tear down the session that the playback left.
+  package mutating func tearDownLeft(now: Milliseconds) -> [Action] {
+    perform(session.tearDownLeft(now: now), now: now)
   }
 
   private mutating func endWithoutSession(now: Milliseconds) -> [Action] {

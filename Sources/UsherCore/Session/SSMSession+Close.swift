@@ -25,6 +25,21 @@ extension SSMSession {
     }
   }
 
+  /// Whether the host left the session at the head-end.
+  package var isLeft: Bool { stage == .left }
+
+  /// Whether `tearDownLeft` can tear the session down: it has the session's token, or a reply in flight may bring it.
+  package var mayTearDownLeft: Bool { token != nil || awaitsReply }
+
+  /// Tears down the session that an earlier close left at the head-end. Does nothing if none was left, or if the server
+  /// has answered that it does not know the session.
+  package mutating func tearDownLeft(now: Milliseconds) -> [Action] {
+    guard isLeft, mayTearDownLeft, !newest.isUnknownToServer else { return [] }
+    lifecycle.reopened()
+    return awaitsReply ? beginClosing(now: now) : sendTeardown(now: now)
+  }
+
+  @inline(never)
   private mutating func beginClosing(now: Milliseconds) -> [Action] {
     // The server has refused the newest token as unknown; only a licence reply in flight can still bring a newer token.
     if case .refused(_, _, let generation) = beat, generation == tokenGeneration { newest.refuseAsUnknown() }
@@ -123,7 +138,7 @@ extension SSMSession {
         lifecycle.scheduledTeardown(teardown, at: at)
         return [timer(teardown, retryAt: at)]
       }
-      var error = failure.error(.ssm, .teardown).stopping()
+      var error = failure.error(.ssm, .teardown)
       error.orphanPossible = failure.isUnknownSession && mayBeHeldByAnotherToken
       return [.teardownFailed(error)]
         + end(left: false, orphanPossible: error.orphanPossible, failedTeardown: teardown.generation)
@@ -137,7 +152,7 @@ extension SSMSession {
   private mutating func end(left: Bool, orphanPossible: Bool, failedTeardown: UInt32?) -> [Action] {
     lifecycle.ended(left: left, failedTeardown: failedTeardown)
     if !isBeatInFlight { beat = .off }
-    if !awaitsReply { newest.forget() }
+    if !awaitsReply, !left { newest.forget() }
     var actions: [Action] = [.cancelTimer]
     actions += freeSlot()
     if lifecycle.report(.ended) { actions.append(.ended(left: left, orphanPossible: orphanPossible)) }

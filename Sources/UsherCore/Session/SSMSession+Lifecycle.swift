@@ -30,13 +30,13 @@ extension SSMSession {
     /// → tearingDown
     case retryingTeardown(Teardown, at: Milliseconds)
     /// The session has reported that it ended. A late reply may still bring a token; the session then sends a teardown
-    /// with this token.
-    /// → tearingDown
+    /// with this token. If the host left the session, it may still ask to tear it down.
+    /// → closing, tearingDown
     case ended(Ended)
   }
 
   /// The phases in groups, for questions of the owner.
-  enum Stage { case pending, active, failed, givingBack, ended }
+  enum Stage { case pending, active, failed, givingBack, left, ended }
 
   /// A teardown and its retries.
   struct Teardown {
@@ -96,6 +96,9 @@ extension SSMSession {
       move(to: .ended(Ended(left: left, setup: setupInFlight, failedTeardown: failedTeardown)))
     }
 
+    /// Called when the host asks to tear down a session that it left: the session then reports a second end.
+    mutating func reopened() { reported = .nextMayStart }
+
     /// Called when the set-up request was answered: a session that is closing or has ended no longer waits for it.
     mutating func setupReplied() {
       switch phase {
@@ -145,7 +148,7 @@ extension SSMSession.Phase {
     case .failed: return .failed
     // The session is giving its slot back, or will do so when a reply has arrived.
     case .closing, .tearingDown, .retryingTeardown: return .givingBack
-    case .ended: return .ended
+    case .ended(let end): return end.left ? .left : .ended
     }
   }
 }

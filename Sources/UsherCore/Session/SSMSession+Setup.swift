@@ -42,13 +42,12 @@ extension SSMSession {
       case .failure(let failure): return refused(failure, again: again, ownTeardowns: ownTeardowns, now: now)
       }
     case .closing: return closingSetupReplied(outcome, now: now)
-    case .ended(let end):
-      // The session no longer waited for this reply, but now it holds a slot: it gives the slot back.
-      if !end.left, case .success(let fields) = outcome, fields.token != nil {
-        take(fields.token)
-        return sendTeardown(now: now)
-      }
-      return []
+    case .ended:
+      // The session no longer waited for this reply, but now it holds a slot: it gives the slot back, or keeps the
+      // token in case the host asks for a teardown.
+      guard case .success(let fields) = outcome, fields.token != nil else { return [] }
+      take(fields.token)
+      return isLeft ? [] : sendTeardown(now: now)
     case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown: return []
     }
   }

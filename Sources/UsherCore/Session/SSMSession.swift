@@ -126,7 +126,7 @@ package struct SSMSession {
   var stage: Stage { lifecycle.stage }
 
   package var isActive: Bool { stage == .active }
-  package var isEnded: Bool { stage == .ended }
+  package var isEnded: Bool { stage == .ended || stage == .left }
   package var isGivingBack: Bool { stage == .givingBack }
 
   package var isDoubtful: Bool {
@@ -161,12 +161,12 @@ package struct SSMSession {
 
   /// Whether a reply in flight may bring a token with which the session can give its slot back.
   var awaitsToken: Bool {
-    if stage == .ended, case .ended(let end) = lifecycle.phase, end.left { return false }
+    if isLeft { return false }
     return awaitsSetupReply || (licensesInFlight > 0 && lifecycle.failedTeardown != nil)
   }
 
-  /// Whether the session has ended and no reply to its requests is in flight.
-  package var isFinished: Bool { isEnded && !awaitsReply }
+  /// Whether the session has ended, no reply to its requests is in flight, and the host cannot ask to tear it down.
+  package var isFinished: Bool { stage == .ended && !awaitsReply }
 
   var awaitsReply: Bool { awaitsSetupReply || isBeatInFlight || licensesInFlight > 0 }
 

@@ -1,13 +1,13 @@
-/// The key systems, with their DASH ContentProtection identifiers.
+/// The key systems, with their DASH ContentProtection identifiers in the spelling that hosts get: upper case.
 package enum KeySystem: UInt8, Sendable, CaseIterable {
   case fairPlay, widevine, playReady, clearKey
 
   package var identifier: StaticString {
     switch self {
-    case .fairPlay: return "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
-    case .widevine: return "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
-    case .playReady: return "9a04f079-9840-4286-ab92-e65be0885f95"
-    case .clearKey: return "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
+    case .fairPlay: return "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
+    case .widevine: return "EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"
+    case .playReady: return "9A04F079-9840-4286-AB92-E65BE0885F95"
+    case .clearKey: return "1077EFEC-C0B2-4D02-ACE3-3C1E52E2FB4B"
     }
   }
 

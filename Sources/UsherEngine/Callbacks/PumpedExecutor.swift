@@ -72,14 +72,38 @@ package final class PumpedExecutor: CallbackExecutor {
   /// Runs the jobs that are due now; jobs that become due meanwhile wait for the next pump.
   package func pump() -> PumpResult {
     if isCallbackThread() { return .reentered }
-    let taken = monitor.locked { () -> [() -> Void]? in
-      if isPumping { return nil }
+    guard begin() else { return .busy }
+    let taken = monitor.locked { take() }
+    run(taken)
+    end()
+    return .ran(taken.count)
+  }
+
+  /// Runs jobs that are due, and jobs that become due, until `isDone` returns true. Called by the pumping thread while
+  /// it waits outside callbacks. Does nothing if another thread pumps.
+  func pump(until isDone: () -> Bool) {
+    guard begin() else { return }
+    while !isDone() {
+      let taken = monitor.locked { () -> [() -> Void] in
+        if jobs.isEmpty, !isDone() { monitor.wait() }
+        return take()
+      }
+      run(taken)
+    }
+    end()
+  }
+
+  /// Returns false if a thread pumps already.
+  private func begin() -> Bool {
+    monitor.locked {
+      if isPumping { return false }
       isPumping = true
       pumper = platform_thread_self()
-      return take()
+      return true
     }
-    guard let taken else { return .busy }
-    run(taken)
+  }
+
+  private func end() {
     let last = monitor.locked { () -> (() -> Void)? in
       isPumping = false
       signal()
@@ -88,7 +112,6 @@ package final class PumpedExecutor: CallbackExecutor {
       return afterPump
     }
     last?()
-    return .ran(taken.count)
   }
 
   /// Call inside the lock. Takes all due jobs; the next job that is enqueued makes the descriptor readable again.

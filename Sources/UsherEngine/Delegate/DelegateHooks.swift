@@ -59,10 +59,10 @@ package struct CustomerLicense {
   package let data: Secret
   /// Keep-alive period in seconds; 0: none.
   package let period: Double
-  /// Whether renewals keep the session alive instead of heartbeats.
-  package let isEnforced: Bool
+  /// Whether renewals keep the session alive; false: heartbeats do; nil: neither.
+  package let isEnforced: Bool?
 
-  package init(data: Secret, period: Double, isEnforced: Bool) {
+  package init(data: Secret, period: Double, isEnforced: Bool?) {
     self.data = data
     self.period = period
     self.isEnforced = isEnforced
@@ -79,11 +79,19 @@ package struct CustomerQuestion {
 
 /// The host's callbacks for the operator's session management. In these callbacks the host calls the operator's
 /// servers.
-package struct CustomerCallbacks {
-  package var license: (HostQuestion, CustomerQuestion, HostPlayback) -> Void
-  package var heartbeat: ((HostQuestion, HostPlayback) -> Void)?
-  package var teardown: ((HostQuestion, HostPlayback) -> Void)?
-  package var licenseTimeout: Milliseconds = 10_000
+package final class CustomerCallbacks {
+  package typealias Call = (HostQuestion, HostPlayback) -> Void
 
-  package init(license: @escaping (HostQuestion, CustomerQuestion, HostPlayback) -> Void) { self.license = license }
+  let license: (HostQuestion, CustomerQuestion, HostPlayback) -> Void
+  let heartbeat: Call?
+  let teardown: Call?
+
+  package init(
+    license: @escaping (HostQuestion, CustomerQuestion, HostPlayback) -> Void, heartbeat: Call? = nil,
+    teardown: Call? = nil
+  ) {
+    self.license = license
+    self.heartbeat = heartbeat
+    self.teardown = teardown
+  }
 }

@@ -7,6 +7,11 @@ extension Engine {
     submit { delegate.tokenCallback = callback }
   }
 
+  /// Any thread: sets, replaces or removes the callbacks of a customer's delegate.
+  package func setCustomer(_ delegate: LicenseDelegate, _ callbacks: CustomerCallbacks?) {
+    submit { delegate.customer = callbacks }
+  }
+
   /// Any thread: sets or removes a delegate's hooks.
   package func setHooks(_ delegate: LicenseDelegate, _ hooks: DelegateHooks?) {
     if hooks?.certificate != nil { delegate.certificates.expectHook() }

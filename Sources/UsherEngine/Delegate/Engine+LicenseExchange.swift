@@ -25,7 +25,7 @@ extension Engine {
   ) {
     guard let job = entry.jobs[license] else { return }
     if entry.machine.session.isOpening(request) { entry.slotsAtSetup = slots.mark }
-    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, license, job) }
+    if entry.delegate.isCustomer { return askCustomer(entry, request, license, job) }
     let draft = entry.delegate.licenseDraft(
       job.keySystem, payload: job.payload, content: content, session: session, isRenewal: isRenewal, isRaw: job.isRaw)
     let hooks = entry.delegate.hooks

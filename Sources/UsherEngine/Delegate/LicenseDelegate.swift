@@ -37,11 +37,13 @@ package final class LicenseDelegate {
   package let tokenMap: TokenStore?
   /// Names of the fields in replies that have the session token, the keep-alive period and the mode.
   let fields: SessionFieldNames
-  /// The callbacks of the operator's session management.
-  let customer: CustomerCallbacks?
-  package var isCustomer: Bool { customer != nil }
+  /// Whether the host sends all requests itself.
+  package var isCustomer: Bool { sharedPolicy.value.opening == .customer }
+  /// The time limit for the answer of a hook or of a customer's licence callback.
   package let hookTimeout: Milliseconds
 
+  /// The host's callbacks for the operator's session management; nil if the host has not set them.
+  package var customer: CustomerCallbacks?
   var tokenCallback: TokenCallback?
   var hooks: DelegateHooks?
   /// Headers that the host set for later licence requests.
@@ -51,7 +53,7 @@ package final class LicenseDelegate {
     policy: SSPPolicy, isSync: Bool = false, endpoints: Endpoints = Endpoints(),
     certificates: CertificateSource = CertificateSource(), isRaw: Bool = false, setupBody: [UInt8] = [],
     keepAliveBody: [UInt8] = [], tokenHeader: [UInt8] = defaultTokenHeader, extraHeaders: [Secret] = [],
-    tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(), customer: CustomerCallbacks? = nil,
+    tokenMap: TokenStore? = nil, fields: SessionFieldNames = SessionFieldNames(),
     hookTimeout: Milliseconds = 5000
   ) {
     sharedPolicy = Shared(policy)
@@ -65,7 +67,6 @@ package final class LicenseDelegate {
     self.extraHeaders = extraHeaders
     self.tokenMap = tokenMap
     self.fields = fields
-    self.customer = customer
     self.hookTimeout = hookTimeout
     ssmHeaders =
       [Self.line("Content-Type: application/json; charset=utf-8"), Self.line("Accept: application/json")] + extraHeaders
@@ -73,6 +74,13 @@ package final class LicenseDelegate {
 
   /// The default name of the header that carries tokens.
   package static var defaultTokenHeader: [UInt8] { Array("nv-authorizations".utf8) }
+
+  /// Whether a play of this item waits for its set-up: the delegate is synchronous, and the play begins the set-up. (A
+  /// licence request, which the host makes after the play, may begin it instead.)
+  package func waitsForSetup(_ item: PlaybackItem) -> Bool {
+    isSync && !item.isClear && policy.hasSSM && !policy.opensByLicense
+      && (tokenMap == nil || !item.contentID.isEmpty || item.contentToken != nil)
+  }
 
   static func line(_ text: StaticString) -> Secret {
     text.withUTF8Buffer { bytes in

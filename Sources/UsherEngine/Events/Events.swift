@@ -44,8 +44,8 @@ package enum LogLevel: Int32, Sendable {
 
 /// What keeps a session alive, with the numbers that the header gives (`USHER_RENEW_…`).
 package enum RenewType: Int32, Sendable {
-  case none = 0
-  case heartbeat, enforced, cdm
+  case heartbeat = 1
+  case enforced, cdm, none
 }
 
 /// The result of a request of the host: data, or the error.

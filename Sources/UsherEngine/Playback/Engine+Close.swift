@@ -4,12 +4,56 @@ package import UsherCore
 extension Engine {
   // MARK: One playback
 
-  /// Any thread: closes a playback.
-  /// - Parameter ending: what to do with the session; nil: the default of the delegate.
-  package func closePlayback(_ playback: PlaybackShared, _ ending: SSMSession.Ending?) {
-    submit(noting: { playback.requestClose() }) {
-      if let entry = self.playbacks[playback.id] { self.close(entry, ending, .closed) }
+  /// Any thread: closes a playback. If an earlier close left its session at the head-end, a close with a teardown tears
+  /// that session down.
+  /// - Parameters:
+  ///   - ending: what to do with the session; nil: the default of the delegate.
+  ///   - isFreed: whether the host frees the handle: then it can no longer ask to tear down a session that is left.
+  ///   - timeout: how long to wait until the playback is closed; 0: do not wait.
+  /// - Returns: false if the session was left and the library does not have its token.
+  package func closePlayback(
+    _ playback: PlaybackShared, _ ending: SSMSession.Ending?, freeing isFreed: Bool = false,
+    waiting timeout: Milliseconds = 0
+  ) -> Bool {
+    if ending == .teardown, !isOpen(playback) { return tearDownLeft(playback, waiting: timeout) }
+    closeAndWait({ playback.requestClose() }, timeout) {
+      if let entry = self.playbacks[playback.id] {
+        self.close(entry, ending, .closed)
+        if isFreed, entry.machine.session.isLeft {
+          playback.noteLeftForGood()
+          _ = self.playbacks.remove(entry)
+        }
+      }
+      return playback.id
     }
+    return true
+  }
+
+  /// Any thread: performs `close` on the I/O thread and waits, at most `timeout`, until the playback that it returns is
+  /// closed; 0: does not wait.
+  func closeAndWait(_ note: () -> Void, _ timeout: Milliseconds, _ close: @escaping () -> PlaybackID) {
+    let wait = timeout > 0 ? Wait<Status>() : nil
+    submit(noting: note) {
+      let id = close()
+      if let wait { self.waitForClose(wait, id, timeout) }
+    }
+    _ = wait?.wait()
+  }
+
+  /// Any thread: tears down the session that an earlier close left at the head-end. Does nothing if none was left.
+  /// - Returns: false if the session was left and the library does not have its token.
+  func tearDownLeft(_ playback: PlaybackShared, waiting timeout: Milliseconds) -> Bool {
+    let isDone = sync { () -> Bool in
+      guard let entry = self.playbacks[playback.id] else { return !playback.isLeftForGood }
+      guard entry.machine.session.isLeft else { return true }
+      guard entry.machine.session.mayTearDownLeft else { return false }
+      entry.tearsDownLeft = true
+      self.step(entry) { $0.tearDownLeft(now: self.clock.now) }
+      if !entry.machine.session.isGivingBack { entry.tearsDownLeft = false }
+      return true
+    }
+    if isDone, timeout > 0 { _ = waitForClose(playback.id, timeout) }
+    return isDone
   }
 
   func close(_ entry: PlaybackEntry, _ ending: SSMSession.Ending?, _ status: Status) {
@@ -43,23 +87,23 @@ extension Engine {
     error.orphanPossible = orphanPossible
     events.emit(.playbackClosed, entry, error: error)
     entry.hasReportedClosed = true
-    for wait in entry.closeWaits { endCloseWait(wait, entry.id) }
-    entry.closeWaits = []
+    endCloseWaits(entry)
     entry.callbacks = PlaybackCallbacks()
+    entry.lastPayload = nil
   }
 
   /// Reports the end of a playback that is still closing when the context ends: its teardown was not answered in time.
   func reportUnfinished(_ entry: PlaybackEntry) {
-    guard !entry.hasReportedClosed else { return }
+    guard !entry.hasReportedClosed || entry.tearsDownLeft else { return }
     let session = entry.machine.session
     if session.isGivingBack, session.tokenGeneration > 0 {
-      var error = UsherError(.timeout, origin: .ssm, operation: .teardown, mustStop: true)
+      var error = UsherError(.timeout, origin: .ssm, operation: .teardown)
       error.message = "the context was freed before the answer"
       error.orphanPossible = true
       events.emit(.teardownError, entry, error: error)
       events.emit(.sessionEnded, entry)
     }
-    reportClosed(entry, .closed, orphanPossible: true)
+    if !entry.hasReportedClosed { reportClosed(entry, .closed, orphanPossible: true) }
   }
 
   // MARK: Waits
@@ -90,9 +134,10 @@ extension Engine {
     wait.end(status)
   }
 
-  /// Any thread, not in a callback: waits until set-up has ended.
+  /// Any thread, not in a callback: waits until set-up has ended. The pumping thread runs callbacks meanwhile.
   package func waitForSession(_ id: PlaybackID, _ timeout: Milliseconds) -> Status {
-    let wait = Wait<Status>()
+    let pump = pump?.isPumpingThread == true ? pump : nil
+    let wait = Wait<Status>(onEnd: pump.map { pump in { pump.wake() } })
     submit {
       guard let entry = self.playbacks[id] else { return wait.end(.closed) }
       if let failure = entry.machine.session.failure { return wait.end(failure.status) }
@@ -100,6 +145,7 @@ extension Engine {
       entry.setupWaits.append(wait)
       self.bound(wait, timeout, id)
     }
+    pump?.pump { wait.isEnded }
     return wait.wait()
   }
 
@@ -114,30 +160,25 @@ extension Engine {
     }
   }
 
+  func endCloseWaits(_ entry: PlaybackEntry) {
+    for wait in entry.closeWaits { endCloseWait(wait, entry.id) }
+    entry.closeWaits = []
+  }
+
   /// Any thread, not in a callback: waits until a playback is closed.
   package func waitForClose(_ id: PlaybackID, _ timeout: Milliseconds?) -> Status {
-    waitForClose(id, timeout, noting: {}) { _ in }
-  }
-
-  /// Any thread, not in a callback: closes a playback and waits until it is closed.
-  /// - Parameter ending: what to do with the session; nil: the default of the delegate.
-  package func closeAndWait(
-    _ playback: PlaybackShared, _ timeout: Milliseconds, _ ending: SSMSession.Ending?
-  ) -> Status {
-    waitForClose(playback.id, timeout, noting: { playback.requestClose() }) { self.close($0, ending, .closed) }
-  }
-
-  private func waitForClose(
-    _ id: PlaybackID, _ timeout: Milliseconds?, noting note: () -> Void, then: @escaping (PlaybackEntry) -> Void
-  ) -> Status {
     let wait = Wait<Status>()
-    submit(noting: note) {
-      self.bound(wait, timeout, id)
-      guard let entry = self.playbacks[id], !entry.machine.isClosed else { return self.endCloseWait(wait, id) }
-      entry.closeWaits.append(wait)
-      then(entry)
-    }
+    submit { self.waitForClose(wait, id, timeout) }
     return wait.wait()
+  }
+
+  /// Ends `wait` when the playback is closed, and a session that it had left is torn down if the host asked for that.
+  private func waitForClose(_ wait: Wait<Status>, _ id: PlaybackID, _ timeout: Milliseconds?) {
+    bound(wait, timeout, id)
+    guard let entry = playbacks[id], !entry.machine.isClosed || entry.tearsDownLeft else {
+      return endCloseWait(wait, id)
+    }
+    entry.closeWaits.append(wait)
   }
 
   // MARK: The context

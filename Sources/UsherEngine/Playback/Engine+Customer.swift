@@ -3,15 +3,17 @@ package import UsherCore
 /// Customer SSM: the library calls the host's callbacks instead of sending requests. Only the host knows the session
 /// and its token.
 extension Engine {
-  func askCustomer(
-    _ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob
-  ) {
+  func askCustomer(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ job: LicenseJob) {
+    guard let customer = entry.delegate.customer else {
+      let failure = WireFailure(.state, message: "the delegate has no callbacks yet")
+      return licenseDecoded(entry, request, license, .failure(failure))
+    }
     let question = CustomerQuestion(
       keySystem: job.keySystem, isRenewal: job.isRenewal, payload: job.payload, assetID: job.assetID)
     let isBounded = job.isRenewal && entry.machine.session.period > 0
     let deadline =
       isBounded
-      ? min(customer.licenseTimeout, entry.machine.keepAliveTimeout(now: clock.now)) : customer.licenseTimeout
+      ? min(entry.delegate.hookTimeout, entry.machine.keepAliveTimeout(now: clock.now)) : entry.delegate.hookTimeout
     askHost(
       entry, .customerLicense, atMost: deadline,
       put: { ask, host in customer.license(ask, question, host) }
@@ -20,10 +22,10 @@ extension Engine {
     }
   }
 
-  func askCustomer(_ customer: CustomerCallbacks, _ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call)
-  {
+  func askCustomer(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call) {
     let id = entry.id
-    guard let callback = call == .heartbeat ? customer.heartbeat : customer.teardown else {
+    let customer = entry.delegate.customer
+    guard let callback = call == .heartbeat ? customer?.heartbeat : customer?.teardown else {
       // The customer gave no callback for this call: it succeeds at once.
       return ssmReplied(id, request, call, .success(SessionFields()))
     }

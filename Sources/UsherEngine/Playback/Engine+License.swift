@@ -43,6 +43,7 @@ extension Engine {
       keySystem: keySystem, isRenewal: isRenewal, isRaw: isRaw, payload: payload, isByLibrary: isByLibrary,
       assetID: assetID, complete: complete)
     entry.jobs[id] = job
+    if entry.delegate.isCustomer, !isAuxiliary { entry.lastPayload = payload }
     if let timeout { job.timer = timers.set(at: clock.now.adding(timeout), .license(entry.id, id)) }
     let token: Secret?
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {

@@ -7,26 +7,34 @@ extension Engine {
     submit { self.players[id] = PlayerMachine() }
   }
 
-  /// Any thread: stops a player and removes it.
-  package func removePlayer(_ player: PlayerShared) {
-    submit(noting: { player.remove() }) {
-      self.stop(player.id, nil)
-      self.players.remove(player.id)
+  /// Any thread: closes the current playback of a player, and the playback that waits to start. A stop with a teardown
+  /// also tears down the session that the newest playback has left at the head-end.
+  /// - Parameters:
+  ///   - ending: what to do with the session; nil: the default of the delegate.
+  ///   - isRemoved: whether to remove the player, too.
+  ///   - timeout: how long to wait until the current playback is closed; 0: do not wait.
+  /// - Returns: false if the session was left and the library does not have its token.
+  package func stopPlayer(
+    _ player: PlayerShared, _ ending: SSMSession.Ending?, removing isRemoved: Bool = false,
+    waiting timeout: Milliseconds
+  ) -> Bool {
+    var newest: PlaybackShared?
+    closeAndWait({ newest = player.stop(removing: isRemoved) }, timeout) {
+      defer { if isRemoved { self.players.remove(player.id) } }
+      return self.stop(player.id, ending)
     }
+    guard ending == .teardown, let newest else { return true }
+    return tearDownLeft(newest, waiting: timeout)
   }
 
-  /// Any thread: closes the current playback of a player, and the playback that waits to start.
-  /// - Parameter ending: what to do with the session; nil: the default of the delegate.
-  package func stopPlayer(_ player: PlayerShared, _ ending: SSMSession.Ending?) {
-    submit(noting: { player.stop() }) { self.stop(player.id, ending) }
-  }
-
-  private func stop(_ id: PlayerID, _ ending: SSMSession.Ending?) {
-    guard let player = players[id] else { return }
+  /// - Returns: the current playback; 0 if the player has none.
+  private func stop(_ id: PlayerID, _ ending: SSMSession.Ending?) -> PlaybackID {
+    guard let player = players[id] else { return 0 }
     requests.withoutStartingQueued {
       if let waiting = player.waiting, let entry = playbacks[waiting] { close(entry, ending, .closed) }
       if let current = player.current, let entry = playbacks[current] { close(entry, ending, .closed) }
     }
+    return player.current ?? 0
   }
 
   /// Any thread: plays the next item on a player.

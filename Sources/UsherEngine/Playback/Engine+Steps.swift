@@ -23,7 +23,13 @@ extension Engine {
     // know that this teardown ended before it.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
-    if before.isGivingBack, !after.isGivingBack { retryRefusedSetups() }
+    if before.isGivingBack, !after.isGivingBack {
+      if entry.tearsDownLeft {
+        entry.tearsDownLeft = false
+        endCloseWaits(entry)
+      }
+      retryRefusedSetups()
+    }
     if entry.setupStatus == nil, after.sessionState == .none, !after.isWaiting { endSetupWaits(entry, .ok) }
     if after.isFinished, playbacks.remove(entry) { timers.cancel(entry.sessionTimer) }
     closing.playbackChanged(from: before, to: after)
@@ -73,7 +79,9 @@ extension Engine {
       endSetupWaits(entry, error.status)
     case .heartbeatError(let error): events.emit(.heartbeatError, entry, error: error)
     case .teardownError(let error):
-      guard entry.hasReportedClosed else { return events.emit(.teardownError, entry, error: error) }
+      guard entry.hasReportedClosed, !entry.tearsDownLeft else {
+        return events.emit(.teardownError, entry, error: error)
+      }
       // The session token came after PLAYBACK_CLOSED. No event may follow PLAYBACK_CLOSED, so only the log reports the
       // failure.
       guard events.logs(.warning) else { return }
@@ -124,7 +132,7 @@ extension Engine {
   // MARK: The session's requests and timer
 
   private func sendSSM(_ entry: PlaybackEntry, _ request: RequestID, _ call: SSMSession.Call, _ token: Secret) {
-    if let customer = entry.delegate.customer { return askCustomer(customer, entry, request, call) }
+    if entry.delegate.isCustomer { return askCustomer(entry, request, call) }
     guard var message = entry.delegate.ssmRequest(call, token: token) else { return }
     message.isRetry = call == .heartbeat && entry.machine.isKeepAliveRetry()
     if call == .setup { entry.slotsAtSetup = slots.mark }

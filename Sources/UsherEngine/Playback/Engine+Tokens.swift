@@ -14,7 +14,11 @@ extension Engine {
   }
 
   func askPayload(_ entry: PlaybackEntry, _ keySystem: KeySystem?) {
-    guard let callback = entry.callbacks.payload, let keySystem else { return events.emit(.renewalDue, entry) }
+    guard let callback = entry.callbacks.payload, let keySystem else {
+      // A customer's licence callback gets the CDM's last message again.
+      if let keySystem, let payload = entry.lastPayload { return renew(entry, keySystem, payload) }
+      return events.emit(.renewalDue, entry)
+    }
     guard !entry.questions.contains(where: { $0.kind == .payload }) else { return }
     let put: (HostQuestion, HostPlayback) -> Void = { ask, host in callback(ask, keySystem, host) }
     askHost(entry, .payload, atMost: entry.delegate.policy.payloadTimeout, put: put) { entry, reply, status in

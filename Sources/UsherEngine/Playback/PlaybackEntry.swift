@@ -8,6 +8,7 @@ package final class PlaybackShared {
   package let id: PlaybackID
   private let state = Atomic<Int32>(PlaybackMachine.SessionState.pending.rawValue)
   private let closeRequested = Atomic<Bool>(false)
+  private let leftForGood = Atomic<Bool>(false)
 
   package init(_ id: PlaybackID) { self.id = id }
 
@@ -17,6 +18,9 @@ package final class PlaybackShared {
   var isCloseRequested: Bool { closeRequested.load(ordering: .acquiring) }
   /// Call under the lock of the command queue, together with the command that closes the playback.
   func requestClose() { closeRequested.store(true, ordering: .releasing) }
+  /// Whether the session was left at the head-end, and the library has dropped its token.
+  var isLeftForGood: Bool { leftForGood.load(ordering: .acquiring) }
+  func noteLeftForGood() { leftForGood.store(true, ordering: .releasing) }
   func publish(_ new: PlaybackMachine.SessionState) { state.store(new.rawValue, ordering: .releasing) }
 }
 
@@ -39,14 +43,11 @@ package final class PlayerShared {
     return true
   }
 
-  func stop() {
+  /// Returns the newest playback, which may have been closed before.
+  func stop(removing: Bool) -> PlaybackShared? {
+    if removing { isRemoved = true }
     newest?.requestClose()
-    newest = nil
-  }
-
-  func remove() {
-    isRemoved = true
-    stop()
+    return newest
   }
 }
 
@@ -74,6 +75,8 @@ final class PlaybackEntry {
   /// token.
   var abandoned: [LicenseID: LicenseJob] = [:]
   var sent = SentTokens()
+  /// With customer SSM, the payload of the last licence request: renewals use it if the host has no payload callback.
+  var lastPayload: Secret?
   /// The id of the session's timer; 0 if it is not set. The same is true for `tokenTimer`.
   var sessionTimer: UInt64 = 0
   /// The content identifier of the item, by which the token map finds its token. Only `PlaybackTable` changes it.
@@ -87,6 +90,9 @@ final class PlaybackEntry {
   fileprivate var pending: Pending?
   /// Whether PLAYBACK_CLOSED was emitted.
   var hasReportedClosed = false
+  /// Whether the host asked, after PLAYBACK_CLOSED, to tear down the session that the playback had left, and the
+  /// teardown has not ended.
+  var tearsDownLeft = false
   /// The status with which set-up ended; nil if set-up has not ended.
   var setupStatus: Status?
   /// The value of `SlotLedger.mark` when the request for the session was sent.

@@ -32,17 +32,16 @@ import Testing
     #expect(s.take() == ["released", "left"])
     s.run(until: 1_000_000)
     #expect(s.take() == [])
-    #expect(s.session.isFinished)
+    #expect(s.session.isLeft && !s.session.isFinished)
   }
 
   @Test func close_leaveWhileBeatInFlight_staysQuietWhenTheReplyComes() {
     var s = SessionDriver.beating()
     s.close(.leave)
     #expect(s.take() == ["released", "left"])
-    #expect(!s.session.isFinished)
     s.answer(.heartbeat, Say.token("t2"))
     #expect(s.take() == [])
-    #expect(s.session.isFinished)
+    #expect(s.session.isLeft)
   }
 
   @Test func close_leaveWhileSetupInFlight_leavesWhatItBrings() {
@@ -51,7 +50,53 @@ import Testing
     s.close(.leave)
     s.answer(.setup, Say.token("t1", period: .number(60)))
     #expect(s.take() == ["setup", "released", "left"])
+    #expect(s.session.isLeft)
+  }
+
+  @Test func tearDownLeft_withTheToken_tearsDownOnce() {
+    var s = SessionDriver.active()
+    s.close(.leave)
+    _ = s.take()
+    s.tearDownLeft()
+    s.tearDownLeft()
+    #expect(s.take() == ["teardown t1"])
+    s.answer(.teardown, Say.done)
+    #expect(s.take() == ["ended"])
     #expect(s.session.isFinished)
+  }
+
+  @Test func tearDownLeft_whileBeatInFlight_waitsForItsToken() {
+    var s = SessionDriver.beating()
+    s.close(.leave)
+    s.tearDownLeft()
+    _ = s.take()
+    s.answer(.heartbeat, Say.token("t2"))
+    #expect(s.take() == ["teardown t2"])
+  }
+
+  @Test func tearDownLeft_whileSetupInFlight_waitsForItsTokenAtMostTheCap() {
+    var s = SessionDriver()
+    s.start()
+    s.close(.leave)
+    s.tearDownLeft()
+    _ = s.take()
+    s.pass(3000)
+    #expect(s.take() == ["ended, orphan possible"])
+    #expect(!s.session.isLeft)
+    s.answer(.setup, Say.token("t1", period: .number(60)))
+    #expect(s.take() == ["teardown t1"])
+  }
+
+  @Test func tearDownLeft_afterALostSetup_cannot() {
+    var s = SessionDriver()
+    s.start()
+    s.close(.leave)
+    s.answer(.setup, Say.lost)
+    _ = s.take()
+    #expect(!s.session.mayTearDownLeft)
+    s.tearDownLeft()
+    #expect(s.take() == [])
+    #expect(s.session.isLeft)
   }
 
   // MARK: Set-up in flight

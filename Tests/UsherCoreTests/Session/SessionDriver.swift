@@ -50,6 +50,7 @@ struct SessionDriver {
   }
 
   mutating func start() { perform(session.start()) }
+  mutating func tearDownLeft() { perform(session.tearDownLeft(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
   /// Answers the oldest request of this kind.

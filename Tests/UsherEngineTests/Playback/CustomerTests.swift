@@ -21,23 +21,23 @@ import Testing
     policy.needsToken = false
     policy.resetup = .never
     policy.jitter = 0
-    var callbacks = CustomerCallbacks { ask, question, _ in
-      host.asked.add(question.isRenewal ? "renewal" : "license")
-      if answers {
-        _ = ask.reply(.license(CustomerLicense(data: secret("ckc"), period: 10, isEnforced: false)))
-      } else {
-        host.open.add(ask)
+    let call = { (name: String) in
+      { (ask: HostQuestion, _: HostPlayback) in
+        host.asked.add(name)
+        _ = ask.reply(.value(secret("")))
       }
     }
-    callbacks.heartbeat = { ask, _ in
-      host.asked.add("heartbeat")
-      _ = ask.reply(.value(secret("")))
-    }
-    callbacks.teardown = { ask, _ in
-      host.asked.add("teardown")
-      _ = ask.reply(.value(secret("")))
-    }
-    return LicenseDelegate(policy: policy, customer: callbacks)
+    let delegate = LicenseDelegate(policy: policy)
+    delegate.customer = CustomerCallbacks(
+      license: { ask, question, _ in
+        host.asked.add(question.isRenewal ? "renewal" : "license")
+        if answers {
+          _ = ask.reply(.license(CustomerLicense(data: secret("ckc"), period: 10, isEnforced: false)))
+        } else {
+          host.open.add(ask)
+        }
+      }, heartbeat: call("heartbeat"), teardown: call("teardown"))
+    return delegate
   }
 
   private func engine(_ host: Host) throws -> Engine {
@@ -67,7 +67,7 @@ import Testing
     let engine = try engine(host)
     play(engine, host, delegate(host, answers: true))
     _ = engine.advance(30_000, settlingWithin: 10_000)
-    engine.closePlayback(host.playback, nil)
+    _ = engine.closePlayback(host.playback, nil)
     _ = engine.settle(transfers: 0, callbacks: 0, within: 10_000)
     #expect(host.asked.all == ["license", "heartbeat", "heartbeat", "heartbeat", "teardown"])
     #expect(host.statuses.all == [.ok])

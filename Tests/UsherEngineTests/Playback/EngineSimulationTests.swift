@@ -53,7 +53,7 @@ import Testing
       case 4...6 where next > 1:
         s.license(1 + dice.upTo(next - 2), renewal: dice.one(in: 5), timeout: dice.one(in: 4) ? dice.upTo(3000) : nil)
       case 7 where next > 1: s.close(1 + dice.upTo(next - 2))
-      case 8 where dice.one(in: 3): s.engine.stopPlayer(s.player(1 + dice.upTo(players - 1)), .teardown)
+      case 8 where dice.one(in: 3): _ = s.engine.stopPlayer(s.player(1 + dice.upTo(players - 1)), .teardown, waiting: 0)
       default: break
       }
       s.pass(dice.one(in: 3) ? dice.upTo(30_000) : dice.upTo(2000))

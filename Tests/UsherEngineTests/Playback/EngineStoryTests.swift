@@ -344,6 +344,7 @@ import Testing
     #expect(s.kinds(1) == [.sessionStarted, .sessionEnded, .playbackClosed])
     #expect(s.network.look { $0.alive.count } == 1)
     s.network.change { $0.kill() }
+    s.free(1)
     s.finish()
   }
 

@@ -119,10 +119,10 @@ void report_print(const struct result *result) {
   if (result->licence.size > 0) {
     char line[120];
     static const char *const renew[] = {
-        "", ", kept alive by heartbeats", ", kept alive by licence renewals", ", renewed by the CDM"};
+        "", ", kept alive by heartbeats", ", kept alive by licence renewals", ", renewed by the CDM", ""};
     int32_t type = result->licence.renew_type;
     snprintf(line, sizeof line, "%zu bytes, %d %s%s", result->licence.size, result->licence.keys,
-        result->licence.keys == 1 ? "key" : "keys", type >= 0 && type <= USHER_RENEW_CDM ? renew[type] : "");
+        result->licence.keys == 1 ? "key" : "keys", type >= 0 && type <= USHER_RENEW_NONE ? renew[type] : "");
     row("licence", line);
   }
   if (result->media_played) {

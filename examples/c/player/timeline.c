@@ -106,7 +106,7 @@ void timeline_step(struct timeline *timeline, const char *what, const char *deta
 
 void timeline_failure(struct timeline *timeline, const char *what, int32_t status) {
   struct moment moment = {.ms = clock_ms() - timeline->start_ms, .what = what, .count = 1};
-  usher_error error = {status, USHER_ORIGIN_LOCAL, USHER_OPERATION_NONE, -1, 0, usher_status_message(status), 1, 0};
+  usher_error error = {status, USHER_ORIGIN_LOCAL, USHER_OPERATION_NONE, -1, 0, usher_status_message(status), 1, 0, 0};
   moment.last_ms = moment.ms;
   copy_failure(&moment.failure, &error);
   add(timeline, &moment);

@@ -235,9 +235,6 @@ public:
   /** usher_customer_delegate_new(). In callbacks: yes. */
   outcome<delegate> new_customer_delegate(customer_options options) const {
     usher_customer_options raw = detail::raw_customer(options);
-    if (options.license) raw.license = detail::on_customer_license;
-    if (options.heartbeat) raw.heartbeat = detail::on_customer_heartbeat;
-    if (options.teardown) raw.teardown = detail::on_customer_teardown;
     auto *it = detail::boxed(
         detail::customer_calls{std::move(options.license), std::move(options.heartbeat), std::move(options.teardown)},
         kept_);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace usher {
@@ -90,14 +91,40 @@ public:
 
 /** Gets a licence; see customer_request. */
 using customer_license_callback = std::function<void(customer_request request)>;
-/** Sends a heartbeat or teardown; see customer_call. */
-using customer_call_callback = std::function<void(customer_call call)>;
+
+/** Sends a heartbeat or teardown. Make it from a function that takes a customer_call and answers it, or from a function
+    without parameters: then returning is done, and an exception is a failure. */
+class customer_call_callback {
+public:
+  customer_call_callback() noexcept = default;
+  customer_call_callback(std::nullptr_t) noexcept {}
+  template <class F, std::enable_if_t<std::is_invocable_v<F &, customer_call>, int> = 0>
+  customer_call_callback(F f) : call_(std::move(f)) {}
+  template <class F, std::enable_if_t<!std::is_invocable_v<F &, customer_call> && std::is_invocable_v<F &>, int> = 0>
+  customer_call_callback(F f)
+      : call_([f = std::move(f)](customer_call call) mutable {
+          f();
+          (void)call.answer();
+        }) {}
+  explicit operator bool() const noexcept { return call_ != nullptr; }
+  void operator()(customer_call call) const { call_(std::move(call)); }
+
+private:
+  std::function<void(customer_call)> call_;
+};
+
+/** usher_customer_callbacks. */
+struct customer_callbacks {
+  /** Gets licences and renewals. Required. */
+  customer_license_callback license;
+  customer_call_callback heartbeat, teardown;
+};
 
 /** usher_customer_options. */
 struct customer_options {
   /** The library reads these bytes only while it makes the delegate. */
   bytes_view certificate;
-  /** Gets licences and renewals. Required. */
+  /** Gets licences and renewals. Without any callback, set the callbacks with delegate::set_callbacks(). */
   customer_license_callback license;
   customer_call_callback heartbeat, teardown;
   milliseconds license_timeout{0}, heartbeat_timeout{0}, teardown_timeout{0}, payload_timeout{0};
@@ -107,10 +134,7 @@ struct customer_options {
 };
 
 namespace detail {
-struct customer_calls {
-  customer_license_callback license;
-  customer_call_callback heartbeat, teardown;
-};
+using customer_calls = customer_callbacks;
 inline void on_customer_license(const usher_customer_request *request, void *user_data) {
   auto *it = static_cast<box<customer_calls> *>(user_data);
   it->kept->guard([&] { it->call.license(customer_request(*request, it->kept)); });
@@ -125,9 +149,17 @@ inline void on_customer_teardown(usher_completion completion, usher_playback *pl
   it->kept->guard([&] { it->call.teardown(customer_call(completion, playback, tag, it->kept)); });
 }
 
-/** A usher_customer_options struct without its functions. */
+/** Sets the functions of a usher_customer_options or usher_customer_callbacks struct. */
+template <class Raw, class Given>
+void set_functions(Raw &raw, const Given &given) noexcept {
+  if (given.license) raw.license = on_customer_license;
+  if (given.heartbeat) raw.heartbeat = on_customer_heartbeat;
+  if (given.teardown) raw.teardown = on_customer_teardown;
+}
+
 inline usher_customer_options raw_customer(const customer_options &options) noexcept {
   usher_customer_options raw = USHER_CUSTOMER_OPTIONS_INIT;
+  set_functions(raw, options);
   raw.certificate = options.certificate.data();
   raw.certificate_size = options.certificate.size();
   raw.license_timeout_ms = ms32(options.license_timeout);

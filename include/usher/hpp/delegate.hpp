@@ -6,6 +6,7 @@
 #ifndef USHER_HPP_DELEGATE_HPP
 #define USHER_HPP_DELEGATE_HPP
 
+#include "customer.hpp"
 #include "hooks.hpp"
 
 #include <memory>
@@ -103,6 +104,17 @@ public:
   /** Removes the hooks. In callbacks: yes. */
   outcome<void> clear_hooks() const {
     return detail::done(usher_delegate_set_hooks(handle_, nullptr, nullptr, nullptr));
+  }
+  /** usher_delegate_set_customer_callbacks(). In callbacks: yes. */
+  outcome<void> set_callbacks(customer_callbacks callbacks) const {
+    usher_customer_callbacks raw = USHER_CUSTOMER_CALLBACKS_INIT;
+    detail::set_functions(raw, callbacks);
+    auto *it = detail::boxed(std::move(callbacks), kept_);
+    return detail::done(usher_delegate_set_customer_callbacks(handle_, &raw, it, it->destroy));
+  }
+  /** Removes the callbacks of a customer SSM delegate. In callbacks: yes. */
+  outcome<void> clear_callbacks() const {
+    return detail::done(usher_delegate_set_customer_callbacks(handle_, nullptr, nullptr, nullptr));
   }
   /** The token map of a multi-instance delegate. For any other delegate its functions fail with USHER_E_STATE. */
   token_map tokens() const noexcept { return {handle_, kept_}; }

@@ -33,13 +33,16 @@ struct error_detail {
   std::string message;
   bool must_stop = false;
   bool orphan_possible = false;
+  /** An earlier event of the playback has reported this error: do not show it on the screen a second time. */
+  bool already_reported = false;
 
   error_detail() = default;
   explicit error_detail(usher::status s) : status(s), message(usher_status_message(static_cast<int32_t>(s))) {}
   explicit error_detail(const usher_error &e)
       : status(static_cast<usher::status>(e.status)), origin(static_cast<usher::origin>(e.origin)),
         operation(static_cast<usher::operation>(e.operation)), http_status(e.http_status), service_code(e.service_code),
-        message(e.message ? e.message : ""), must_stop(e.must_stop != 0), orphan_possible(e.orphan_possible != 0) {}
+        message(e.message ? e.message : ""), must_stop(e.must_stop != 0), orphan_possible(e.orphan_possible != 0),
+        already_reported(e.already_reported != 0) {}
 
   /** true: there is an error. */
   explicit operator bool() const noexcept { return status != usher::status::ok; }
@@ -56,7 +59,7 @@ inline usher_explanation explain(const error_detail &e) noexcept {
 inline usher_legacy_codes legacy_codes(const error_detail &e) noexcept {
   usher_legacy_codes codes = {0, 0, 0, 0, 0};
   usher_error raw = {static_cast<int32_t>(e.status), static_cast<int32_t>(e.origin), static_cast<int32_t>(e.operation),
-      e.http_status, e.service_code, "", e.must_stop, e.orphan_possible};
+      e.http_status, e.service_code, "", e.must_stop, e.orphan_possible, e.already_reported};
   usher_error_legacy_codes(&raw, &codes);
   return codes;
 }

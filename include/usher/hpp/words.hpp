@@ -120,10 +120,11 @@ enum class log_level : int32_t {
 enum class license_type : int32_t { request = USHER_LICENSE_REQUEST, renewal = USHER_LICENSE_RENEWAL };
 
 enum class renew_type : int32_t {
-  none = USHER_RENEW_NONE,
+  standard = USHER_RENEW_DEFAULT,
   heartbeat = USHER_RENEW_HEARTBEAT,
   enforced = USHER_RENEW_ENFORCED,
-  cdm = USHER_RENEW_CDM
+  cdm = USHER_RENEW_CDM,
+  none = USHER_RENEW_NONE
 };
 
 enum class append_version : int32_t {

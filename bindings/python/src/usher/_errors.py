@@ -57,6 +57,8 @@ class UsherError(Exception):
         message: the server's own message, or one line from the library; never a token or key.
         must_stop: playback must stop.
         orphan_possible: the head-end may hold a session whose token the library did not get; it ends when it expires.
+        already_reported: a licence request failed because its session failed, and SETUP_ERROR or HEARTBEAT_ERROR has
+            reported this; do not show it on the screen a second time.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class UsherError(Exception):
         service_code: int = 0,
         must_stop: bool = False,
         orphan_possible: bool = False,
+        already_reported: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -80,6 +83,7 @@ class UsherError(Exception):
         self.service_code = service_code
         self.must_stop = must_stop
         self.orphan_possible = orphan_possible
+        self.already_reported = already_reported
 
     def __str__(self) -> str:
         parts = [self.message or self.status.name]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .delegates.base import Delegate
     from .loader import ResourceLoader
+    from .playback import Playback
     from .player import Player
 
 Log = Callable[[LogLevel, str], object]
@@ -124,6 +125,7 @@ class Context(ffi.Owner):
         self.on_callback_error = on_callback_error
         self.last_callback_error: BaseException | None = None
         self._players: weakref.WeakValueDictionary[int, Player] = weakref.WeakValueDictionary()
+        self._playbacks: weakref.WeakValueDictionary[int, Playback] = weakref.WeakValueDictionary()
         self._delegate: Delegate | None = None
         self._loaders: dict[str, ResourceLoader] = {}
         self._lock = threading.Lock()
@@ -448,6 +450,9 @@ def _told_event(pointer: Any, number: int | None) -> None:
 
 def _event(context: Context | None, raw: Any) -> Event:
     playback, tag = subject(raw.playback, raw.tag)
+    if playback is None and context is not None:  # the teardown of a session that the playback had left
+        playback = context._playbacks.get(raw.playback.value or 0)
+        tag = tag if playback is None else playback.tag
     error = ffi.from_detail(raw.error)
     if error is not None and playback is not None:
         playback._causes.chain(error)

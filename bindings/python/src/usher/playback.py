@@ -274,10 +274,12 @@ class Playback(Loads, Part):
 
         Licence requests that wait fail with ClosedError. The call returns at once; with a sync delegate it waits until
         the playback is closed, at most `teardown_timeout_ms`. PLAYBACK_CLOSED is the last event of the playback. A
-        second call, or a call after free(), does nothing.
+        call after free() does nothing. A second call does nothing, unless the session was left: TEARDOWN then tears it
+        down, and SESSION_ENDED follows again.
 
         Raises:
             InvalidArgumentError: `mode` is not a ``CloseMode``.
+            StateError: the session was left, and the library never got its token.
         """
         if not self._has_handle:
             return
@@ -288,9 +290,9 @@ class Playback(Loads, Part):
                 raise
 
     def free(self) -> None:
-        """Frees the handle. Closes the playback with the default mode if it is open, without waiting.
+        """Frees the handle. Closes the playback with the default mode if it is open.
 
-        A second call does nothing.
+        With a sync delegate it waits as close() does. A second call does nothing.
         """
         self._give_back()
 
@@ -302,6 +304,7 @@ class Playback(Loads, Part):
         """Sets the handle: after play(), or in a callback that runs before play() returns."""
         if not self._handle.value:
             self._handle = abi.PlaybackHandle(handle.value)
+            self.context._playbacks[handle.value or 0] = self
 
 
 PayloadCallback = Callable[[PayloadRequest], Reply[bytes]]

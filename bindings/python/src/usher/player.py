@@ -48,19 +48,20 @@ class Player(Part):
 
         The result arrives as the event SESSION_STARTED or SETUP_ERROR. The call returns at once. With a sync delegate
         it first waits until set-up has succeeded or failed, at most `setup_timeout_ms`; such a call is not allowed in
-        callbacks.
+        callbacks. In pumped mode it pumps while it waits.
 
         Args:
             content_token: a header value: not empty, no CR, LF or NUL, at most 64 kB; commas are allowed. Default: the
                 library calls the token callback; without one, it waits `token_wait_ms` for
                 Playback.set_content_token().
-            delegate: default: the delegate of the context.
+            delegate: default: the delegate of the context. A clear item needs none.
             content_id: the content identifier, bytes, or text that is encoded as UTF-8. A multi-instance delegate uses
                 it to find the content token.
             clear: the item is not encrypted; it has no session and needs no token.
             tag: any object of the host; events and requests to callbacks carry it.
             payload: a function that makes a new challenge when the library must renew a licence. It returns bytes, or
-                answers later, like a token callback. Default: the library sends the event RENEWAL_DUE instead.
+                answers later, like a token callback. Default: the library sends the event RENEWAL_DUE instead (a
+                customer delegate gets the last payload again).
             renewed: a function that gets the renewed licences, ``renewed(playback, license)``. Failures are events.
 
         Raises:
@@ -112,7 +113,11 @@ class Player(Part):
     def stop(self, mode: CloseMode | int = CloseMode.DEFAULT) -> None:
         """Closes the current playback, and those that still wait to start, like Playback.close().
 
+        If nothing plays and the session of the last playback was left, TEARDOWN tears it down.
+
         Raises:
+            StateError: that session was left, and the library does not have its token: it never got the token, or you
+                have freed the playback.
             InvalidHandleError, InvalidArgumentError.
         """
         ffi.lib.usher_player_stop(self._handle, mode)

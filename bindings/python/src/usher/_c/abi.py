@@ -73,6 +73,7 @@ class Error(ctypes.Structure):
         ("message", c_char_p),
         ("must_stop", c_int32),
         ("orphan_possible", c_int32),
+        ("already_reported", c_int32),
     ]
 
 
@@ -331,6 +332,8 @@ class CustomerRequest(ctypes.Structure):
 
 # typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
 CustomerLicenseFn = CFUNCTYPE(None, POINTER(CustomerRequest), c_void_p)
+# typedef void (*usher_customer_heartbeat_fn)(usher_playback *playback, uint64_t tag, void *user_data);
+CustomerHeartbeatFn = CFUNCTYPE(None, PlaybackHandle, c_uint64, c_void_p)
 # typedef void (*usher_customer_call_fn)(
 #   usher_completion completion, usher_playback *playback, uint64_t tag, void *user_data);
 CustomerCallFn = CFUNCTYPE(None, c_uint64, PlaybackHandle, c_uint64, c_void_p)
@@ -356,6 +359,19 @@ class CustomerOptions(ctypes.Structure):
         ("retry_permille", c_uint32),
         ("keep_alive_failures_max", c_uint32),
         ("suspend", c_int32),
+        ("simple_heartbeat", CustomerHeartbeatFn),
+    ]
+
+
+class CustomerCallbacks(ctypes.Structure):
+    """``usher_customer_callbacks``"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("license", CustomerLicenseFn),
+        ("heartbeat", CustomerCallFn),
+        ("teardown", CustomerCallFn),
+        ("simple_heartbeat", CustomerHeartbeatFn),
     ]
 
 
@@ -533,6 +549,7 @@ class Pending(ctypes.Structure):
 
 STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "usher_context_options": ContextOptions,
+    "usher_customer_callbacks": CustomerCallbacks,
     "usher_customer_license": CustomerLicense,
     "usher_customer_options": CustomerOptions,
     "usher_customer_request": CustomerRequest,
@@ -560,6 +577,7 @@ STRUCTURES: dict[str, type[ctypes.Structure]] = {
 
 CALLBACKS: dict[str, Any] = {
     "usher_customer_call_fn": CustomerCallFn,
+    "usher_customer_heartbeat_fn": CustomerHeartbeatFn,
     "usher_customer_license_fn": CustomerLicenseFn,
     "usher_destroy_fn": DestroyFn,
     "usher_event_fn": EventFn,
@@ -704,6 +722,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     # int32_t usher_customer_delegate_new(
     #   usher_context *context, const usher_customer_options *options, usher_delegate **out);
     "usher_customer_delegate_new": (c_int32, (ContextHandle, POINTER(CustomerOptions), POINTER(DelegateHandle))),
+    # int32_t usher_delegate_set_customer_callbacks(
+    #   usher_delegate *delegate, const usher_customer_callbacks *callbacks, void *user_data, usher_destroy_fn destroy);
+    "usher_delegate_set_customer_callbacks": (
+        c_int32,
+        (DelegateHandle, POINTER(CustomerCallbacks), c_void_p, DestroyFn),
+    ),
     # int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
     "usher_complete_license": (c_int32, (c_uint64, POINTER(CustomerLicense))),
     # int32_t usher_complete_call(usher_completion completion, int32_t status);

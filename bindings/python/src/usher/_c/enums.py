@@ -145,10 +145,11 @@ class LicenseType(OpenIntEnum):
 class RenewType(OpenIntEnum):
     """USHER_RENEW_...: how a session is kept alive."""
 
-    NONE = 0
+    DEFAULT = 0
     HEARTBEAT = 1
     ENFORCED = 2
     CDM = 3
+    NONE = 4
 
 
 class AppendVersion(IntEnum):
@@ -199,10 +200,10 @@ class WireFormat(IntEnum):
 class KeySystem(str, Enum):
     """USHER_KEY_SYSTEM_...: DASH ContentProtection identifiers. Functions that take one also take a plain str."""
 
-    FAIRPLAY = "94ce86fb-07ff-4f43-adb8-93d2fa968ca2"
-    WIDEVINE = "edef8ba9-79d6-4ace-a3c8-27dcd51d21ed"
-    PLAYREADY = "9a04f079-9840-4286-ab92-e65be0885f95"
-    CLEARKEY = "1077efec-c0b2-4d02-ace3-3c1e52e2fb4b"
+    FAIRPLAY = "94CE86FB-07FF-4F43-ADB8-93D2FA968CA2"
+    WIDEVINE = "EDEF8BA9-79D6-4ACE-A3C8-27DCD51D21ED"
+    PLAYREADY = "9A04F079-9840-4286-AB92-E65BE0885F95"
+    CLEARKEY = "1077EFEC-C0B2-4D02-ACE3-3C1E52E2FB4B"
 
 
 class Suspend(OpenIntEnum):

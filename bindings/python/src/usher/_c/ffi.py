@@ -104,6 +104,7 @@ def from_detail(detail: Any) -> UsherError | None:
         service_code=detail.service_code,
         must_stop=bool(detail.must_stop),
         orphan_possible=bool(detail.orphan_possible),
+        already_reported=bool(detail.already_reported),
     )
 
 
@@ -126,6 +127,7 @@ def legacy_codes(error: UsherError) -> LegacyCodes:
         b"",
         error.must_stop,
         error.orphan_possible,
+        error.already_reported,
     )
     lib.usher_error_legacy_codes(ctypes.byref(detail), ctypes.byref(out))
     return LegacyCodes(out.react_native, out.android_what, out.android_extra, out.apple_internal, out.apple_code)

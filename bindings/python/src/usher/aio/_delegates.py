@@ -138,18 +138,18 @@ class CommonDelegate(HTTPDelegate):
 
     def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
         """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
-        super().__init__(context)
+        HTTPDelegate.__init__(self, context)
         blocking = _bare(_default.CommonDelegate)
-        blocking._open(context.blocking, options, self._hooked())
+        blocking._open_common(context.blocking, options, self._hooked())
         self.blocking = blocking
 
 
-class DefaultDelegate(HTTPDelegate):
+class DefaultDelegate(CommonDelegate):
     """Like ``usher.DefaultDelegate``."""
 
     def __init__(self, context: Context, **options: Unpack[_default.DefaultOptions]) -> None:
         """Makes a delegate. Raises InvalidHandleError, InvalidArgumentError, ClosedError."""
-        super().__init__(context)
+        HTTPDelegate.__init__(self, context)
         blocking = _bare(_default.DefaultDelegate)
         blocking._open(context.blocking, options, self._hooks())
         self.blocking = blocking
@@ -205,7 +205,7 @@ class SSPV2Delegate(_SSPDelegate):
         self._open_ssp(context, _bare(_ssp.SSPV2Delegate), token_callback, options)
 
 
-class MultiInstanceDelegate(_SSPDelegate):
+class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
     """Like ``usher.MultiInstanceDelegate``; `token_callback` may be a coroutine function."""
 
     blocking: _tokens.MultiInstanceDelegate
@@ -218,7 +218,7 @@ class MultiInstanceDelegate(_SSPDelegate):
         **options: Unpack[_tokens.MultiInstanceOptions],
     ) -> None:
         """Makes a delegate. Arguments and errors as ``SSPDelegate``."""
-        super().__init__(context)
+        HTTPDelegate.__init__(self, context)
         self._has_sessions = bool(options.get("ssm_url") or options.get("setup_url"))
         self._open_ssp(context, _bare(_tokens.MultiInstanceDelegate), token_callback, options)
 
@@ -227,10 +227,17 @@ class MultiInstanceDelegate(_SSPDelegate):
         """The map of content tokens, the same as in the blocking form, because none of its methods waits."""
         return self.blocking.tokens
 
+    def set_stream_token(self, token: str, content_id: bytes | str) -> None:
+        """Like ``usher.MultiInstanceDelegate.set_stream_token``."""
+        self.blocking.set_stream_token(token, content_id)
+
+    setStreamToken = set_stream_token  # the name in the SDK's example
+
 
 class CustomerDelegate(Delegate):
     """Like ``usher.CustomerDelegate``; the callbacks run on the loop's thread and may be coroutine functions."""
 
+    blocking: _customer.CustomerDelegate
     _has_sessions = True
 
     def __init__(
@@ -246,21 +253,24 @@ class CustomerDelegate(Delegate):
         """Makes a delegate. Arguments and errors as ``usher.CustomerDelegate``."""
         super().__init__(context)
         self._teardown_ms = options.get("teardown_timeout_ms") or TEARDOWN_MS
+        given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}
+        blocking = _bare(_customer.CustomerDelegate)
+        blocking._open(context.blocking, self._callbacks(self, given), certificate, options)
+        self.blocking = blocking
 
+    def _callbacks(self, target: object, given: dict[str, Any]) -> _customer.Callbacks:
+        context = self.context
         kinds: dict[str, Any] = {"license": CustomerRequest, "heartbeat": SessionCall, "teardown": SessionCall}
 
         def run(name: str, question: Question[Any], function: Callable[..., Any]) -> Any:
             return context._ask(name, function, question_here(kinds[name], question))
 
-        given = {"license": license, "heartbeat": heartbeat, "teardown": teardown}
-        blocking = _bare(_customer.CustomerDelegate)
-        blocking._open(
-            context.blocking,
-            _customer.Callbacks(context.blocking, self, CustomerDelegate, given, run),
-            certificate,
-            options,
-        )
-        self.blocking = blocking
+        return _customer.Callbacks(context.blocking, target, CustomerDelegate, given, run)
+
+    def set_callback(self, callback: object) -> None:
+        """Like ``usher.CustomerDelegate.set_callback``; the methods of `callback` may be coroutine functions."""
+        given = {name: getattr(callback, name, None) for name in ("license", "heartbeat", "teardown")}
+        self.blocking._set_callbacks(None if callback is None else self._callbacks(None, given))
 
     def license(self, request: CustomerRequest) -> Made[_customer.LicenseResponse]:
         """Like ``usher.CustomerDelegate.license``."""

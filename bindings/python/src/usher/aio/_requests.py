@@ -98,7 +98,11 @@ CustomerCallback = Callable[
     [CustomerRequest], Reply[_customer.LicenseResponse] | Awaitable[_customer.LicenseResponse | None]
 ]
 """``async def license(request): return usher.LicenseResponse(…)``, or a plain function as in the blocking form."""
-SessionCallback = Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
-"""``async def heartbeat(call): …``, or a plain function as the blocking form takes it."""
+SessionCallback = (
+    Callable[[SessionCall], Reply[Status] | Awaitable[Status | None]]
+    | Callable[[], Reply[Status] | Awaitable[Status | None]]
+)
+"""``async def heartbeat(call): …`` or ``async def heartbeat(): …``, or a plain function as the blocking form takes
+it."""
 EventCallback = Callable[[Event], object]
 """``observer(event)``, plain or a coroutine function."""

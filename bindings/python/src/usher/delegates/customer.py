@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import inspect
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from .._c import abi, ffi, registry
 from .._c.enums import LicenseType, Operation, RenewType, Status, Suspend
@@ -31,8 +32,8 @@ class LicenseResponse:
         license: the licence for the CDM, up to 1 MiB. None: no licence; `http_status`, `service_code` and `message` say
             why. repr() does not show it.
         heartbeat_s: period of heartbeats or renewals in seconds, 0 to 1e9; 0: no period. A later answer changes it.
-        renew_type: ENFORCED: the library asks for a renewal each period; HEARTBEAT: it calls heartbeat(). The first
-            answer decides.
+        renew_type: ENFORCED, the default: the library calls license() for a renewal each period; HEARTBEAT: it calls
+            heartbeat(); NONE: neither. The first answer decides.
         http_status: HTTP status of the server, for the error; 0: none.
         service_code: the server's code, for the error; 1007 means too many sessions. 0: none.
         message: one line for the error.
@@ -155,9 +156,9 @@ _ENDS: dict[type[BaseException], Status] = {
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
 """``lambda request: LicenseResponse(…)``. It may also return None (no licence), a concurrent.futures.Future, or LATER
 if it keeps the request to answer it later."""
-SessionCallback = Callable[[SessionCall], Reply[Status]]
-"""``callback(call)``; the call is done when the function returns. The function may also return a Status, a
-concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
+SessionCallback = Union[Callable[[SessionCall], Reply[Status]], Callable[[], Reply[Status]]]
+"""``callback()`` or ``callback(call)``; the call is done when the function returns. The function may also return a
+Status, a concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
 
 
 class CustomerOptions(TypedDict, total=False):
@@ -183,9 +184,9 @@ class CustomerOptions(TypedDict, total=False):
 class CustomerDelegate(Delegate):
     """Customer SSM (OTVCustomerSSMDelegate): the library calls the host instead of sending requests.
 
-    Give three functions, or override the methods in a subclass. They run on callback threads (in pumped mode inside
-    pump()); for each playback the calls come one after another. The first licence opens the playback's session;
-    SESSION_STARTED has its period.
+    Give functions, or override the methods in a subclass, or call set_callback(). They run on callback threads (in
+    pumped mode inside pump()); for each playback the calls come one after another. The first licence opens the
+    playback's session; SESSION_STARTED has its period.
 
     An exception counts as a failure and becomes the ``__cause__`` of the errors that follow; see Context.
     """
@@ -209,7 +210,7 @@ class CustomerDelegate(Delegate):
             options: ``CustomerOptions``.
 
         Raises:
-            InvalidArgumentError: there is no licence callback.
+            InvalidArgumentError: there is a heartbeat or teardown callback, but no licence callback.
             InvalidHandleError, ClosedError.
         """
         callbacks = Callbacks(
@@ -222,16 +223,34 @@ class CustomerDelegate(Delegate):
         given = ffi.filled(abi.CustomerOptions, options)
         given.certificate = ffi.c_bytes(certificate)
         given.certificate_size = 0 if certificate is None else len(certificate)
-        if callbacks.has("license"):
-            given.license = _on_license
-        if callbacks.has("heartbeat"):
-            given.heartbeat = _on_heartbeat
-        if callbacks.has("teardown"):
-            given.teardown = _on_teardown
+        callbacks.fill(given)
         given.user_data = registry.add(callbacks)
         given.destroy = registry.destroy
         ffi.lib.usher_customer_delegate_new(context._handle, ctypes.byref(given), self._result)
         self._has_handle = True
+
+    def set_callback(self, callback: object) -> None:
+        """Sets or replaces the object whose methods the library calls (setCallback); None removes the callbacks.
+
+        Args:
+            callback: has the method license(request), and may have heartbeat() or heartbeat(call), and teardown(call),
+                like this class. The library keeps it as long as it may call it.
+
+        Raises:
+            InvalidArgumentError: it has no method license().
+            InvalidHandleError.
+        """
+        given = {name: getattr(callback, name, None) for name in ("license", "heartbeat", "teardown")}
+        self._set_callbacks(None if callback is None else Callbacks(self.context, None, CustomerDelegate, given))
+
+    def _set_callbacks(self, callbacks: Callbacks | None) -> None:
+        if callbacks is None:
+            ffi.lib.usher_delegate_set_customer_callbacks(self._handle, None, None, abi.DestroyFn())
+            return
+        given = abi.CustomerCallbacks(struct_size=ctypes.sizeof(abi.CustomerCallbacks))
+        callbacks.fill(given)
+        entry = registry.add(callbacks)
+        ffi.lib.usher_delegate_set_customer_callbacks(self._handle, ctypes.byref(given), entry, registry.destroy)
 
     def license(self, request: CustomerRequest) -> Reply[LicenseResponse]:
         """Override it to get a licence from the host's servers, now or later, within `license_timeout_ms`.
@@ -261,7 +280,7 @@ Run = Callable[[str, Question[Any], Callable[..., Any]], Any]
 class Callbacks:
     """The callbacks of one customer SSM delegate. C's ``user_data`` is the number of this object.
 
-    They are functions, or methods of an object that the host, playbacks and the context keep alive.
+    They are functions, or methods of `target`, an object that the host, playbacks and the context keep alive.
     """
 
     def __init__(
@@ -269,12 +288,17 @@ class Callbacks:
     ) -> None:
         self.context = weakref.ref(context)
         self._run = run
-        self._target = weakref.ref(target)
+        self._target = None if target is None else weakref.ref(target)
         self._given = {name: function for name, function in given.items() if function is not None}
-        self._overridden = {name for name in given if getattr(type(target), name) is not getattr(base, name)}
+        self._overridden = {
+            name for name in given if target is not None and getattr(type(target), name) is not getattr(base, name)
+        }
 
-    def has(self, name: str) -> bool:
-        return name in self._given or name in self._overridden
+    def fill(self, structure: Any) -> None:
+        """Sets the functions of a usher_customer_options or usher_customer_callbacks structure."""
+        for name, function in _FUNCTIONS.items():
+            if name in self._given or name in self._overridden:
+                setattr(structure, name, function)
 
     def ask(self, name: str, question: Question[Any]) -> None:
         ask(
@@ -286,11 +310,26 @@ class Callbacks:
     def _answer(self, name: str, question: Question[Any]) -> Any:
         function = self._given.get(name)
         if function is None:
-            target = self._target()
+            target = None if self._target is None else self._target()
             if target is None:
                 raise RuntimeError("the delegate object no longer exists")
             function = getattr(target, name)
+        if not _takes_question(function):
+            plain, function = function, lambda _: plain()
         return function(question) if self._run is None else self._run(name, question, function)
+
+
+def _takes_question(function: Callable[..., Any]) -> bool:
+    """Whether a function takes an argument. A heartbeat or teardown callback may have none."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # a function of C may have no signature
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def _asked_license(pointer: Any, number: int | None) -> None:
@@ -324,3 +363,4 @@ def _asked_teardown(completion: int, handle: abi.PlaybackHandle, tag: int, numbe
 _on_license = abi.CustomerLicenseFn(_asked_license)
 _on_heartbeat = abi.CustomerCallFn(_asked_heartbeat)
 _on_teardown = abi.CustomerCallFn(_asked_teardown)
+_FUNCTIONS: dict[str, Any] = {"license": _on_license, "heartbeat": _on_heartbeat, "teardown": _on_teardown}

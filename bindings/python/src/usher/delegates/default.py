@@ -37,7 +37,8 @@ class DefaultOptions(TypedDict, total=False):
 class CommonDelegate(HTTPDelegate):
     """Licences without sessions and without tokens (OTVCommonLicenseDelegate).
 
-    A subclass may override the methods for certificate, URLs and headers.
+    A subclass may override the methods for certificate, URLs and headers. As in the SDKs, DefaultDelegate and
+    MultiInstanceDelegate are subclasses.
     """
 
     def __init__(self, context: Context, **options: Unpack[DefaultOptions]) -> None:
@@ -45,10 +46,10 @@ class CommonDelegate(HTTPDelegate):
 
         Its playbacks belong to the same context. Raises InvalidHandleError, InvalidArgumentError, ClosedError.
         """
-        self._open(context, options, Hooked(context, self, HTTPDelegate))
+        self._open_common(context, options, Hooked(context, self, HTTPDelegate))
 
-    def _open(self, context: Context, options: Any, hooks: Hooked) -> None:
-        super().__init__(context)
+    def _open_common(self, context: Context, options: Any, hooks: Hooked) -> None:
+        HTTPDelegate.__init__(self, context)
         given = ffi.filled(abi.DefaultOptions, options)
         entry = registry.add(hooks)
         ffi.lib.usher_common_delegate_new(
@@ -57,7 +58,7 @@ class CommonDelegate(HTTPDelegate):
         self._has_handle = True
 
 
-class DefaultDelegate(HTTPDelegate):
+class DefaultDelegate(CommonDelegate):
     """Licences without sessions: a certificate URL, a licence URL and the headers of set_http_header().
 
     It is for one stream at a time and needs no token (OTVDefaultLicenseDelegate). A subclass may override steps too.
@@ -71,7 +72,7 @@ class DefaultDelegate(HTTPDelegate):
         self._open(context, options, hooks_of(context, self))
 
     def _open(self, context: Context, options: Any, hooks: Hooked | None) -> None:
-        super().__init__(context)
+        HTTPDelegate.__init__(self, context)
         given = ffi.filled(abi.DefaultOptions, options)
         ffi.lib.usher_default_delegate_new(context._handle, ctypes.byref(given), self._result)
         self._has_handle = True

@@ -9,6 +9,7 @@ from .._answers import take
 from .._c import abi, ffi
 from .._errors import NoTokenError
 from .base import TokenCallback
+from .default import CommonDelegate
 from .hooks import hooks_of
 from .ssp import SSPOptions, _SSPDelegate
 
@@ -115,7 +116,7 @@ def _key(content_id: bytes | str) -> tuple[Any, int]:
     return ffi.c_bytes(content), len(content)
 
 
-class MultiInstanceDelegate(_SSPDelegate):
+class MultiInstanceDelegate(_SSPDelegate, CommonDelegate):
     """An SSP delegate for several streams at once (MultiInstanceDelegate of the SDK's examples).
 
     A map has the content tokens. The key is the `content_id` given to Player.play(), or the `asset_id` of licence
@@ -141,3 +142,9 @@ class MultiInstanceDelegate(_SSPDelegate):
     def tokens(self) -> TokenMap:
         """The map of content tokens."""
         return TokenMap(self)
+
+    def set_stream_token(self, token: str, content_id: bytes | str) -> None:
+        """Sets or replaces the token of a content identifier: ``tokens[content_id] = token``. Same errors."""
+        self.tokens[content_id] = token
+
+    setStreamToken = set_stream_token  # the name in the SDK's example

@@ -22,8 +22,8 @@ class SSPOptions(TypedDict, total=False):
     license_url: URL of the licence server. Required.
     certificate_url: URL of the FairPlay application certificate.
     ssm_url: URL of the session manager, with or without "/" and "/v1" at the end. Default: playbacks have no session.
-    sync_setup_teardown: play() waits for the set-up, at most `setup_timeout_ms`, and Playback.close() for the teardown,
-        at most `teardown_timeout_ms`.
+    sync_setup_teardown: play() waits for the set-up, at most `setup_timeout_ms`; close() and free() of playbacks, and
+        stop() and close() of players, wait for the teardown, at most `teardown_timeout_ms`.
     extra_headers: "Name: value" lines separated by newlines.
     setup_body: JSON object sent as the body of set-up; "" for an empty body.
     """
@@ -90,7 +90,7 @@ class SSPV2Options(SSPOptions, total=False):
 
 class _SSPDelegate(HTTPDelegate):
     def _open(self, context: Context, options: Any, hooks: Hooked | None, token_callback: TokenCallback | None) -> None:
-        super().__init__(context)
+        HTTPDelegate.__init__(self, context)
         self._make(options)
         self._has_handle = True
         self._set_hooks(hooks)
