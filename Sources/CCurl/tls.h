@@ -24,14 +24,64 @@ extern int SSL_CTX_use_PrivateKey_file(void *context, const char *file, int type
 extern int SSL_CTX_check_private_key(const void *context) CURL_SHIM_WEAK;
 extern void SSL_CTX_set_default_passwd_cb(void *context, int (*callback)(char *, int, int, void *)) CURL_SHIM_WEAK;
 extern void SSL_CTX_set_default_passwd_cb_userdata(void *context, void *data) CURL_SHIM_WEAK;
+extern void *SSL_CTX_get_ciphers(const void *context) CURL_SHIM_WEAK;
+extern int OPENSSL_sk_num(const void *stack) CURL_SHIM_WEAK;
+extern void *OPENSSL_sk_value(const void *stack, int index) CURL_SHIM_WEAK;
+extern int SSL_CIPHER_get_kx_nid(const void *cipher) CURL_SHIM_WEAK;
+extern const char *SSL_CIPHER_get_name(const void *cipher) CURL_SHIM_WEAK;
+extern int SSL_CTX_set_cipher_list(void *context, const char *names) CURL_SHIM_WEAK;
+extern long SSL_CTX_ctrl(void *context, int command, long number, void *data) CURL_SHIM_WEAK;
 extern int ERR_set_mark(void) CURL_SHIM_WEAK;
 extern int ERR_pop_to_mark(void) CURL_SHIM_WEAK;
 
-/* libcurl writes the keys of all connections to the file that SSLKEYLOGFILE names; these connections are left out. */
+/* Leaves out the key exchanges whose size the server chooses: Diffie-Hellman over prime fields. A server that chooses
+ * primes of 8,192 bits or more would keep the I/O thread busy for a large part of a second. The ciphers that the
+ * system's configuration has excluded stay excluded. */
+static inline void curl_shim_limit_key_exchange(void *context) {
+  enum { kx_dhe = 1039, set_groups_list = 92, room = 8192 };
+  if (SSL_CTX_ctrl == NULL || SSL_CTX_get_ciphers == NULL || OPENSSL_sk_num == NULL || OPENSSL_sk_value == NULL ||
+      SSL_CIPHER_get_kx_nid == NULL || SSL_CIPHER_get_name == NULL || SSL_CTX_set_cipher_list == NULL ||
+      ERR_set_mark == NULL || ERR_pop_to_mark == NULL)
+    return;
+  char names[room];
+  size_t used = 0;
+  void *ciphers = SSL_CTX_get_ciphers(context);
+  int count = ciphers == NULL ? 0 : OPENSSL_sk_num(ciphers), left_out = 0;
+  for (int index = 0; index < count; index++) {
+    const void *cipher = OPENSSL_sk_value(ciphers, index);
+    const char *name = SSL_CIPHER_get_name(cipher);
+    size_t size = name == NULL ? 0 : strlen(name);
+    /* The names of TLS 1.3 begin with "TLS_"; they have a list of their own. */
+    if (size == 0 || strncmp(name, "TLS_", 4) == 0) continue;
+    if (SSL_CIPHER_get_kx_nid(cipher) == kx_dhe) {
+      left_out++;
+      continue;
+    }
+    if (used + size + 2 > sizeof names) return;
+    if (used > 0) names[used++] = ':';
+    memcpy(names + used, name, size);
+    used += size;
+  }
+  names[used] = 0;
+  ERR_set_mark();
+  if (left_out > 0 && used > 0) SSL_CTX_set_cipher_list(context, names);
+  SSL_CTX_ctrl(context, set_groups_list, 0, (void *)"X25519:P-256:P-384:P-521");
+  ERR_pop_to_mark();
+}
+
+/* libcurl calls it for the TLS context of each new connection. libcurl writes the keys of all connections to the file
+ * that SSLKEYLOGFILE names; these connections are left out. */
 static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
   (void)e, (void)data;
   if (SSL_CTX_set_keylog_callback != NULL) SSL_CTX_set_keylog_callback(context, NULL);
+  curl_shim_limit_key_exchange(context);
   return CURLE_OK;
+}
+/* Whether libcurl has a file with the system's authorities. Then the folder of authorities is not used, because with
+ * both libcurl parses the file again for each connection. */
+static inline int curl_shim_has_authorities_file(void) {
+  const curl_version_info_data *version = curl_version_info(CURLVERSION_NOW);
+  return version->age >= CURLVERSION_SEVENTH && version->cainfo != NULL && access(version->cainfo, R_OK) == 0;
 }
 static int curl_shim_pass_phrase(char *target, int room, int is_writing, void *phrase) {
   size_t size = phrase == NULL ? 0 : strlen((const char *)phrase);
@@ -45,8 +95,8 @@ typedef struct curl_shim_tls {
   const char *authorities, *certificate, *key, *pin, *phrase;
 } curl_shim_tls;
 
-/* Sets the TLS options of a handle. Returns 0 on success. */
-static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls) {
+/* Sets the TLS options of a handle. `has_authorities_file`: from the function of this name. Returns 0 on success. */
+static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_authorities_file) {
   int failed = curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) != CURLE_OK;
   CURLcode result = curl_easy_setopt(e, CURLOPT_SSL_CTX_FUNCTION, curl_shim_on_tls_context);
   failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN; /* not built in: libcurl without OpenSSL */
@@ -55,9 +105,12 @@ static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls) {
   if (tls->pin != NULL) failed |= curl_easy_setopt(e, CURLOPT_PINNEDPUBLICKEY, tls->pin) != CURLE_OK;
   if (tls->certificate != NULL) failed |= curl_easy_setopt(e, CURLOPT_SSLCERT, tls->certificate) != CURLE_OK;
   if (tls->key != NULL) failed |= curl_easy_setopt(e, CURLOPT_SSLKEY, tls->key) != CURLE_OK;
-  if (tls->authorities == NULL) return failed;
-  failed |= curl_easy_setopt(e, CURLOPT_CAINFO, tls->authorities) != CURLE_OK;
-  failed |= curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, tls->authorities) != CURLE_OK;
+  if (tls->authorities != NULL) {
+    failed |= curl_easy_setopt(e, CURLOPT_CAINFO, tls->authorities) != CURLE_OK;
+    failed |= curl_easy_setopt(e, CURLOPT_PROXY_CAINFO, tls->authorities) != CURLE_OK;
+  } else if (!has_authorities_file) {
+    return failed;
+  }
   /* By default libcurl also trusts the authorities in the system's folder. */
   result = curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
   failed |= result != CURLE_OK && result != CURLE_NOT_BUILT_IN;

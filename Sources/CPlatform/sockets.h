@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,13 @@ static inline uint64_t platform_socket_received(int fd) {
   socklen_t size = sizeof info;
   info[bytes_received] = 0;
   return getsockopt(fd, tcp, tcp_info, info, &size) == 0 ? info[bytes_received] : 0;
+}
+/* Returns how many of these bytes the process has read. Bytes that arrive meanwhile may be left out. */
+static inline uint64_t platform_socket_read(int fd) {
+  uint64_t received = platform_socket_received(fd);
+  int waiting = 0;
+  if (ioctl(fd, FIONREAD, &waiting) != 0 || waiting < 0) return 0;
+  return received > (uint64_t)waiting ? received - (uint64_t)waiting : 0;
 }
 /* Ends the TCP connection of `fd` at once and discards what the kernel has received on it: from now on, reading gives
  * the end of the data. The descriptor stays open. */

@@ -121,7 +121,7 @@ def test_server_ofAnotherAuthorityOrName_isSentNothing(told: Setup, certificate:
 
 
 def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path: Path) -> None:
-    """The library sends nothing to a server when only the system's folder has its authority and `ca_file` is set."""
+    """The library sends nothing to a server when only the system has its authority and `ca_file` is set."""
     other = trustme.CA()
     folder = tmp_path / "certs"
     folder.mkdir()
@@ -132,13 +132,85 @@ def test_caFile_authorityOfTheSystemsFolder_isNotTrusted(ca_file: str, tmp_path:
     with Server(other.issue_cert("127.0.0.1")) as server:
         assert in_a_namespace(folder, server.url, ca_file) == "TLS"
         assert server.requests == []
+        other.cert_pem.write_to_path(str(folder / "ca-certificates.crt"), append=True)
         assert in_a_namespace(folder, server.url, "") == "OK"
 
 
-def in_a_namespace(folder: Path, url: str, ca_file: str) -> str:
+def test_system_hasAFileOfAuthorities_onlyItIsRead_once(tmp_path: Path) -> None:
+    """The library uses the system's file and not the folder beside it. It parses the file once for all connections: to
+    parse it takes so long that other servers' heartbeats would be late."""
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    CA.cert_pem.write_to_path(str(folder / "ca-certificates.crt"))
+    with Server(CA.issue_cert("127.0.0.1")) as server:
+        assert in_a_namespace(folder, server.url, "", MANY) == f"{CONNECTIONS} connections, the file opened once"
+        assert len(server.requests) == CONNECTIONS
+
+
+CONNECTIONS = 5
+MANY = f"""
+import contextlib, ctypes, os, sys
+import usher
+
+libc = ctypes.CDLL(None)
+notes = libc.inotify_init1(os.O_NONBLOCK)
+libc.inotify_add_watch(notes, b"/etc/ssl/certs/ca-certificates.crt", 0x30)  # IN_OPEN, IN_CLOSE_NOWRITE
+with usher.Context(proxy="") as context:
+    delegate = usher.SSPDelegate(context, license_url=sys.argv[1], ssm_url=sys.argv[1])
+    for _ in range({CONNECTIONS}):
+        playback = usher.Player(context).play("token", delegate=delegate)
+        with contextlib.suppress(usher.ProtocolError):  # the server has one session only
+            playback.wait_session()
+        playback.close(usher.CloseMode.LEAVE)
+opened = len(os.read(notes, 65536)) // 32
+print({CONNECTIONS}, "connections, the file opened", "once" if opened == 1 else f"{{opened}} times")
+"""
+
+
+class Hello:
+    """What a ClientHello offers (RFC 8446, 4.1.2)."""
+
+    def __init__(self, record: bytes) -> None:
+        at = 5 + 4 + 2 + 32  # the headers of record and message, version, random
+        at += 1 + record[at]
+        size = int.from_bytes(record[at : at + 2], "big")
+        self.ciphers = {int.from_bytes(record[i : i + 2], "big") for i in range(at + 2, at + 2 + size, 2)}
+        at += 2 + size
+        at += 1 + record[at]
+        at += 2
+        self.groups: set[int] = set()
+        while at + 4 <= len(record):
+            kind, size = (int.from_bytes(record[i : i + 2], "big") for i in (at, at + 2))
+            if kind == 10:
+                self.groups = {int.from_bytes(record[i : i + 2], "big") for i in range(at + 6, at + 4 + size, 2)}
+            at += 4 + size
+
+
+def test_library_offersNoKeyExchangeWhoseSizeTheServerChooses(ca_file: str) -> None:
+    """Diffie-Hellman over large primes would keep the I/O thread busy, and other servers' heartbeats would be late."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        with subprocess.Popen([sys.executable, "-c", SCRIPT, url, ca_file], env=environment()) as host:
+            client, _ = listener.accept()
+            with client:
+                hello = Hello(client.recv(65536))
+            host.wait(60)
+    assert 0x1301 in hello.ciphers or 0x1302 in hello.ciphers, "TLS 1.3"
+    assert 0xC030 in hello.ciphers, "ECDHE-RSA-AES256-GCM-SHA384"
+    assert not hello.ciphers & DHE
+    assert 0x001D in hello.groups, "X25519"
+    assert not {group for group in hello.groups if 0x0100 <= group < 0x0200}, "ffdhe2048 to ffdhe8192"
+
+
+DHE = {0x0033, 0x0039, 0x0045, 0x0067, 0x006B, 0x0088, 0x009A, 0x009E, 0x009F, 0xC052, 0xC053, 0xC09E, 0xC09F}
+DHE |= {0x00C4, 0x00BE, 0xC07C, 0xC07D, 0xCCAA}
+"""Cipher suites of TLS 1.2 with Diffie-Hellman over prime fields and RSA certificates."""
+
+
+def in_a_namespace(folder: Path, url: str, ca_file: str, script: str | None = None) -> str:
     """Runs SCRIPT where `folder` is the system's folder of authorities; returns what it printed."""
     mount = f"mount --bind '{folder}' /etc/ssl/certs && exec \"$@\""
-    command = ["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", SCRIPT, url, ca_file]
+    command = ["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", script or SCRIPT, url, ca_file]
     host = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
     assert host.returncode == 0, host.stderr
     return host.stdout.strip()

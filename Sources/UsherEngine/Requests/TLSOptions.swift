@@ -29,5 +29,13 @@ package final class TLSOptions {
 
   /// Sets the options of a libcurl handle.
   /// - Returns: false if libcurl refused one of them; then the handle must not be used.
-  func set(_ easy: UnsafeMutableRawPointer) -> Bool { curl_shim_set_tls(easy, &texts) == 0 }
+  func set(_ easy: UnsafeMutableRawPointer) -> Bool { curl_shim_set_tls(easy, &texts, Self.hasAuthoritiesFile) == 0 }
+
+  private static let hasAuthoritiesFile = curl_shim_has_authorities_file()
+
+  /// Sets the options of a libcurl handle whose context has none.
+  static func setDefaults(_ easy: UnsafeMutableRawPointer) -> Bool {
+    var none = curl_shim_tls()
+    return curl_shim_set_tls(easy, &none, hasAuthoritiesFile) == 0
+  }
 }

@@ -85,9 +85,7 @@ final class TransferPool {
   }
 
   private func setTLS(_ easy: UnsafeMutableRawPointer) -> Bool {
-    if let tls = options.tls { return tls.set(easy) }
-    var defaults = curl_shim_tls()
-    return curl_shim_set_tls(easy, &defaults) == 0
+    options.tls?.set(easy) ?? TLSOptions.setDefaults(easy)
   }
 
   private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {

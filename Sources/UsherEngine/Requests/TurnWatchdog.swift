@@ -4,7 +4,8 @@ internal import Synchronization
 /// Ends turns that would not end. A turn is one call of libcurl by the I/O thread. libcurl and OpenSSL read a
 /// connection until the kernel has no more bytes for them, so a server that sends control frames or TLS messages fast
 /// enough would keep the I/O thread in one turn, and all other servers would wait. The watchdog's thread notices a turn
-/// that takes too long, finds the connection that brings the most bytes, and drops it.
+/// that takes too long, finds the connection of which the I/O thread reads the most bytes, and drops it. Bytes that wait in
+/// other sockets meanwhile do not count.
 ///
 /// The thread looks every few milliseconds while requests are in flight, and sleeps otherwise. A turn costs the I/O
 /// thread two stores in memory.
@@ -16,7 +17,7 @@ final class TurnWatchdog {
   private static var alertTime: Int64 { 2000 }
   /// How often it looks at a turn that it has seen before.
   private static var closePause: Int64 { 5 }
-  /// A connection that brought more than this in one turn floods; see `allowed`.
+  /// If the I/O thread reads more than this from a connection in one turn, the server floods; see `allowed`.
   private static var bytesMost: UInt64 { 1 << 16 }
   /// Processor time of a turn, in microseconds. The watchdog does nothing before `leastTime`: on a busy machine a turn
   /// may only seem long, because the I/O thread does not run. After `longTime` a sixteenth of those bytes is a flood.
@@ -37,8 +38,8 @@ final class TurnWatchdog {
   private struct Socket {
     let number: Int32
     let cookie: UInt64
-    /// The bytes received when the watchdog began to count in the turn.
-    var received: UInt64 = 0
+    /// The bytes read when the watchdog began to count in the turn.
+    var read: UInt64 = 0
   }
   /// Under the monitor: the sockets that libcurl has opened.
   private var sockets: [Socket] = []
@@ -138,7 +139,7 @@ final class TurnWatchdog {
     guard used >= Self.leastTime else { return seen }
     return monitor.locked {
       if !seen.isCounted {
-        for index in sockets.indices { sockets[index].received = platform_socket_received(sockets[index].number) }
+        for index in sockets.indices { sockets[index].read = platform_socket_read(sockets[index].number) }
         seen.isCounted = true
         return seen
       }
@@ -152,18 +153,18 @@ final class TurnWatchdog {
     }
   }
 
-  /// The socket that received the most bytes since the watchdog began to count, if they are too many.
+  /// The socket of which most bytes were read since the watchdog began to count, if they are too many.
   private func flood(isLong: Bool) -> Socket? {
     var (found, most): (Socket?, UInt64) = (nil, allowed(isLong: isLong))
     for socket in sockets {
-      let now = platform_socket_received(socket.number)
-      guard now > socket.received, now &- socket.received > most else { continue }
-      (found, most) = (socket, now &- socket.received)
+      let now = platform_socket_read(socket.number)
+      guard now > socket.read, now &- socket.read > most else { continue }
+      (found, most) = (socket, now &- socket.read)
     }
     return found
   }
 
-  /// How many bytes a connection may bring in a turn: replies to requests that were all sent in this turn are no flood.
+  /// How many bytes of a connection may be read in a turn: replies to requests that were all sent in this turn are no flood.
   private func allowed(isLong: Bool) -> UInt64 {
     let most = Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* 4096
     return isLong ? most / 16 : most
