@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -188,6 +189,35 @@ def test_replyBody_ofTheMost_isTaken_oneByteMoreIsTooLarge(stage_factory: Callab
             playback.get_license(CLEARKEY, CHALLENGE)
     else:
         assert len(playback.get_license(CLEARKEY, CHALLENGE).data) == 20_000
+
+
+def test_replyBody_compressed_isLimitedAfterDecoding(stage: Stage) -> None:
+    """100 kB of gzip that decode to 100 MB are too large, and the library stops reading at max_response_bytes."""
+    bomb = gzip.compress(bytes(100_000_000), 9)
+    stage.headend.faults.add("license", Fault.reply(200, body=bomb, headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(usher.TooLargeError):
+        stage.play().get_license(CLEARKEY, CHALLENGE)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (b"Content-Encoding: gzip, gzip",),
+        (b"content-encoding: gzip", b"Content-Encoding: Deflate"),
+        (b"Content-Encoding: br",),
+        (b"Content-Encoding: zstd",),
+        (b"Transfer-Encoding: gzip, chunked",),
+        (b"transfer-encoding:\tgzip",),
+    ],
+    ids=lambda lines: b" ".join(lines).decode(),
+)
+def test_replyBody_inACodingNotAskedFor_isNotDecoded(stage: Stage, lines: tuple[bytes, ...]) -> None:
+    """A few kilobytes with several codings could keep libcurl busy for minutes."""
+    bomb = gzip.compress(gzip.compress(bytes(10_000_000), 9), 9)
+    with RawServer(reply(bomb, *lines)) as server:
+        delegate = usher.SSPDelegate(stage.context, license_url=server.url)
+        with pytest.raises(usher.ProtocolError, match="Content-Encoding"):
+            stage.play(delegate=delegate).get_license(CLEARKEY, CHALLENGE)
 
 
 @pytest.mark.parametrize("kind", ["headers", "one header", "interim replies"])

@@ -59,8 +59,8 @@ extern "C" {
 /** The playback has no content token: the host gave none, and the token callback gave none in time (5022 in the
     SDKs). */
 #define USHER_E_NO_TOKEN (-27)
-/** The server replied with a redirect. The library follows no redirects, so that a token goes only to the configured
-    server. */
+/** The server replied with a redirect; `message` says where it leads, without the query. The library follows no
+    redirects, so that a token goes only to the configured server. */
 #define USHER_E_REDIRECT (-28)
 /** The session is over (the SSM ended it, it expired, or it was not kept alive). The licence request was not sent. */
 #define USHER_E_SESSION (-29)

@@ -15,6 +15,13 @@ package enum BodyFailure: Error, Equatable, Sendable {
   case notJSON
   /// The reply is JSON without the member.
   case noMember
+  case noLicense
+  case notPlayReady
+  case notClearKey
+  case noCertificate
+  case notWhole
+  /// A SOAP fault.
+  case fault
 
   package var words: String {
     switch self {
@@ -28,6 +35,12 @@ package enum BodyFailure: Error, Equatable, Sendable {
     case .notBase64: return "the CKC is not base64"
     case .notJSON: return "the answer is not JSON"
     case .noMember: return "the answer has no CKC"
+    case .noLicense: return "the answer has no license"
+    case .notPlayReady: return "the answer is not a PlayReady licence"
+    case .notClearKey: return "the answer is not a Clear Key licence"
+    case .noCertificate: return "the answer has no certificate"
+    case .notWhole: return "the certificate is not whole"
+    case .fault: return "the answer is a SOAP fault"
     }
   }
 
@@ -46,6 +59,16 @@ package enum BodyFailure: Error, Equatable, Sendable {
     }
     if isText(text, media) { return media == .html ? .webPage : .text }
     return media == .html && !isCKC(body) && !isProtobuf(body) ? .webPage : nil
+  }
+
+  /// Judges a body that should be JSON or XML and is not. Returns what it is if that is known; `other` if not.
+  static func of(
+    _ body: UnsafeBufferPointer<UInt8>, _ media: MediaType, otherwise other: BodyFailure
+  ) -> BodyFailure {
+    switch ofBinary(body, media) {
+    case .markup, .text, nil: return other
+    case let found?: return found
+    }
   }
 
   /// Returns the body without a byte order mark of UTF-8.

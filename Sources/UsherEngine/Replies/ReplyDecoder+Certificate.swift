@@ -12,20 +12,29 @@ extension ReplyDecoder {
   static func certificate(_ response: HTTPResponse, hiding secrets: ReplySecrets) -> CertificateDecoding {
     if let failure = denial(response, hiding: secrets) { return .failure(failure) }
     return response.body.withBytes { body in
-      if isDER(body) { return .success(response.body) }
-      if let root = JSONDocument.parse(body)?.root, root.isObject {
-        let member = root.member("certificate") ?? root.member("cert")
-        if let found = member?.withString({ wrapped($0) }) ?? nil { return .success(found) }
+      let root = JSONDocument.parse(body)?.root
+      do throws(BodyFailure) { return .success(try certificate(response, body, root)) } catch {
         return .failure(
-          spokenDenial(root, response, hiding: secrets) ?? unreadable(response, "the answer has no certificate"))
+          root.flatMap { spokenDenial($0, response, hiding: secrets) } ?? unreadable(response, error.words))
       }
-      if let failure = BodyFailure.ofBinary(body, response.media) {
-        return wrapped(BodyFailure.withoutMark(body)).map { .success($0) }
-          ?? .failure(unreadable(response, failure.words))
-      }
-      if body.first == 0x30 { return .failure(unreadable(response, "the certificate is not whole")) }
-      return .success(response.body)
     }
+  }
+
+  private static func certificate(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ root: JSONValue?
+  ) throws(BodyFailure) -> Secret {
+    if isDER(body) { return response.body }
+    if let root, root.isObject {
+      let member = root.member("certificate") ?? root.member("cert")
+      guard let found = member?.withString({ wrapped($0) }) ?? nil else { throw .noCertificate }
+      return found
+    }
+    if let failure = BodyFailure.ofBinary(body, response.media) {
+      guard let found = wrapped(BodyFailure.withoutMark(body)) else { throw failure }
+      return found
+    }
+    if body.first == 0x30 { throw .notWhole }
+    return response.body
   }
 
   private static func wrapped(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {

@@ -26,11 +26,19 @@ extension ReplyDecoder {
         return .failure(failure)
       }
       let decoding: LicenseDecoding = response.body.withBytes { body in
-        switch keySystem {
-        case .fairPlay: return fairPlay(response, body, names, hiding: secrets)
-        case .widevine: return widevine(response, body, names, hiding: secrets)
-        case .playReady: return playReady(response, body, names, hiding: secrets)
-        case .clearKey: return clearKey(response, body, names, hiding: secrets)
+        let document = JSONDocument.parse(body)
+        do throws(BodyFailure) {
+          return .success(try read(keySystem, response, body, document?.root, names))
+        } catch {
+          if let root = document?.root, let failure = spokenDenial(root, response, names, hiding: secrets) {
+            return .failure(failure)
+          }
+          var failure = unreadable(response, error.words)
+          if error == .fault {
+            failure = WireFailure(
+              .refused, httpStatus: response.status, message: words(PlayReadyReply(body), secrets))
+          }
+          return .failure(failure)
         }
       }
       return withHeader(decoding, response, names)
@@ -71,71 +79,54 @@ extension ReplyDecoder {
     xml.customData?.withBytes { JSONDocument.parse($0).map { fields($0.root, names) } } ?? SessionFields()
   }
 
-  /// The failure of a JSON reply without a licence: the server's refusal if it says one.
-  private static func noLicense(
-    _ root: JSONValue, _ response: HTTPResponse, _ names: SessionFieldNames, _ secrets: ReplySecrets, _ message: String
-  ) -> LicenseDecoding {
-    .failure(spokenDenial(root, response, names, hiding: secrets) ?? unreadable(response, message))
+  /// - Parameter root: the body as JSON; nil if it is not JSON.
+  private static func read(
+    _ keySystem: KeySystem, _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ root: JSONValue?,
+    _ names: SessionFieldNames
+  ) throws(BodyFailure) -> LicenseReply {
+    var found = root.map { fields($0, names) } ?? SessionFields()
+    let object = root.flatMap { $0.isObject ? $0 : nil }
+    let data: Secret
+    switch keySystem {
+    case .fairPlay:
+      let format = FPSResponseFormat()
+      if let object { data = try format.member(object) } else { data = try format.ckc(body, response.media) }
+    case .widevine: if let object { data = try widevine(object) } else { data = try octets(response, body) }
+    case .playReady:
+      let reply = PlayReadyReply(BodyFailure.withoutMark(body))
+      if reply.kind == .fault { throw .fault }
+      guard reply.kind == .license else { throw BodyFailure.of(body, response.media, otherwise: .notPlayReady) }
+      data = withoutMark(response.body)
+      found = fields(reply, names)
+    case .clearKey:
+      guard let root else { throw BodyFailure.of(body, response.media, otherwise: .notJSON) }
+      guard isClearKey(root) else { throw .notClearKey }
+      data = withoutMark(response.body)
+    }
+    return LicenseReply(data: data, fields: found)
   }
 
-  /// Reads a FairPlay reply: the CKC in any of the forms that key servers use.
-  private static func fairPlay(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
-    hiding secrets: ReplySecrets
-  ) -> LicenseDecoding {
-    do throws(BodyFailure) {
-      let document = JSONDocument.parse(body)
-      guard let root = document?.root, root.isObject else {
-        return .success(LicenseReply(data: try FPSResponseFormat().ckc(body, response.media), fields: SessionFields()))
-      }
-      do throws(BodyFailure) {
-        return .success(LicenseReply(data: try FPSResponseFormat().member(root), fields: fields(root, names)))
-      } catch {
-        return noLicense(root, response, names, secrets, error.words)
-      }
-    } catch {
-      return .failure(unreadable(response, error.words))
-    }
+  private static func octets(
+    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>
+  ) throws(BodyFailure) -> Secret {
+    if let failure = BodyFailure.ofBinary(body, response.media) { throw failure }
+    return response.body
   }
 
-  /// Reads a Widevine reply: JSON with `license`, which is an array of base64 texts in licence replies and one base64
-  /// text in renewals. A reply that is not JSON is the licence itself.
-  private static func widevine(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
-    hiding secrets: ReplySecrets
-  ) -> LicenseDecoding {
-    guard let document = JSONDocument.parse(body), document.root.isObject else {
-      if let failure = BodyFailure.ofBinary(body, response.media) {
-        return .failure(unreadable(response, failure.words))
-      }
-      return .success(LicenseReply(data: response.body, fields: SessionFields()))
-    }
-    if let failure = spokenDenial(document.root, response, names, hiding: secrets) { return .failure(failure) }
-    let member = document.root.member("license")
+  /// Reads the licence in Widevine's JSON: `license`, which is an array of base64 texts in licence replies and one
+  /// base64 text in renewals.
+  private static func widevine(_ root: JSONValue) throws(BodyFailure) -> Secret {
+    if root.refusalCode != nil { throw .noLicense }
+    let member = root.member("license")
     let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
-    guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else {
-      return .failure(unreadable(response, "the answer has no license"))
-    }
-    return .success(LicenseReply(data: license, fields: fields(document.root, names)))
+    guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else { throw .noLicense }
+    return license
   }
 
-  /// Reads a PlayReady reply: XML, which the CDM gets unchanged. JSON in the first `CustomData` element may contain the
-  /// session token.
-  private static func playReady(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
-    hiding secrets: ReplySecrets
-  ) -> LicenseDecoding {
-    let reply = PlayReadyReply(BodyFailure.withoutMark(body))
-    switch reply.kind {
-    case .license:
-      return .success(LicenseReply(data: withoutMark(response.body), fields: fields(reply, names)))
-    case .fault:
-      return .failure(WireFailure(.refused, httpStatus: response.status, message: words(reply, secrets)))
-    case .other:
-      let failure = unreadable(response, body, "the answer is not a PlayReady licence")
-      guard let document = JSONDocument.parse(body) else { return .failure(failure) }
-      return .failure(spokenDenial(document.root, response, names, hiding: secrets) ?? failure)
-    }
+  private static func isClearKey(_ root: JSONValue) -> Bool {
+    guard let keys = root.member("keys"), let count = keys.arrayCount, count > 0 else { return false }
+    for index in 0..<count where keys.element(index)?.member("k")?.isString != true { return false }
+    return true
   }
 
   /// The words of a SOAP fault, without secrets.
@@ -150,18 +141,5 @@ extension ReplyDecoder {
       let text = BodyFailure.withoutMark(bytes)
       return text.count == bytes.count ? body : Secret(text)
     }
-  }
-
-  private static func clearKey(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ names: SessionFieldNames,
-    hiding secrets: ReplySecrets
-  ) -> LicenseDecoding {
-    guard let document = JSONDocument.parse(body) else { return .failure(unreadable(response, body, notJSON)) }
-    guard let keys = document.root.member("keys"), let count = keys.arrayCount, count > 0,
-      (0..<count).allSatisfy({ keys.element($0)?.member("k")?.isString == true })
-    else {
-      return noLicense(document.root, response, names, secrets, "the answer is not a Clear Key licence")
-    }
-    return .success(LicenseReply(data: withoutMark(response.body), fields: fields(document.root, names)))
   }
 }

@@ -17,12 +17,16 @@ enum ReplyDecoder {
           if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
+          // The server's words say more than the session could: it only knows that there is no token.
+          if call == .setup, found.token == nil, let words = document.root.words(hiding: secrets.all()) {
+            return .failure(unreadable(response, words))
+          }
           // For set-up, the session reports these cases with messages of its own.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }
         } else if !BodyFailure.trimmed(body).isEmpty, call != .teardown || !isAcknowledgement(body, response.media) {
-          return .failure(unreadable(response, body, notJSON))
+          return .failure(unreadable(response, BodyFailure.of(body, response.media, otherwise: .notJSON).words))
         }
         found.httpStatus = response.status
         return .success(found)
@@ -46,7 +50,8 @@ enum ReplyDecoder {
   ) -> WireFailure? {
     if isSuccess(response) { return nil }
     if response.status >= 300 && response.status < 400 {
-      return WireFailure(.redirect, httpStatus: response.status)
+      let target = response.location.map { redirect(to: $0, secrets) } ?? ""
+      return WireFailure(.redirect, httpStatus: response.status, message: target)
     }
     var failure = WireFailure(
       .http, httpStatus: response.status, retryAfter: response.retryAfter,
@@ -71,6 +76,21 @@ enum ReplyDecoder {
     return WireFailure(
       .refused, httpStatus: response.status, serviceCode: code,
       message: message(root, response, names, secrets))
+  }
+
+  /// Says where a redirect leads, without the query and without secrets.
+  private static func redirect(to location: Secret, _ secrets: ReplySecrets) -> String {
+    let start: StaticString = "the server redirects to "
+    let text = location.withBytes { url in
+      let path = url.prefix { $0 != 0x3F && $0 != 0x23 }
+      return start.withUTF8Buffer { start in
+        Secret(count: start.count + path.count) { target in
+          copy(start, into: target)
+          copy(UnsafeBufferPointer(rebasing: path), into: target, at: start.count)
+        }
+      }
+    }
+    return text.withBytes { secrets.all().cleaned($0) }
   }
 
   static func isSuccess(_ response: HTTPResponse) -> Bool { response.status >= 200 && response.status < 300 }
@@ -117,19 +137,5 @@ enum ReplyDecoder {
   @inline(never)
   static func unreadable(_ response: HTTPResponse, _ message: String) -> WireFailure {
     WireFailure(.protocolError, httpStatus: response.status, message: message, mayHaveTakenEffect: true)
-  }
-
-  static let notJSON = "the answer is not JSON"
-
-  /// The failure of a reply that should be JSON or XML. It says what the reply is instead if that is known; `message`
-  /// if not.
-  @inline(never)
-  static func unreadable(
-    _ response: HTTPResponse, _ body: UnsafeBufferPointer<UInt8>, _ message: String
-  ) -> WireFailure {
-    switch BodyFailure.ofBinary(body, response.media) {
-    case .markup, .text, nil: return unreadable(response, message)
-    case let found?: return unreadable(response, found.words)
-    }
   }
 }

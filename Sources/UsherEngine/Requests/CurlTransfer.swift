@@ -246,7 +246,7 @@ final class CurlTransfer {
       return .response(
         HTTPResponse(
           status: status, body: body, retryAfter: status < 300 ? nil : retryAfter(), header: replyHeader(),
-          media: media(body)))
+          location: status >= 300 && status < 400 ? header("Location").map { Secret($0) } : nil, media: media(body)))
     }
     if isCoded {
       return .failure(

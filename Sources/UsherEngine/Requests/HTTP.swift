@@ -59,6 +59,8 @@ package struct HTTPResponse {
   package var retryAfter: Milliseconds?
   /// The value of the header that `HTTPRequest.replyHeader` names.
   package var header: Secret?
+  /// The `Location` of a redirect.
+  package var location: Secret?
   /// What `Content-Type` says; it is read only if the body does not begin as a JSON object.
   package var media = MediaType.other
 }

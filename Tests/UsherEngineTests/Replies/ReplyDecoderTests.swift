@@ -222,6 +222,21 @@ private let foreignBodies: [[UInt8]] =
     #expect(failure(setup(status, ""))?.isTransient == true)
   }
 
+  @Test(arguments: [
+    ("https://portal.example/login?session=abc#top", "the server redirects to https://portal.example/login"),
+    ("/moved", "the server redirects to /moved"),
+    ("https://a.example/eyJhbGciOi0123456789abcdefghij", "the server redirects to https:[redacted]")
+  ])
+  func redirect_saysWhereWithoutSecrets(location: String, expected: String) {
+    let reply = HTTPResponse(status: 307, body: secret(""), location: secret(location))
+    #expect(failure(ReplyDecoder.ssm(.response(reply), .setup, hiding: nothing))?.message == expected)
+  }
+
+  @Test func setup_withoutATokenButWithWords_tellsTheWords() {
+    let failed = failure(setup(200, #"{"status":"ERROR","error":"too many"}"#))
+    #expect(failed?.status == .protocolError && failed?.message == "too many" && failed?.mayHaveTakenEffect == true)
+  }
+
   @Test func retryAfter_isPassedOn() {
     #expect(
       failure(ReplyDecoder.ssm(response(503, "", retryAfter: 7000), .heartbeat, hiding: nothing))?
