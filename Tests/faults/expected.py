@@ -74,7 +74,11 @@ def passing(told: str) -> Row:
 
 def denied(status: int) -> Row:
     """The head-end denies the request; the library does not retry."""
-    told = f"HTTP {status}"
+    return refused(f"HTTP {status}")
+
+
+def refused(told: str) -> Row:
+    """The head-end refuses the request; the library does not retry."""
     keep_alive = f"HEARTBEAT_ERROR {told} stop; torn down; 1 arrived"
     teardown = f"TEARDOWN_ERROR {told}; 1 arrived, 1 held"
     names = ("heartbeat", "heartbeat strict", "heartbeat lasting", "renewal", "renewal strict", "renewal lasting")
@@ -93,7 +97,7 @@ def lost(told: str, arrived: int = 28, renewals: int | None = None) -> Row:
         "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
         **tried_again(2),
         "heartbeat strict": f"HEARTBEAT_ERROR {refused} orphan; closed orphan; 2 arrived, 1 held",
-        "renewal strict": f"HEARTBEAT_ERROR {refused}; TEARDOWN_ERROR {refused} orphan; 2 arrived, 1 held",
+        "renewal strict": f"HEARTBEAT_ERROR {refused}; TEARDOWN_ERROR {refused.removesuffix(' stop')} orphan; 2 arrived, 1 held",
         **outage(told, arrived, renewals),
         "teardown lasting": f"TEARDOWN_ERROR {told}; 4 arrived",
         "certificate": f"answer {told}; torn down; 1 arrived",
@@ -147,6 +151,14 @@ EXPECTED: Mapping[str, Row] = {
         "heartbeat lasting": FINE["heartbeat lasting"],
     },
     "202": FINE,
+    "gzip": FINE,
+    "deflate": FINE,
+    "br": {**lost("PROTOCOL 200"), **CUT},
+    "hidden gzip": {**lost("PROTOCOL 200"), **CUT},
+    "page": {**passing("PROTOCOL 200"), "setup": "SETUP_ERROR PROTOCOL 200 stop orphan; closed orphan; 1 arrived"},
+    "200 code": refused("REFUSED 200 code 4000"),
+    "code as text": refused("REFUSED 400 code 4000"),
+    "problem": refused("HTTP 400"),
     **{
         f"{status} {where}": passing(f"REDIRECT {status}")
         for where in ("host", "http")
@@ -161,18 +173,18 @@ EXPECTED: Mapping[str, Row] = {
     "restarted": {**lost("TRANSPORT", 2), "teardown lasting": "TEARDOWN_ERROR TRANSPORT; 1 arrived"},
     "restarted empty": {
         "setup": "SETUP_ERROR TRANSPORT stop orphan; closed orphan; 1 arrived",
-        "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN} orphan; 1 arrived; again: {FORGOTTEN}",
+        "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 1 arrived; again: {FORGOTTEN}",
         "heartbeat": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "heartbeat strict": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "heartbeat lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
         f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
-        "renewal": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
-        "renewal strict": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
+        "renewal": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived",
+        "renewal strict": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived",
         "renewal lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
-        f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived",
+        f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived",
         "teardown": "closed; 2 arrived",
         "teardown lasting": "TEARDOWN_ERROR TRANSPORT; 1 arrived",
-        "certificate": f"answer TRANSPORT; TEARDOWN_ERROR {FORGOTTEN}; 1 arrived",
+        "certificate": f"answer TRANSPORT; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')}; 1 arrived",
     },
     "slept": {
         "setup": "SETUP_ERROR TIMEOUT stop orphan; closed orphan; 1 arrived, 1 held",
@@ -185,7 +197,7 @@ EXPECTED: Mapping[str, Row] = {
         "heartbeat lasting": "HEARTBEAT_ERROR TIMEOUT stop, KEPT_ALIVE, RECOVERED, KEPT_ALIVE x2; torn down; 4 arrived",
         "renewal": "HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED; torn down; 2 arrived",
         "renewal strict": "HEARTBEAT_ERROR TIMEOUT stop, "
-        f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN} orphan; 2 arrived, 1 held",
+        f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived, 1 held",
         "renewal lasting": "HEARTBEAT_ERROR TIMEOUT stop, LICENSE, KEPT_ALIVE, RECOVERED"
         f"{', LICENSE, KEPT_ALIVE' * 2}; torn down; 4 arrived",
         "teardown": "torn down; 2 arrived",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -107,6 +109,23 @@ def with_status(status: int) -> Script:
     return Script(f"as {status}", edits=(edit,))
 
 
+def coded(name: str, encode: Callable[[bytes], bytes] = bytes) -> Script:
+    """The real reply with another coding of its body; `name`: the value of Content-Encoding."""
+
+    def edit(reply: Reply) -> Reply:
+        headers = (*reply.headers, ("Content-Encoding", name)) if name else reply.headers
+        return replace(reply, body=encode(reply.body), headers=headers)
+
+    return Script(f"coded {name}", edits=(edit,))
+
+
+XHTML = b"<!-- portal -->\n<html xmlns='http://www.w3.org/1999/xhtml'><body>Sign in</body></html>"
+REFUSAL = {"errorCode": 4000, "message": "internal error"}
+NESTED = {"error": {"code": "4000", "message": "internal error"}}
+PROBLEM = {"type": "https://problems.example/limit", "title": "Too many streams", "detail": "3 of 3", "status": 400}
+PROBLEM_TYPE = "application/problem+json"
+
+
 def proxy_denies(scene: Scene) -> None:
     assert scene.proxy is not None and scene.door is not None
     scene.proxy.denied.add(scene.door.port)
@@ -169,6 +188,26 @@ FAULTS = (
     scripted(
         "wrong types", "JSON with fields of wrong types", lambda scene: WRONG_TYPES[scene.operation], takes_effect=True
     ),
+    scripted("gzip", "the usual body, compressed with gzip", coded("gzip", gzip.compress), takes_effect=True),
+    scripted("deflate", "the usual body, compressed with deflate", coded("deflate", zlib.compress), takes_effect=True),
+    scripted(
+        "br",
+        "a body with a Content-Encoding that is not gzip or deflate",
+        coded("br", lambda body: body[::-1]),
+        takes_effect=True,
+        breaks=("after-teardown",),
+    ),
+    scripted(
+        "hidden gzip",
+        "the usual body, compressed without Content-Encoding",
+        coded("", gzip.compress),
+        takes_effect=True,
+        breaks=("after-teardown",),
+    ),
+    scripted("page", "XHTML behind a comment, with 200", Script.reply(200, body=XHTML), breaks=("after-teardown",)),
+    scripted("200 code", "200 with an error code", Script.reply(200, body=REFUSAL), breaks=("after-teardown",)),
+    scripted("code as text", "400 with an error code as text, one level down", Script.reply(400, body=NESTED)),
+    scripted("problem", "400 with problem+json", Script.reply(400, body=PROBLEM, content_type=PROBLEM_TYPE)),
     scripted("204", "204 without a body", Script.reply(204, processed=True), takes_effect=True),
     scripted("202", "202 with the usual body", with_status(202), takes_effect=True),
     *(redirect(status, where) for status in (301, 302, 307, 308) for where in ("host", "http")),
