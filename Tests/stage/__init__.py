@@ -176,8 +176,9 @@ class Stage:
     def _all_held(self) -> bool:
         """Whether the story holds every request in flight on purpose.
 
-        If the library cancelled a request, the head-end still counts it as held until it notices the closed connection.
-        If the library also sent another request at the same instant, the two numbers can be equal by chance."""
+        If the library cancelled a request, `held` includes it until the head-end notices the closed connection. If the
+        library also sent another request, `held` can equal `transfers` by chance: the method compares them again after
+        the head-end has caught up."""
         if self.context.pending().transfers != self.held:
             return False
         if self.held == 0:

@@ -33,7 +33,7 @@ class CDM:
 
 
 def show(segment: bytes, key: bytes, seen) -> int:
-    """Decodes one segment after its initialisation segment; returns the number of pictures."""
+    """Decodes an initialisation segment with one media segment behind it; returns the number of pictures."""
     count = 0
     with av.open(io.BytesIO(segment), options={"decryption_key": key.hex()}) as container:
         for frame in container.decode(video=0):

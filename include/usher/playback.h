@@ -66,7 +66,7 @@ USHER_API int32_t usher_playback_close(usher_playback *playback, int32_t mode);
 USHER_API int32_t usher_playback_free(usher_playback *playback);
 
 /**
- * Waits until set-up has ended. If the session failed later, returns the status of that failure.
+ * Waits for the end of set-up. If the session has already failed, returns the status of that failure.
  *
  * @param playback    the playback whose set-up it waits for.
  * @param timeout_ms  longest wait on the context's clock, ms. 0: the delegate's `setup_timeout_ms`.

@@ -189,7 +189,7 @@ final class RequestDispatcher {
     }
     let extensionMax = transfer.isQueued ? transfer.timeout : Timers.extensionMax
     if !transfer.isExtended, let again = Timers.extended(transfer.deadline, now: now, atMost: extensionMax) {
-      // The reply may be on its way: libcurl sends and reads only while this thread runs. And a request that is queued
+      // This thread was late. Meanwhile libcurl sent and read nothing, so the reply may be waiting, and a queued request
       // could not leave the queue.
       transfer.isExtended = true
       transfer.deadline = again

@@ -200,11 +200,11 @@ class HTTPDelegate(Delegate):
     def set_token_callback(self, callback: TokenCallback | None) -> None:
         """Sets or replaces the token callback; None removes it.
 
-        The library calls it when it needs a new content token: for each licence request after the first, if
-        Player.play() got no token, and if a server replied 401 or 403.
+        The library calls it in three cases: Player.play() got no token; the host requests another licence after the
+        first has arrived; a server replied 401 or 403.
 
-        The callback runs on a callback thread (in pumped mode inside pump()) and has `token_timeout_ms` to answer:
-        ``lambda request: "token"``.
+        The callback runs on a callback thread (in pumped mode inside pump()) and returns the token within
+        `token_timeout_ms`: ``lambda request: "token"``.
         None means no token: the licence request fails with NoTokenError. To answer later, return a
         ``concurrent.futures.Future``; or keep the request, return ``usher.LATER``, and call ``request.answer(token)``
         or ``request.fail()`` from any thread. An exception counts as None and becomes the ``__cause__`` of the

@@ -1,8 +1,8 @@
 """FairPlay without a FairPlay CDM: test SPCs and CKCs that the reference head-end understands.
 
-Apple's CDM makes real SPCs and opens real CKCs, and it does not run here. The SPCs and CKCs of this module
-replace them in tests. They protect nothing, but a CKC contains the real content key, and both show whether every byte
-arrived unchanged. All numbers are big-endian; unused fields are zeros.
+Apple's CDM makes real SPCs and opens real CKCs, and it does not run here. The SPCs and CKCs of this module replace them
+in tests. They protect nothing, but a CKC contains the real content key. The SPC has a hash of the certificate, and the
+CKC a hash of the SPC, which show whether these arrived unchanged. All numbers are big-endian; unused fields are zeros.
 
     SPC  offset  size  what                              CKC  offset  size  what
               0     4  version, 1                                  0     4  "CKC1"
