@@ -189,8 +189,8 @@ final class RequestDispatcher {
     }
     let extensionMax = transfer.isQueued ? transfer.timeout : Timers.extensionMax
     if !transfer.isExtended, let again = Timers.extended(transfer.deadline, now: now, atMost: extensionMax) {
-      // This thread was late. Meanwhile libcurl sent and read nothing, so the reply may be waiting, and a queued request
-      // could not leave the queue.
+      // This thread was late. Meanwhile libcurl sent and read nothing, so the reply may be waiting, and a queued
+      // request could not leave the queue.
       transfer.isExtended = true
       transfer.deadline = again
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
