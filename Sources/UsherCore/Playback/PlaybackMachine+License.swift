@@ -40,9 +40,9 @@ extension PlaybackMachine {
         index += 1
         continue
       }
-      if usesSession && !session.isReady && !session.canOpen { return actions }
+      if hasSSM && !session.isReady && !session.canOpen { return actions }
       if let denial = licenses[index].denial {
-        if licenses.contains(where: { !$0.isWaiting }) {
+        if licenses.contains(where: { $0.awaitsReply }) {
           index += 1
           continue
         }
@@ -125,13 +125,13 @@ extension PlaybackMachine {
     var role = LicenseRequest.Role.sessionless
     var token: Secret?
     var isRenewal = license.isRenewal
-    if usesSession, !session.canOpen {
+    if hasSSM, !session.canOpen {
       role = .carriesToken(generation: session.tokenGeneration)
       token = session.token
       session.licenseSent()
-    } else if usesSession, !license.isAuxiliary {
+    } else if hasSSM, !license.isAuxiliary {
       role = .opening
-      isRenewal = false
+      if usesSession { isRenewal = false }
       session.openingSent(request)
     }
     licenses[index].phase = .inFlight(request, role)
@@ -165,11 +165,6 @@ extension PlaybackMachine {
 }
 
 extension PlaybackMachine.LicenseRequest {
-  var carriesToken: Bool {
-    if case .inFlight(_, .carriesToken) = phase { return true }
-    return false
-  }
-
   func isInFlight(_ request: RequestID) -> Bool {
     if case .inFlight(request, _) = phase { return true }
     return false

@@ -3,6 +3,9 @@
 extension PlaybackMachine {
   package enum LicenseOutcome: Sendable {
     case success(SessionFields, license: Secret? = nil)
+    /// A good reply has arrived, and the host's licence hook is about to read it. The session uses the fields at once;
+    /// `success` or `failure` follows when the hook has answered.
+    case arrived(SessionFields)
     case failure(WireFailure, Origin)
   }
 
@@ -14,12 +17,20 @@ extension PlaybackMachine {
     guard let index = licenses.firstIndex(where: { $0.isInFlight(request) }) else { return [] }
     guard case .inFlight(_, let role) = licenses[index].phase else { return [] }
     switch outcome {
+    case .arrived(let fields):
+      licenses[index].phase = .inFlight(request, .reading)
+      let actions = use(fields, of: licenses[index], role, request, ownTeardowns: ownTeardowns, now: now)
+      return withFollowUps(actions, now: now)
     case .success(let fields, let data):
       let license = licenses.remove(at: index)
-      switch role {
-      case .opening: return opened(license, request, fields, data, ownTeardowns: ownTeardowns, now: now)
-      case .sessionless, .carriesToken: return licensed(license, fields, data, now: now)
+      var actions = use(fields, of: license, role, request, ownTeardowns: ownTeardowns, now: now)
+      if !license.isAbandoned {
+        if !license.isRenewal && !license.isAuxiliary { hasLicense = true }
+        // A session starts before its first licence is delivered; a licence is delivered before KEPT_ALIVE.
+        let isOpening = if case .opening = role { true } else { false }
+        actions.insert(.deliverLicense(license.id, data), at: isOpening ? actions.count : 0)
       }
+      return withFollowUps(actions, now: now)
     case .failure(let failure, let origin):
       switch role {
       case .opening: return openingDenied(index, request, failure, origin, ownTeardowns: ownTeardowns, now: now)
@@ -30,6 +41,9 @@ extension PlaybackMachine {
           return withFollowUps(actions, now: now)
         }
         return denied(licenses.remove(at: index), failure, origin, now: now)
+      case .reading:
+        // The hook returned no licence. The server answered the request well, so the session is not affected.
+        return failed(licenses.remove(at: index), failure, origin)
       }
     }
   }
@@ -43,7 +57,10 @@ extension PlaybackMachine {
     _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
     if failure.mayHaveTakenEffect { session.licenseReplyLost() }
-    if let token = failure.token { session.licenseBroughtToken(token) }
+    // An error reply may repeat the token of its request. If another reply has replaced that token, it must not return.
+    if let token = failure.token, failure.httpStatus < 300 || generation == session.tokenGeneration {
+      session.licenseBroughtToken(token)
+    }
     let mayAsk = mayAskAgain(index)
     let isStale = failure.isDenial && mayBeStale(generation, index)
     let denial = Denial(failure: failure, origin: origin, generation: generation)
@@ -87,39 +104,55 @@ extension PlaybackMachine {
     return [.askToken]
   }
 
-  /// Handles a successful reply to the request that should open the session. If the reply has no session token, the
-  /// playback continues without a session.
-  private mutating func opened(
-    _ license: LicenseRequest, _ request: RequestID, _ fields: SessionFields, _ data: Secret?,
+  /// Passes the session fields of a good reply to the session.
+  @inline(never)
+  private mutating func use(
+    _ fields: SessionFields, of license: LicenseRequest, _ role: LicenseRequest.Role, _ request: RequestID,
     ownTeardowns: SSMSession.OwnTeardowns, now: Milliseconds
   ) -> [Action] {
-    var actions: [Action] = []
-    if fields.token == nil {
-      actions += perform(session.openingFailed(request, orphanPossible: false), now: now)
-      if !isClosing {
-        let wasReplacing = isReplacing
-        lifecycle.openedNoSession()
-        // The old session has finished. To close the playback later, the machine needs a session that has not finished.
-        if wasReplacing { session = session.successor() }
-        actions.append(.report(.sessionless))
+    switch role {
+    case .reading: return []
+    case .opening: return opened(license, request, fields, ownTeardowns: ownTeardowns, now: now)
+    case .carriesToken: return continued(license, fields, now: now)
+    case .sessionless:
+      // Only the request for data that the CDM needs first (the service certificate) may open a session in this role.
+      guard fields.token != nil, hasSSM else { return [] }
+      guard session.canOpen else {
+        mayHaveOrphan = true
+        return []
       }
-    } else {
-      actions += perform(
+      session.openingSent(request)
+      return perform(session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
+    }
+  }
+
+  /// Handles a good reply to the request that should open the session. If the reply has no session token, the playback
+  /// continues without a session.
+  private mutating func opened(
+    _ license: LicenseRequest, _ request: RequestID, _ fields: SessionFields, ownTeardowns: SSMSession.OwnTeardowns,
+    now: Milliseconds
+  ) -> [Action] {
+    guard fields.token == nil else {
+      let actions = perform(
         session.setupReplied(request, .success(fields), ownTeardowns: ownTeardowns, now: now), now: now)
-      actions += perform(session.modeDecided(mode(license, fields), now: now), now: now)
+      return actions + perform(session.modeDecided(mode(license, fields), now: now), now: now)
     }
-    if !license.isAbandoned {
-      hasLicense = true
-      actions.append(.deliverLicense(license.id, data))
-    }
-    return withFollowUps(actions, now: now)
+    mayHaveOrphan = mayHaveOrphan || fields.isTokenUnusable
+    let actions = perform(session.openingFailed(request, orphanPossible: false), now: now)
+    guard !isClosing, !isSessionless else { return actions }
+    let wasReplacing = isReplacing
+    lifecycle.openedNoSession()
+    // The old session has finished. To close the playback later, the machine needs a session that has not finished.
+    if wasReplacing { session = session.successor() }
+    return actions + [.report(.sessionless)]
   }
 
   private mutating func openingDenied(
     _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, ownTeardowns: SSMSession.OwnTeardowns,
     now: Milliseconds
   ) -> [Action] {
-    let mayAsk = mayAskAgain(index)
+    // A reply with a session token has opened a session, no matter how it refuses the licence.
+    let mayAsk = mayAskAgain(index) && failure.token == nil
     if failure.serviceCode == SSMCode.tooManySessions, mayAsk {
       licenses[index].phase = .waiting
       return perform(session.setupReplied(request, .failure(failure), ownTeardowns: ownTeardowns, now: now), now: now)
@@ -153,41 +186,41 @@ extension PlaybackMachine {
   /// Returns whether another token has replaced the session token of `generation`, or a reply in flight may replace it.
   private func mayBeStale(_ generation: UInt32, _ index: Int) -> Bool {
     generation != session.tokenGeneration || (session.isActive && !session.isReady)
-      || licenses.indices.contains { $0 != index && !licenses[$0].isWaiting }
+      || licenses.indices.contains { $0 != index && licenses[$0].awaitsReply }
   }
 
   /// Called when a licence request has failed and will not be retried.
   mutating func denied(
     _ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin, now: Milliseconds
   ) -> [Action] {
-    var actions: [Action] = []
-    if !license.isAbandoned {
-      let error = failure.error(origin, license.isRenewal ? .renewal : .license)
-      actions.append(.failLicense(license.id, license.isRenewal ? error : error.stopping()))
-    }
-    if usesSession, license.isRenewal {
-      actions += perform(session.renewalEnded(failure, origin: origin, now: now), now: now)
-    }
-    return actions
+    let actions = failed(license, failure, origin)
+    guard usesSession, license.isRenewal else { return actions }
+    return actions + perform(session.renewalEnded(failure, origin: origin, now: now), now: now)
   }
 
-  private mutating func licensed(
-    _ license: LicenseRequest, _ fields: SessionFields, _ data: Secret?, now: Milliseconds
+  private func failed(_ license: LicenseRequest, _ failure: WireFailure, _ origin: Origin) -> [Action] {
+    guard !license.isAbandoned else { return [] }
+    let error = failure.error(origin, license.isRenewal ? .renewal : .license)
+    return [.failLicense(license.id, license.isRenewal ? error : error.stopping())]
+  }
+
+  /// Handles a good reply to a request that carried the session token.
+  private mutating func continued(
+    _ license: LicenseRequest, _ fields: SessionFields, now: Milliseconds
   ) -> [Action] {
-    var actions: [Action] = []
-    if license.carriesToken {
-      if let token = fields.token { session.licenseBroughtToken(token) }
-      if license.isRenewal {
-        actions += perform(session.renewalEnded(nil, origin: .license, now: now), now: now)
-      } else if !license.isAuxiliary {
-        actions += perform(session.modeDecided(mode(license, fields), now: now), now: now)
-      }
-      actions += perform(session.periodChanged(fields.period, now: now), now: now)
+    if let token = fields.token {
+      session.licenseBroughtToken(token)
+    } else if fields.isTokenUnusable {
+      session.licenseReplyLost()
     }
-    if !license.isRenewal && !license.isAuxiliary { hasLicense = true }
-    if !license.isAbandoned { actions.insert(.deliverLicense(license.id, data), at: 0) }
-    if license.carriesToken { actions += perform(session.licenseReplied(now: now), now: now) }
-    return withFollowUps(actions, now: now)
+    var actions: [Action] = []
+    if license.isRenewal {
+      actions = perform(session.renewalEnded(nil, origin: .license, now: now), now: now)
+    } else if !license.isAuxiliary {
+      actions = perform(session.modeDecided(mode(license, fields), now: now), now: now)
+    }
+    actions += perform(session.periodChanged(fields.period, now: now), now: now)
+    return actions + perform(session.licenseReplied(now: now), now: now)
   }
 
   /// Decides from the first licence reply what keeps the session alive.

@@ -11,8 +11,8 @@ extension PlaybackMachine {
     /// → playing, sessionless, closing
     case replacing
     /// The licence reply that should have opened a session had no session token, so playback continues without a
-    /// session.
-    /// → closing
+    /// session. The reply to a later licence request may still open one.
+    /// → playing, closing
     case sessionless
     /// The host closed the playback, which waits until its session has ended.
     /// → closed
@@ -41,6 +41,7 @@ extension PlaybackMachine {
     mutating func beganReplacing() { move(to: .replacing) }
     mutating func replaced() { move(to: .playing) }
     mutating func openedNoSession() { move(to: .sessionless) }
+    mutating func sessionDecided() { move(to: .playing) }
     mutating func beganClosing(_ status: Status) { move(to: .closing(status)) }
     mutating func closed(_ status: Status) { move(to: .closed(status)) }
   }
@@ -74,11 +75,14 @@ extension PlaybackMachine {
     return false
   }
 
-  /// Whether licence requests are sent with a session.
-  var usesSession: Bool {
-    if case .sessionless = lifecycle.phase { return false }
-    return session.sharedPolicy.value.hasSSM
+  /// Whether the last licence reply that could open a session had no session token.
+  var isSessionless: Bool {
+    if case .sessionless = lifecycle.phase { return true }
+    return false
   }
+
+  /// Whether licence requests are sent with a session.
+  var usesSession: Bool { hasSSM && !isSessionless }
 
   package var sessionState: SessionState {
     switch lifecycle.phase {

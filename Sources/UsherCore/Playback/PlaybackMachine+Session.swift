@@ -13,6 +13,7 @@ extension PlaybackMachine {
       case .renewalDue: if !hasRenewalInFlight { result.append(.askPayload(lastKeySystem)) }
       case .started(let period):
         setupDenial = nil
+        if isSessionless { lifecycle.sessionDecided() }
         result.append(.report(.started(period: period)))
       case .periodRaised(let asked):
         result.append(.report(.periodRaised(asked: asked, to: session.policy.periodMin)))
@@ -20,6 +21,7 @@ extension PlaybackMachine {
       case .recovered: result.append(.report(.recovered))
       case .doubtful: result.append(.report(.doubtful))
       case .failed(let error):
+        if isSessionless { lifecycle.sessionDecided() }
         result.append(.report(error.operation == .setup ? .setupError(error) : .heartbeatError(error)))
         result += sendWaiting(now: now)
       case .teardownFailed(let error): result.append(.report(.teardownError(error)))
@@ -44,12 +46,11 @@ extension PlaybackMachine {
     return [.closed(status, orphanPossible: orphanPossible || mayHaveOrphan)]
   }
 
-  private var hasRenewalInFlight: Bool { licenses.contains { $0.isRenewal && !$0.isWaiting } }
+  private var hasRenewalInFlight: Bool { licenses.contains { $0.isRenewal && $0.awaitsReply } }
 
   /// Called when the session's timer has fired.
   package mutating func timerFired(now: Milliseconds) -> [Action] {
-    if hasRenewalInFlight, let later = session.renewalStillUnderWay(now: now) { return [.setTimer(later)] }
-    return withFollowUps(perform(session.timerFired(now: now), now: now), now: now)
+    withFollowUps(perform(session.timerFired(now: now), now: now), now: now)
   }
 
   /// Returns `actions`, followed by the actions that they have made possible: start the next session, send waiting
@@ -81,8 +82,8 @@ extension PlaybackMachine {
   /// If the server denied set-up with 401 or 403 for the first time and there is a token callback, the playback asks
   /// the callback for another token and then starts set-up again. Otherwise returns nil.
   private mutating func reauthoriseSetup(_ request: RequestID, _ outcome: SSMOutcome) -> [Action]? {
-    guard case .failure(let failure) = outcome, failure.isAuthorisation, hasTokenCallback, !isClosing,
-      setupDenial == nil
+    guard case .failure(let failure) = outcome, failure.isAuthorisation, failure.token == nil, hasTokenCallback,
+      !isClosing, setupDenial == nil
     else { return nil }
     guard session.setupWithdrawn(request) else { return nil }
     setupDenial = Shared(failure)

@@ -59,6 +59,9 @@ package struct PlaybackMachine {
       case opening
       /// The request carries the session token of `generation`; the reply may bring a newer token.
       case carriesToken(generation: UInt32)
+      /// The reply has arrived and the session uses its fields, but the host's licence hook is still reading the
+      /// licence.
+      case reading
     }
     enum Phase {
       /// The request waits for all of these: the playback has started, it has its tokens and its session, and no
@@ -133,6 +136,8 @@ package struct PlaybackMachine {
   }
 
   var policy: SSPPolicy { session.policy }
+  /// As in `policy`, but without a copy of the whole policy.
+  var hasSSM: Bool { session.sharedPolicy.value.hasSSM }
 
   /// The item's content token; nil if it is not known.
   package var knownToken: Secret? {
@@ -318,5 +323,13 @@ extension PlaybackMachine.LicenseRequest {
   var isWaiting: Bool {
     if case .waiting = phase { return true }
     return false
+  }
+
+  /// Whether the request is in flight, so that its reply may change the session.
+  var awaitsReply: Bool {
+    switch phase {
+    case .waiting, .inFlight(_, .reading): return false
+    case .inFlight: return true
+    }
   }
 }

@@ -50,11 +50,12 @@ extension SSMSession {
   }
 
   mutating func closingSetupReplied(_ outcome: SSMOutcome, now: Milliseconds) -> [Action] {
-    switch outcome {
-    case .success(let fields):
-      guard fields.token != nil else { return end(left: false, orphanPossible: true) }
-      take(fields.token)
+    if let token = outcome.token {
+      take(token)
       return sendTeardown(now: now)
+    }
+    switch outcome {
+    case .success: return end(left: false, orphanPossible: true)
     case .failure(let failure): return end(left: false, orphanPossible: failure.mayHaveTakenEffect)
     }
   }

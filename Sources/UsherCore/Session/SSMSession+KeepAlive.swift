@@ -83,7 +83,8 @@ extension SSMSession {
   /// token, the caller has already stored it.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
-      if isActive, mode == .cdm, !failure.isTransient {
+      // In an outage the beat no longer waits for this renewal, but its refusal still counts.
+      if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }
       guard isActive, case .asked(let attempt) = beat else { return [] }

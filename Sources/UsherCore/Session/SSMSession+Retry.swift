@@ -58,7 +58,7 @@ extension SSMSession {
     }
   }
 
-  private var isInOutage: Bool {
+  var isInOutage: Bool {
     if case .outage = health { return true }
     return false
   }

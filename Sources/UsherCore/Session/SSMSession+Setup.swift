@@ -45,8 +45,8 @@ extension SSMSession {
     case .ended:
       // The session no longer waited for this reply, but now it holds a slot: it gives the slot back, or keeps the
       // token in case the host asks for a teardown.
-      guard case .success(let fields) = outcome, fields.token != nil else { return [] }
-      take(fields.token)
+      guard let token = outcome.token else { return [] }
+      take(token)
       return isLeft ? [] : sendTeardown(now: now)
     case .idle, .contested, .active, .failed, .tearingDown, .retryingTeardown: return []
     }
@@ -94,6 +94,11 @@ extension SSMSession {
     _ failure: WireFailure, again: Bool, ownTeardowns: OwnTeardowns, now: Milliseconds
   ) -> [Action] {
     var error = failure.error(.ssm, .setup).stopping()
+    if let token = failure.token {
+      // The server set a session up although it answered with an error: closing tears this session down.
+      take(token)
+      return fail(error)
+    }
     error.orphanPossible = failure.mayHaveTakenEffect
     if failure.serviceCode == SSMCode.tooManySessions {
       error.status = .limit

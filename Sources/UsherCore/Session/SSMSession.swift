@@ -177,13 +177,6 @@ package struct SSMSession {
     return false
   }
 
-  /// Called when the request of a renewal is still in flight after a whole period. The session does not ask the host
-  /// again, but returns the time of the next check; nil if it does not wait for a renewal.
-  func renewalStillUnderWay(now: Milliseconds) -> Milliseconds? {
-    guard isActive, case .asked = beat else { return nil }
-    return now.adding(max(period, 1))
-  }
-
   #if !hasFeature(Embedded)
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif

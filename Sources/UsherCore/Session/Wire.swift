@@ -82,4 +82,12 @@ package enum SSMCode {
 package enum SSMOutcome: Sendable {
   case success(SessionFields)
   case failure(WireFailure)
+
+  /// The session token of the reply, which an error reply may have too.
+  var token: Secret? {
+    switch self {
+    case .success(let fields): return fields.token
+    case .failure(let failure): return failure.token
+    }
+  }
 }

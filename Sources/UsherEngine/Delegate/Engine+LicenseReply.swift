@@ -20,11 +20,35 @@ extension Engine {
       guard request.exchange.replied(hasHook: false) != nil else { return }
       return licenseDecoded(entry, id, license, decoding)
     }
-    let action = request.exchange.replied(hasHook: true)
-    guard case .ask = action else { return finish(action, entry, request, response, decoding, nil) }
+    switch request.exchange.replied(hasHook: true) {
+    case .ask: break
+    case .useBuiltin: return licenseDecoded(entry, id, license, decoding)
+    case .useAnswer, .fail, nil: return
+    }
+    let fields: SessionFields
+    switch decoding {
+    case .success(let reply):
+      fields = reply.fields
+      job.isReading = true
+    case .failure:
+      fields = ReplyDecoder.sessionFields(response, entry.delegate.fields)
+      job.isReading = fields.token != nil
+    }
+    if job.isReading { report(entry, id, .arrived(fields)) }
     askHook(entry, hook, question(job, response, decoding)) { entry, reply, status in
-      let action = request.exchange.licenseAnswered(LicenseExchange.Answer(reply, status))
-      self.finish(action, entry, request, response, decoding, reply.secret)
+      let result: LicenseDecoding
+      switch request.exchange.licenseAnswered(LicenseExchange.Answer(reply, status)) {
+      case .useBuiltin: result = decoding
+      case .useAnswer:
+        guard let answer = reply.secret else { return }
+        result = .success(LicenseReply(data: answer, fields: fields))
+      case .fail(let status):
+        var failure = WireFailure(status, httpStatus: response.status)
+        if case .failure(let unread) = decoding { failure.mayHaveTakenEffect = unread.mayHaveTakenEffect }
+        result = .failure(failure)
+      case .ask, nil: return
+      }
+      self.licenseDecoded(entry, id, license, result)
     }
   }
 
@@ -40,27 +64,6 @@ extension Engine {
     }
   }
 
-  /// Passes the session fields of the reply to the machine, no matter what the hook answered.
-  private func finish(
-    _ action: LicenseExchange.ReplyAction?, _ entry: PlaybackEntry, _ request: LicenseAttempt,
-    _ response: HTTPResponse, _ decoding: LicenseDecoding, _ answer: Secret?
-  ) {
-    var result = decoding
-    switch action {
-    case .useBuiltin: break
-    case .useAnswer:
-      guard let answer else { return }
-      let fields = ReplyDecoder.sessionFields(response, entry.delegate.fields)
-      result = .success(LicenseReply(data: answer, fields: fields))
-    case .fail(let status):
-      var failure = WireFailure(status, httpStatus: response.status)
-      failure.token = ReplyDecoder.sessionFields(response, entry.delegate.fields).token
-      result = .failure(failure)
-    case .ask, nil: return
-    }
-    licenseDecoded(entry, request.id, request.license, result)
-  }
-
   func licenseDecoded(_ entry: PlaybackEntry, _ request: RequestID, _ license: LicenseID, _ decoding: LicenseDecoding) {
     guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
     let outcome: PlaybackMachine.LicenseOutcome
@@ -70,6 +73,10 @@ extension Engine {
       let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM
       outcome = .failure(failure, isSSM ? .ssm : .license)
     }
+    report(entry, request, outcome)
+  }
+
+  private func report(_ entry: PlaybackEntry, _ request: RequestID, _ outcome: PlaybackMachine.LicenseOutcome) {
     step(entry) {
       let ownTeardowns = $0.session.isOpening(request) ? self.ownTeardowns(besides: entry) : .none
       return $0.licenseReplied(request, outcome, ownTeardowns: ownTeardowns, now: self.clock.now)
@@ -101,8 +108,10 @@ extension Engine {
     timers.cancel(job.timer)
     job.request?.exchange.abandon(error.status)
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
-    // If the library asked for the renewal, the machine decides whether to report the failure as a heartbeat error.
-    if !job.isByLibrary && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
+    // If the library asked for the renewal and no good reply came, the machine decides whether to report the failure as
+    // a heartbeat error.
+    let isReported = job.isReading || !job.isByLibrary
+    if isReported && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
     job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))
   }
 }

@@ -198,6 +198,8 @@ final class LicenseJob {
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
   var transfer: TransferID = 0
+  /// Whether the reply has arrived and the licence hook reads it. The session has used the reply.
+  var isReading = false
   /// The last attempt to get this licence.
   var request: LicenseAttempt?
 

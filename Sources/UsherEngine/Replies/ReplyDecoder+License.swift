@@ -23,6 +23,7 @@ extension ReplyDecoder {
         if keySystem == .playReady, failure.message.isEmpty {
           failure.message = response.body.withBytes { words(PlayReadyReply($0), secrets) }
         }
+        failure.token = sessionFields(response, names).token
         return .failure(failure)
       }
       let decoding: LicenseDecoding = response.body.withBytes { body in
@@ -48,7 +49,11 @@ extension ReplyDecoder {
   /// Returns the session fields of a reply in which the library found no licence; a hook may still find the licence.
   static func sessionFields(_ response: HTTPResponse, _ names: SessionFieldNames) -> SessionFields {
     var found = response.body.withBytes { body in
-      JSONDocument.parse(body).map { fields($0.root, names) } ?? fields(PlayReadyReply(body), names)
+      if let document = JSONDocument.parse(body) { return fields(document.root, names) }
+      var found = fields(PlayReadyReply(body), names)
+      // JSON without its end may have had a token there.
+      if BodyFailure.trimmed(body).first == 0x7B { found.isTokenUnusable = true }
+      return found
     }
     if found.token == nil { found.token = headerToken(response) }
     return found

@@ -9,7 +9,10 @@ enum ReplyDecoder {
     switch outcome {
     case .failure(let failure): return .failure(failure)
     case .response(let response):
-      if let failure = denial(response, hiding: secrets) { return .failure(failure) }
+      if var failure = denial(response, hiding: secrets) {
+        if call == .setup { failure.token = sessionFields(response, standardNames).token }
+        return .failure(failure)
+      }
       return response.body.withBytes { body in
         var found = SessionFields()
         if let document = JSONDocument.parse(body) {

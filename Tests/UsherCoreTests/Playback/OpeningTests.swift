@@ -86,6 +86,53 @@ import Testing
     #expect(p.machine.isFinished)
   }
 
+  @Test func laterReplyWithToken_opensTheSession() {
+    var p = v2()
+    p.ask(1)
+    p.licensed(1)
+    p.ask(2)
+    p.ask(3)
+    #expect(p.take() == ["license 1 c1", "no session", "got 1", "license 2 c1"])
+    p.licensed(2, token: "t1", period: .number(60))
+    #expect(p.take() == ["started", "got 2", "license 3 c1,t1"])
+    #expect(p.machine.sessionState == .active)
+    p.close(.teardown)
+    #expect(p.take() == ["failed 3: CLOSED"])
+    p.licensed(3, token: "t2")
+    #expect(p.take() == ["teardown t2"])
+  }
+
+  @Test func laterReplyAtTheLimit_isASetupError() {
+    var p = v2()
+    p.ask(1)
+    p.licensed(1)
+    p.ask(2)
+    p.denied(2, 1007)
+    #expect(p.take().suffix(2) == ["setup error: LIMIT", "failed 2: LIMIT 1007"])
+    #expect(p.machine.sessionState == .failed)
+  }
+
+  @Test func serviceCertificate_whoseReplyHasAToken_opensTheSession() {
+    var p = v2()
+    p.ask(1, .widevine, auxiliary: true)
+    p.licensed(1, token: "t1")
+    p.ask(2, .widevine)
+    #expect(p.take() == ["license 1 c1", "got 1", "started", "license 2 c1,t1"])
+  }
+
+  @Test(arguments: [(Int64(1007), Int32(200)), (0, 403), (0, 500), (4027, 400)])
+  func refusalWithAToken_isASessionThatIsGivenBack(_ code: Int64, _ http: Int32) {
+    var p = v2(callback: true)
+    p.ask(1)
+    p.giveToken("c1")
+    var failure = WireFailure(code == 0 ? .http : .refused, httpStatus: http, serviceCode: code)
+    failure.token = secret("t1")
+    p.failed(1, failure)
+    #expect(p.take().contains("started"))
+    p.close(.teardown)
+    #expect(p.take() == ["teardown t1"])
+  }
+
   @Test func periodMissing_isTheFallback_zeroIsNone() {
     var p = v2 { $0.periodFallback = 7000 }
     p.ask(1)

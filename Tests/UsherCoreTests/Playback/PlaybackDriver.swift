@@ -85,6 +85,13 @@ struct PlaybackDriver {
     finish(id, .success(fields), sourceLocation)
   }
 
+  /// Delivers a reply that the host's licence hook reads. The licence follows with `licensed` or `failed`.
+  mutating func arrived(_ id: LicenseID, token: String? = nil) {
+    var fields = SessionFields()
+    fields.token = token.map { secret($0) }
+    for sent in waiting { if case .license(let request, id) = sent { reply(request, .arrived(fields)) } }
+  }
+
   mutating func denied(
     _ id: LicenseID, _ code: Int64, http: Int32 = 400, sourceLocation: SourceLocation = #_sourceLocation
   ) {

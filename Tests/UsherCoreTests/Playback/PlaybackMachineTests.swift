@@ -204,14 +204,76 @@ import Testing
     #expect(p.take() == ["payload?"])
   }
 
-  @Test func renewal_slow_isNotAskedForTwice() {
+  @Test func renewal_slow_isMissedOnceAndNotAskedForTwice() {
     var p = PlaybackDriver.active(steady { $0.keepAlive = .renewal })
     p.run(until: 60_000)
     p.ask(1, renewal: true)
-    p.run(until: 185_000)
+    p.run(until: 119_000)
     #expect(p.take() == ["payload?", "renewal 1 t1"])
+    p.run(until: 185_000)
+    #expect(p.take() == ["heartbeat error: RENEWAL_MISSED"])
     p.licensed(1, token: "t2")
-    #expect(p.take().prefix(2) == ["got 1", "kept alive"])
+    #expect(p.take() == ["got 1", "kept alive", "recovered"])
+  }
+
+  @Test func renewal_slowAndRefused_failsTheSession() {
+    var p = PlaybackDriver.active(steady { $0.keepAlive = .renewal })
+    p.run(until: 60_000)
+    p.ask(1, renewal: true)
+    p.run(until: 125_000)
+    _ = p.take()
+    p.denied(1, 4005)
+    #expect(p.take() == ["failed 1: REFUSED 4005", "heartbeat error: REFUSED"])
+  }
+
+  // MARK: Licence hooks
+
+  @Test func reply_whileTheHookReadsIt_hasReplacedTheToken() {
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    p.arrived(1, token: "t2")
+    #expect(p.take() == ["license 1 c1,t1"])
+    p.pass(60_000)
+    #expect(p.take() == ["payload?"])
+    p.ask(2, renewal: true)
+    #expect(p.take() == ["renewal 2 t2"])
+    p.arrived(2, token: "t3")
+    #expect(p.take() == ["kept alive"])
+    p.close()
+    #expect(p.take() == ["failed 1: CLOSED", "failed 2: CLOSED", "teardown t3"])
+  }
+
+  @Test func hook_thatFailsAfterTheReply_failsOnlyTheLicence() {
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    p.arrived(1, token: "t2")
+    p.failed(1, WireFailure(.callback))
+    #expect(p.take() == ["license 1 c1,t1", "failed 1: CALLBACK"])
+    #expect(p.machine.session.isActive)
+  }
+
+  @Test func errorReply_withTheTokenOfItsRequest_doesNotBringAnOldTokenBack() {
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    p.ask(2)
+    p.licensed(2, token: "t2")
+    var failure = WireFailure(.http, httpStatus: 500)
+    failure.token = secret("t1")
+    p.failed(1, failure)
+    _ = p.take()
+    p.close()
+    #expect(p.take() == ["teardown t2"])
+  }
+
+  @Test func errorReply_withANewToken_bringsIt() {
+    var p = PlaybackDriver.active()
+    p.ask(1)
+    var failure = WireFailure(.http, httpStatus: 500)
+    failure.token = secret("t2")
+    p.failed(1, failure)
+    _ = p.take()
+    p.close()
+    #expect(p.take() == ["teardown t2"])
   }
 
   // MARK: Token callback
