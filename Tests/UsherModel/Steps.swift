@@ -7,6 +7,10 @@ enum Step: Hashable {
   case deliver(Int)
   case lose(Int)
   case refuse(Int)
+  /// The head-end opens a session, and its reply is an error that has the session token.
+  case spoil(Int)
+  case hook(Int)
+  case hookFails(Int)
   case timer, license, renewal, abandon
   case close(Bool)
   case tearDownLeft
@@ -22,6 +26,9 @@ enum Step: Hashable {
     case .deliver: return "reply"
     case .lose: return "lost"
     case .refuse: return "5xx"
+    case .spoil: return "5xx with token"
+    case .hook: return "hook answers"
+    case .hookFails: return "hook fails"
     case .timer: return "timer"
     case .license: return "licence asked"
     case .renewal: return "renewal asked"
@@ -56,7 +63,9 @@ extension World {
       if budget.limits > 0, request.outcome == nil, request.isSetup || request.mayOpen {
         all += [.tooMany(index, .underWay), .tooMany(index, .ended)]
       }
+      if budget.spoils > 0, request.outcome == nil, request.isSetup || request.mayOpen { all.append(.spoil(index)) }
     }
+    for index in inHook.indices { all += [.hook(index), .hookFails(index)] }
     if timer != nil { all.append(.timer) }
     if isAskingToken { all += [.token, .noToken] }
     if isAwaitingToken { all += [.token, .tokenWaitEnds] }
@@ -92,6 +101,17 @@ extension World {
       budget.faults -= 1
       if requests[index].isTeardown { failedTeardowns += 1 }
       answer(requests.remove(at: index), .failure(WireFailure(.http, httpStatus: 503)))
+    case .spoil(let index):
+      budget.spoils -= 1
+      let request = requests.remove(at: index)
+      var failure = WireFailure(.http, httpStatus: 503)
+      if case .fields(let fields) = handle(request) { failure.token = fields.token }
+      if let token = failure.token.flatMap({ Token($0) }) { headEnd.clientReceives(token, now: now) }
+      answer(request, .failure(failure))
+    case .hook(let index):
+      perform(machine.licenseReplied(inHook.remove(at: index), .success(SessionFields()), now: now))
+    case .hookFails(let index):
+      perform(machine.licenseReplied(inHook.remove(at: index), .failure(WireFailure(.callback), .license), now: now))
     case .timer:
       now = max(now, timer ?? now)
       timer = nil
@@ -184,7 +204,10 @@ extension World {
     case .ssm(.teardown): return outcome(headEnd.handle(.teardown, request.token, now: now))
     case .license(_, let isRenewal):
       guard setting.policy.hasSSM else { return .fields(SessionFields()) }
-      if request.token == nil, setting.policy.opensByLicense, setting.isFree { return .fields(SessionFields()) }
+      if request.token == nil, setting.policy.opensByLicense, freeReplies > 0 {
+        freeReplies -= 1
+        return .fields(SessionFields())
+      }
       let license = HeadEnd.Request.license(
         opensSession: setting.policy.opensByLicense, rotatesToken: setting.isEnforced || isRenewal)
       switch headEnd.handle(license, request.token, now: now) {
@@ -223,6 +246,9 @@ extension World {
       perform(machine.ssmReplied(request.id, call, .success(fields), ownTeardowns: ownTeardowns, now: now))
     case (.ssm(let call), .failure(let failure)):
       perform(machine.ssmReplied(request.id, call, .failure(failure), ownTeardowns: ownTeardowns, now: now))
+    case (.license, .fields(let fields)) where setting.hasHook:
+      inHook.append(request.id)
+      perform(machine.licenseReplied(request.id, .arrived(fields), now: now))
     case (.license, .fields(let fields)): perform(machine.licenseReplied(request.id, .success(fields), now: now))
     case (.license, .failure(let failure)):
       perform(machine.licenseReplied(request.id, .failure(failure, .license), ownTeardowns: ownTeardowns, now: now))

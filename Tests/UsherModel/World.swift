@@ -57,6 +57,8 @@ struct World {
     var limits = 0
     /// Content tokens that the host gives before the library asks.
     var tokens = 0
+    /// Error replies that have the token of a new session.
+    var spoils = 0
   }
 
   let setting: Setting
@@ -64,6 +66,10 @@ struct World {
   var now: Milliseconds = 0
   var timer: Milliseconds?
   var requests: [Request] = []
+  /// Licence requests whose reply the host's licence hook is reading.
+  var inHook: [RequestID] = []
+  /// How many further licence replies open no session.
+  var freeReplies: Int
   var headEnd = HeadEnd(period: 60_000)
   var budget: Budget
   var isAskingToken = false
@@ -91,6 +97,7 @@ struct World {
   init(_ setting: Setting, _ log: TransitionLog) {
     self.setting = setting
     budget = setting.budget
+    freeReplies = setting.freeReplies
     machine = PlaybackMachine(
       policy: Shared(setting.policy), contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil,
       hasTokenCallback: setting.hasCallback, seed: 1)
@@ -188,8 +195,10 @@ struct Setting {
   var keySystem = KeySystem.fairPlay
   /// Licence replies have a session token, so renewals keep the session alive.
   var isEnforced = false
-  /// Licence replies open no session, even where the delegate expects one.
-  var isFree = false
+  /// How many licence replies open no session although the delegate expects one.
+  var freeReplies = 0
+  /// The host has a licence hook, which answers some time after the reply has arrived.
+  var hasHook = false
   /// Another item plays on the player at first.
   var startsLate = false
   /// The token map has a content token for each licence request.
@@ -227,10 +236,12 @@ struct Setting {
     } + special
   }
 
-  private static func budget(limits: Int = 0, tokens: Int = 0) -> World.Budget {
+  private static func budget(
+    licenses: Int = 2, renewals: Int = 0, limits: Int = 0, tokens: Int = 0, spoils: Int = 0
+  ) -> World.Budget {
     World.Budget(
-      licenses: 2, renewals: 0, faults: 1, kills: 0, suspends: 0, networks: 0, abandons: 0, limits: limits,
-      tokens: tokens)
+      licenses: licenses, renewals: renewals, faults: 1, kills: 0, suspends: 0, networks: 0, abandons: 0,
+      limits: limits, tokens: tokens, spoils: spoils)
   }
 
   /// Settings for cases that no setting in `kinds` reaches.
@@ -239,8 +250,17 @@ struct Setting {
     Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),
     Setting(name: "SSP V1, another item plays", policy: policy(), startsLate: true, budget: budget()),
     Setting(
-      name: "SSP V2, content without session", policy: policy { $0.opening = .license }, hasToken: false, isFree: true,
-      hasTokenMap: true, budget: budget(tokens: 1))
+      name: "SSP V2, content without session", policy: policy { $0.opening = .license }, hasToken: false,
+      freeReplies: 9, hasTokenMap: true, budget: budget(tokens: 1)),
+    Setting(
+      name: "SSP V2, a later licence opens the session", policy: policy { $0.opening = .license }, freeReplies: 1,
+      budget: budget(licenses: 3, spoils: 1)),
+    Setting(name: "SSP V1, error replies with tokens", policy: policy(), budget: budget(spoils: 1)),
+    Setting(
+      name: "SSP V1, licence hook", policy: policy(), isEnforced: true, hasHook: true, budget: budget(renewals: 1)),
+    Setting(
+      name: "SSP V2, licence hook", policy: policy { $0.opening = .license }, hasHook: true,
+      budget: budget(renewals: 1, spoils: 1))
   ]
 
   private static let kinds: [Setting] = [

@@ -38,8 +38,6 @@ final class Play {
   /// The number of questions that the library has asked the host.
   var answers: UInt64 = 0
   var lastLoad: UInt64 = 0
-  /// Tokens in licence replies whose hook has not answered: the library does not use them yet.
-  var inHook: [Token] = []
   /// A second input in the same step, if there was one.
   var sideInput: Input?
 

@@ -180,7 +180,6 @@ extension World {
   /// Called when the engine has forgotten the playback: notes the sessions that the head-end still holds for it.
   func ended(_ play: Play) {
     play.lastBeat = nil
-    for token in play.inHook { headEnd.clientReceives(token, now: now) }
     headEnd.expire(account: play.account, now: now)
     for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }

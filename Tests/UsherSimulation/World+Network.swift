@@ -262,13 +262,7 @@ extension World {
     let good = "good\(call.reply?.token.map { ", " + $0.text } ?? "")"
     log("← \(call.text): \(isGood ? good : call.fault.map { "\($0)" } ?? "refused")")
     coverage.replies += 1
-    if isGood, let token = call.reply?.token {
-      if call.play?.kind == .hooked, call.route.isLicense {
-        call.play?.inHook.append(token)
-      } else {
-        headEnd.clientReceives(token, now: now)
-      }
-    }
+    if isGood, let token = call.reply?.token { headEnd.clientReceives(token, now: now) }
     if call.route == .teardown, let token = call.session, isReadable || isFinal(call) {
       headEnd.clientReceivesTeardownAnswer(token)
     }
