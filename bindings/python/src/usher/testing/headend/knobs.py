@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 Base64Form = Literal["padded", "unpadded", "urlsafe", "urlsafe-unpadded"]
@@ -111,7 +111,7 @@ class Fps:
     requests: frozenset[RequestForm] = frozenset(REQUEST_FORMS)
     spc_field: str = "spc"
     asset_field: str | None = None
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
     reply: ReplyForm = "raw"
     reply_path: str = "ckc"
     base64: Base64Form = "padded"
@@ -159,7 +159,7 @@ class Sees:
     message_id: MessageId = "same"
     denied_status: int = 200
     bound_only: bool = False
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
     rights_url: str | None = None
 
     def __post_init__(self) -> None:

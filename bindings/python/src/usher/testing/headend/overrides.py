@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from .config import HeadEndConfig
 
 _Settings = TypeVar("_Settings")
+_SECRET = ("control_token", "authorization")
 _UNSETTABLE = ("codes", "keys", "hmac_key", "clock", "host", "port", "tls")
 
 
@@ -66,7 +67,6 @@ def _fitting(now: Any, hint: Any, value: Any, name: str) -> Any:
     if float in kinds and type(value) is int:
         value = float(value)
     if type(value) not in kinds:
-        raise ValueError(
-            f"{name}: {value!r} does not fit; wanted: {', '.join(sorted(kind.__name__ for kind in kinds))}"
-        )
+        shown = "the value" if name.endswith(_SECRET) else repr(value)
+        raise ValueError(f"{name}: {shown} does not fit; wanted: {', '.join(sorted(kind.__name__ for kind in kinds))}")
     return value

@@ -16,7 +16,7 @@ from .addresses import Addresses
 from .clock import Clock, ManualClock, SystemClock
 from .config import MAX_HEADER_BYTES, HeadEndConfig
 from .fixtures import Authority
-from .network import guard
+from .network import guard, reading
 from .network.dispatch import Dispatcher
 from .network.gate import Gate
 from .network.script import FaultScript
@@ -166,7 +166,7 @@ class HeadEnd(Addresses, BackOffice):
 
         app = web.Application(client_max_size=self.config.max_body_bytes)
         app.router.add_route("*", "/{anything:.*}", answer)
-        runner = web.AppRunner(
+        runner = reading.Runner(
             app,
             access_log=None,
             handle_signals=False,

@@ -66,7 +66,8 @@ def has_token(request: web.Request, token: str | None, *, in_query: bool) -> boo
         given.append(bearer.strip())
     if in_query:
         given.append(request.query.get("token", ""))
-    return any(hmac.compare_digest(text.encode(), token.encode()) for text in given)
+    sent = (text.encode("utf-8", "surrogateescape") for text in given)
+    return any(hmac.compare_digest(text, token.encode()) for text in sent)
 
 
 def _hostname(host: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ..state.tokens import shorten
+from .hiding import plain
 from .journal import Entry, Outcome
 
 ViolationKind = Literal[
@@ -34,7 +35,7 @@ class Violation:
     message: str
 
     def __str__(self) -> str:
-        return f"#{self.number} {self.kind}: {self.message}"
+        return plain(f"#{self.number} {self.kind}: {self.message}")
 
 
 def find(

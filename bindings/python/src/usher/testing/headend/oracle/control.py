@@ -14,7 +14,6 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from aiohttp import web
 
@@ -22,6 +21,7 @@ from ..network import guard
 from ..network.faults import Fault
 from ..state.sessions import Session
 from . import page
+from .hiding import hide, hide_body, hide_path
 from .journal import Entry
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ PREFIX = "/_control/"
 _PAGE_PATHS = ("/", PREFIX + "page")
 _ICON_PATH = "/favicon.ico"
 _EVENTS_PATH = PREFIX + "events"
-_SECRET_FIELDS = ("expressplaytoken", "authorization", "cookie", "x-api-key")
-"""Names, in lower case, of the query items and headers whose values the head-end shortens in its output."""
 _SEND_BUFFER_BYTES = 256 * 1024
 
 
@@ -51,11 +49,11 @@ def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
 
     Args:
         entry: the entry.
-        tokens: whether to keep the whole tokens in headers, path and query; otherwise short names replace them.
+        tokens: whether to keep the whole tokens; otherwise short names replace them, also in the body.
     """
 
     def shown(text: str) -> str:
-        return text if tokens else _shortened(text, entry)
+        return text if tokens else hide(text, entry)
 
     return {
         "number": entry.number,
@@ -63,10 +61,10 @@ def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
         "route": entry.route,
         "key_system": entry.key_system,
         "method": entry.method,
-        "path": shown(entry.path),
+        "path": entry.path if tokens else hide_path(entry.path, entry),
         "query": [[name, shown(value)] for name, value in entry.query],
         "headers": [[name, shown(value)] for name, value in entry.headers],
-        "body_base64": base64.b64encode(entry.body).decode("ascii"),
+        "body_base64": base64.b64encode(entry.body if tokens else hide_body(entry.body, entry)).decode("ascii"),
         "authorization": [
             {"kind": p.kind, "short": p.short, "jti": p.jti, "seq": p.seq, "signed": p.signed, "spaced": p.spaced}
             for p in entry.parts
@@ -76,25 +74,12 @@ def entry_json(entry: Entry, *, tokens: bool = False) -> dict[str, Any]:
         "status": entry.status,
         "error_code": entry.error_code,
         "error_message": None if entry.error_message is None else shown(entry.error_message),
-        "fault": entry.fault,
+        "fault": None if entry.fault is None else shown(entry.fault),
         "outcome": entry.outcome.value,
         "answered_ms": entry.answered_ms,
         "issued": entry.issued,
         "delivered": entry.delivered,
     }
-
-
-def _shortened(text: str, entry: Entry) -> str:
-    """Replaces a request's tokens, ExpressPlay tokens and credentials in a text by their short names."""
-    names = {part.raw: part.short for part in entry.parts if part.raw}
-    given = [value for name, value in (*entry.query, *entry.headers) if name.lower() in _SECRET_FIELDS]
-    for value in given:
-        if value:
-            names.setdefault(value, f"{value[:4]}…")
-    for whole in sorted(names, key=len, reverse=True):
-        for spelling in {whole, quote(whole), quote(whole, safe="")}:
-            text = text.replace(spelling, names[whole])
-    return text
 
 
 def session_json(session: Session) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..network.gate import Gate
 from ..network.script import FaultScript, Scripted
 from ..state.sessions import Account, Change, Session, SessionTable
 from ..state.tokens import shorten
+from .hiding import hide, hide_path
 from .journal import Entry, Journal, Outcome
 
 REQUESTS_TOLD = 300
@@ -374,7 +375,7 @@ def request_row(entry: Entry) -> dict[str, Any]:
         "at_ms": entry.at_ms,
         "route": entry.route,
         "key_system": entry.key_system,
-        "line": clip(f"{entry.method} {entry.path.partition('?')[0]}") if entry.route == "unknown" else None,
+        "line": clip(f"{entry.method} {_route(entry)}") if entry.route == "unknown" else None,
         "account": None if entry.account is None else clip(entry.account),
         "session": None if entry.session is None else clip(entry.session),
         "sent": [clip(part.short) for part in entry.parts[:_LIST_MAX]],
@@ -382,11 +383,15 @@ def request_row(entry: Entry) -> dict[str, Any]:
         "lost": entry.issued is not None and not entry.delivered and entry.outcome is not Outcome.PENDING,
         "status": entry.status,
         "code": entry.error_code,
-        "message": None if entry.error_message is None else clip(entry.error_message, _TEXT_MAX),
-        "fault": None if entry.fault is None else clip(entry.fault),
+        "message": None if entry.error_message is None else clip(hide(entry.error_message, entry), _TEXT_MAX),
+        "fault": None if entry.fault is None else clip(hide(entry.fault, entry)),
         "outcome": entry.outcome.value,
         "answered_ms": entry.answered_ms,
     }
+
+
+def _route(entry: Entry) -> str:
+    return hide_path(entry.path, entry).partition("?")[0]
 
 
 def fault_row(line: Scripted) -> dict[str, Any]:

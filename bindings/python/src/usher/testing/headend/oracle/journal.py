@@ -13,6 +13,7 @@ from typing import Any
 from ..config import KeySystem
 from ..listeners import Listeners
 from ..state.tokens import Authorization, TokenPart, shorten
+from .hiding import hide, hide_path, plain
 
 ROUTES = (
     "setup",
@@ -46,7 +47,7 @@ class Outcome(str, Enum):
     """The client closed the connection before it had received the reply."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Entry:
     """One request. An entry never changes: read the journal again for the request's newer state.
 
@@ -125,6 +126,9 @@ class Entry:
 
     def __str__(self) -> str:
         return " ".join(cell.strip() for cell in _cells(self, self.at_ms) if cell.strip())
+
+    def __repr__(self) -> str:
+        return f"<Entry {self}>"
 
 
 @dataclass(frozen=True)
@@ -335,6 +339,16 @@ def _cells(entry: Entry, start_ms: int) -> tuple[str, str, str, str, str, str, s
         given += " (lost)" if entry.outcome is not Outcome.PENDING else ""
     name = entry.route + (f" {entry.key_system}" if entry.key_system else "")
     if entry.route == "unknown":
-        name = f"unknown {entry.method} {entry.path.partition('?')[0]}"
+        name = f"unknown {entry.method} {hide_path(entry.path, entry).partition('?')[0]}"
     time = f"+{(entry.at_ms - start_ms) / 1000:.3f}s"
-    return str(entry.number), time, name, entry.account or "", sent, answer, given, entry.fault or ""
+    fault = "" if entry.fault is None else hide(entry.fault, entry)
+    return (
+        str(entry.number),
+        time,
+        plain(name),
+        plain(entry.account or ""),
+        plain(sent),
+        answer,
+        plain(given),
+        plain(fault),
+    )
