@@ -27,6 +27,13 @@ static void row(const char *name, const char *value) {
   printf("  %s%-9s%s %s\n", paint(PAINT_DIM), name, paint(PAINT_OFF), value);
 }
 
+/* Prints a URL without its query, which may have a token. */
+static void url_row(const char *name, const char *url) {
+  char shown[1024];
+  snprintf(shown, sizeof shown, "%.*s", (int)strcspn(url, "?"), url);
+  row(name, shown);
+}
+
 void report_head(const struct result *result) {
   const struct options *options = result->options;
   char kid[2 * KEY_SIZE + 1];
@@ -39,8 +46,8 @@ void report_head(const struct result *result) {
   }
   if (options->clear) row("keys", "none: an unencrypted file, no session");
   if (options->key_hex) row("keys", "from the command line: no licence, no session");
-  if (options->license_url) row("licence", options->license_url);
-  if (options->license_url) row("session", options->ssm_url ? options->ssm_url : "none");
+  if (options->license_url) url_row("licence", options->license_url);
+  if (options->license_url) url_row("session", options->ssm_url ? options->ssm_url : "none");
 }
 
 /* The error in words for a viewer. */
