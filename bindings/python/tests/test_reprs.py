@@ -6,10 +6,12 @@ import dataclasses
 import enum
 import importlib
 import pkgutil
+import traceback
 
 import pytest
 
 import usher
+from usher._loads import Resource
 
 PUBLIC = {
     "Explanation": {"summary", "advice", "source"},
@@ -37,14 +39,32 @@ def test_dataclasses_showOnlyFieldsThatAreKnownToBePublic() -> None:
 
 
 def test_classes_withAReprOfTheirOwn_areKnown() -> None:
-    """Other classes than enums and data classes define no __repr__, so that Python shows none of their attributes."""
+    """Classes other than enums, tuples and data classes define no __repr__: Python shows none of their attributes."""
     for module in pkgutil.walk_packages(usher.__path__, "usher."):
         if module.name.startswith("usher.testing"):
             continue
         for name, kind in vars(importlib.import_module(module.name)).items():
             if not (isinstance(kind, type) and kind.__module__.startswith("usher")):
                 continue
-            assert issubclass(kind, enum.Enum) or dataclasses.is_dataclass(kind) or "__repr__" not in vars(kind), name
+            has_none = issubclass(kind, enum.Enum) or dataclasses.is_dataclass(kind) or "__repr__" not in vars(kind)
+            assert has_none or kind is Resource or issubclass(kind, tuple), name
+
+
+def test_resource_ofALoader_showsNoBytes() -> None:
+    """asyncio and debuggers show the result of a task: that of get_resource() shows its size only."""
+    resource = Resource(b"the CKC")
+    assert resource == b"the CKC"
+    assert [repr(resource), str(resource), f"{resource}"] == ["<7 bytes>"] * 3
+
+
+@pytest.mark.parametrize("text", ["S3cr3t\ud800", "S3cr3t\0"])
+def test_textThatCannotBePassed_errorDoesNotContainIt(text: str) -> None:
+    """The host gives a text with a surrogate or a NUL for a token; neither the error nor its causes contain it."""
+    with usher.Context() as context, pytest.raises(usher.InvalidArgumentError) as refused:
+        usher.Player(context).play(text)
+    error = refused.value
+    causes = [error.__cause__, error.__context__]
+    assert "S3cr3t" not in repr([error, error.args, *causes, *traceback.format_exception(error, limit=0)])
 
 
 @pytest.mark.parametrize(

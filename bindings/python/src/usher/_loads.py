@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from ._answers import Inquiry, as_data, on_response, take
+from ._answers import Inquiry, Response, on_response, take
 from ._c import abi, ffi, registry
 from ._c.enums import Status
 from ._errors import UsherError
@@ -17,6 +17,22 @@ from ._question import Causes
 
 if TYPE_CHECKING:
     from .context import Context
+
+
+class Resource(bytes):
+    """The bytes of a resource, such as a CKC. repr() and str() hide them, because asyncio prints the results of tasks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+    __str__ = __repr__
+
+
+def as_resource(response: Response) -> bytes:
+    """Returns the bytes of a response."""
+    return Resource(response.data)
 
 
 class LoadingRequest(Future[bytes]):
@@ -98,7 +114,7 @@ class Loads:
             self._handle, ffi.c_bytes(text), len(text), timeout, ctypes.byref(out)
         )
         try:
-            return take(out, status, "usher_playback_get_resource").data
+            return as_resource(take(out, status, "usher_playback_get_resource"))
         except UsherError as error:
             causes.chain(error)
             raise
@@ -120,7 +136,7 @@ class Loads:
         """
         text, timeout = ffi.as_bytes(url) or b"", ffi.integer(timeout_ms, 32, "timeout_ms")
         future = LoadingRequest(text, self._handle)
-        inquiry = Inquiry(weakref.ref(self.context), self._causes_of(text), as_data, callback, future, "resource")
+        inquiry = Inquiry(weakref.ref(self.context), self._causes_of(text), as_resource, callback, future, "resource")
         ffi.lib.usher_playback_load_resource(
             self._handle,
             ffi.c_bytes(text),

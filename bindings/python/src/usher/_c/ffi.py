@@ -142,7 +142,7 @@ def c_string(value: str | os.PathLike[str] | None, name: str) -> bytes | None:
     """Converts a str to a C string. Raises for a NUL, because C would ignore the text after it."""
     if value is None:
         return None
-    encoded = os.fspath(value).encode("utf-8", "surrogateescape")
+    encoded = _utf8(os.fspath(value), name)
     if b"\0" in encoded:
         raise InvalidArgumentError(f"{name} has a NUL in it", status=Status.INVALID_ARGUMENT)
     return encoded
@@ -168,7 +168,14 @@ def c_bytes(value: bytes | None) -> Any:
 
 def as_bytes(value: bytes | str | None) -> bytes | None:
     """Returns bytes unchanged, and text encoded as UTF-8."""
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    return _utf8(value, "the text") if isinstance(value, str) else value
+
+
+def _utf8(text: str, name: str) -> bytes:
+    """Encodes a text as UTF-8. Its error does not contain the text, which may be a token; a UnicodeEncodeError does."""
+    with contextlib.suppress(UnicodeEncodeError):
+        return text.encode("utf-8", "surrogateescape")
+    raise InvalidArgumentError(f"{name} has a character that is not in UTF-8", status=Status.INVALID_ARGUMENT)
 
 
 def copied(pointer: Any, size: int) -> bytes | None:
