@@ -118,12 +118,12 @@ static inline const char *curl_shim_response_header(CURL *e, const char *name) {
   if (curl_easy_header(e, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return NULL;
   return header->value;
 }
-/* Splits a URL. Returns 0 if it is an absolute http or https URL, -1 if not, -2 if libcurl gets no memory. `host` has
-   room for 256 bytes. */
+/* Splits a URL. Returns 0 if it is an absolute http or https URL without a user, -1 if not, -2 if libcurl gets no
+   memory. `host` has room for 256 bytes. */
 static inline int curl_shim_split_url(const char *text, int *https, char *host, int *port) {
   CURLU *url = curl_url();
   char *scheme = NULL, *name = NULL, *number = NULL;
-  CURLUcode code = url == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(url, CURLUPART_URL, text, 0);
+  CURLUcode code = url == NULL ? CURLUE_OUT_OF_MEMORY : curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
   int result = -1;
   if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
   if (code == CURLUE_OK) code = curl_url_get(url, CURLUPART_HOST, &name, 0);

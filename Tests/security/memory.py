@@ -11,14 +11,17 @@ SLICE = 16
 
 
 def needles(secrets: Mapping[str, bytes]) -> dict[str, list[bytes]]:
-    """Three parts of each secret, so that the search also finds fragments.
+    """Three parts of each secret, so that the search also finds fragments; and 8 letters of each part in the order in
+    which a 64-bit number has them, because the search for secrets in a message reads letters into such numbers.
 
     The beginning of a secret is not among them, because it is often public (the header of a JWT).
     """
     found = {}
     for name, secret in secrets.items():
         assert len(secret) >= 2 * SLICE, f"{name} is too short for the search"
-        found[name] = [secret[at : at + SLICE] for at in (len(secret) // 3, len(secret) // 2, len(secret) - SLICE)]
+        places = (len(secret) // 3, len(secret) // 2, len(secret) - SLICE)
+        found[name] = [secret[at : at + SLICE] for at in places]
+        found[name] += [secret[at : at + 8].lower()[::-1] for at in places]
     return found
 
 

@@ -87,6 +87,14 @@ def test_plainHttp_onLoopback_isTaken(lib: Any, option: str, url: str) -> None:
         OPTIONS[option](context, url)
 
 
+@pytest.mark.parametrize("url", ["https://user:pass@h.example.invalid/", "https://user@h.example.invalid/"])
+@pytest.mark.parametrize("option", OPTIONS)
+def test_url_withUserOrPassword_isRefused(lib: Any, option: str, url: str) -> None:
+    """The host gives a URL with credentials; the library refuses it."""
+    with usher.Context() as context, pytest.raises(usher.InvalidArgumentError):
+        OPTIONS[option](context, url)
+
+
 def test_plainHttp_ofTheUrlHook_isRefused(stage: Stage) -> None:
     class Own(usher.CommonDelegate):
         def license_url(self, call: usher.HookCall[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import secrets
 import string
 from collections.abc import Callable
@@ -43,6 +44,16 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "lines": groups(6, "\r\n"),
     "zero-width spaces": groups(4, "\u200b"),
     "right to left": lambda text: "\u202e" + groups(7, "\u202c")(text),
+    "C escapes, octal": lambda text: "".join(f"\\{ord(c):03o}" for c in text),
+    "C escapes between": groups(1, "\\v"),
+    "HTML, long": lambda text: "".join(f"&#{ord(c):08d};" for c in text),
+    "HTML entities between": groups(4, "&shy;"),
+    "entities of its own characters": lambda text: html.escape("<".join(text)),
+    "full-width, percent-coded": lambda text: quote("".join(chr(ord(c) + 0xFEE0) for c in text)),
+    "numbers in hex": lambda text: " ".join(f"0x{byte:02x}" for byte in text.encode()),
+    "numbers": lambda text: ", ".join(map(str, text.encode())),
+    "base64 of upper case": lambda text: base64.b64encode(text.upper().encode()).decode(),
+    "base64 of UTF-16": lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
     "full-width": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
     "base64 of credentials": lambda text: base64.urlsafe_b64encode(b"me:" + text.encode()).decode(),
@@ -148,6 +159,51 @@ def test_secrets_thatTheSessionServerSaysBack_areNotTold(
     assert {"HEARTBEAT_ERROR", "TEARDOWN_ERROR"} <= set(stage.events.types("a"))
     assert "SETUP_ERROR" in stage.events.types("b")
     check(told, *(secret[40:] if secret.startswith("eyJ") else secret for secret in kept))
+
+
+@pytest.mark.parametrize("coded", ["100 %41", "a\\x", "&#65;", "&nbsp;", "<b>", "%u0041"])
+def test_message_withCodedCharacters_isWithheld(stage: Stage, coded: str) -> None:
+    """A server's message has a coded character; the host sees the code, and that the message was withheld."""
+    playback = stage.play()
+    stage.settle()
+    stage.headend.faults.add("license", Fault.error(4000, message=f"it says {coded}"))
+    with pytest.raises(usher.RefusedError) as refused:
+        playback.get_license(CLEARKEY, CHALLENGE)
+    assert refused.value.service_code == 4000
+    assert refused.value.message == "the server's message was withheld because it may repeat a secret"
+
+
+def test_secrets_ofOtherPlaces_areNotTold(stage_factory: Callable[..., Stage]) -> None:
+    """A server repeats the tokens of other screens, of a closed playback and of an item that a zap replaced, words of
+    the payload, parts of the URL, a PIN in a header, and the password of Basic credentials; no output has them."""
+    stage = stage_factory(headend={"token_form": "letters"})
+    told, pin, word = Told(), "4711", secrets.token_hex(6)
+    basic = base64.b64encode(b"operator:Zq7xW2").decode()
+    delegate = stage.delegate(
+        license_url=f"{stage.headend.license_url('clearkey')}?Qx7Zk2L",
+        extra_headers=f"x-pin: {pin}\nauthorization: Basic {basic}",
+    )
+    player, tokens = usher.Player(stage.context), [stage.headend.content_token(marker=str(at)) for at in range(4)]
+    closed = stage.play(tokens[0], delegate=delegate, player=usher.Player(stage.context))
+    stage.settle()
+    closed.close()
+    stage.play(tokens[1], delegate=delegate, player=usher.Player(stage.context))
+    stage.play(tokens[2], delegate=delegate, player=player)
+    stage.settle()
+    playback = stage.play(tokens[3], delegate=delegate, player=player)
+    stage.settle()
+    sent = {part.raw for entry in stage.headend.journal for part in entry.parts}
+    sessions = {stage.headend._service.session_token(session) for session in stage.headend.sessions.all()}
+    assert len(sent | sessions) >= 8 and set(tokens) < sent
+    for secret in (*sent, *sessions, word, pin, "Qx7Zk2L", "Zq7xW2"):
+        stage.headend.faults.add("license", Fault.error(4000, message=f"no word {secret} here"))
+        with pytest.raises(usher.RefusedError) as refused:
+            playback.get_license(CLEARKEY, b'{"device":"%s"}' % word.encode())
+        assert refused.value.message == "no word [redacted] here", secret
+        told.add(refused.value)
+    stage.settle()
+    told.add_stage(stage)
+    assert not [line for line in told.lines for secret in (*sent, word) if secret in line]
 
 
 def test_message_ofAFieldThatServersUse_isTold(stage: Stage) -> None:

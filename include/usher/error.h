@@ -118,8 +118,9 @@ typedef struct usher_error {
   int32_t http_status;
   /** The server's `errorCode`; 0 if it gave none, or one of more than 7 digits. */
   int64_t service_code;
-  /** The server's message without secrets, or one line from the library. UTF-8, one line of at most 512 bytes, never
-      NULL. Lives as long as the event or response that contains this struct. */
+  /** The server's message without secrets, or one line from the library. It also says if the server's message was
+      withheld, because it has coded characters such as %41. UTF-8, one line of at most 512 bytes, never NULL.
+      Lives as long as the event or response that contains this struct. */
   const char *message;
   /** 1: the host must stop playback. */
   int32_t must_stop;

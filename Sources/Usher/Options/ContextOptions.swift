@@ -40,7 +40,9 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   result.transport.tls = try TLSOptions.checked(
     authorities: given.ca_file, certificate: given.client_certificate_file, key: given.client_key_file,
     passphrase: given.client_key_passphrase, pin: given.pinned_public_key)
-  result.transport.proxy = try cString(given.proxy)
+  result.transport.proxy = try secretText(given.proxy).map { url in
+    Secret(count: url.count + 1) { target in url.withBytes { copy($0, into: target) } }
+  }
   if let agent = try cString(given.user_agent) {
     guard agent.withUnsafeBufferPointer({ !hasControl($0.dropLast()) }) else { throw UsherError(.invalidArgument) }
     result.transport.userAgent = agent

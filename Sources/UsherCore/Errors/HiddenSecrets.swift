@@ -1,5 +1,6 @@
-/// The secrets that no text from outside may repeat: tokens, values of headers, queries and bodies of requests. Every
-/// text of a server becomes a message through `cleaned`, so that no message contains a part of a secret.
+/// The secrets that no text from outside may repeat: tokens, values of headers, parts of URLs, bodies of requests,
+/// credentials of a proxy. Every text of a server becomes a message through `cleaned`, so that no message contains a
+/// part of a secret.
 ///
 /// A part is a run of 8 letters or digits (of a shorter secret: all of it). Upper and lower case count as equal, and
 /// everything that is neither a letter nor a digit is skipped, in the text and in the secret.
@@ -21,42 +22,77 @@ package final class HiddenSecrets {
     size += token.count
   }
 
-  /// Adds the value of a header line that ends in NUL. Short values, such as a platform's name, are no secrets, and
-  /// neither are the headers that describe the body.
-  package func addHeader(_ line: Secret) {
-    let value = line.withBytes { bytes -> Secret? in
-      guard let colon = bytes.firstIndex(of: 0x3A) else { return nil }
-      if Self.describesBody(UnsafeBufferPointer(rebasing: bytes[..<colon])) { return nil }
-      let value = bytes[(colon + 1)..<max(colon + 1, bytes.count - 1)]
-      return value.count <= Self.part ? nil : Secret(UnsafeBufferPointer(rebasing: value))
-    }
-    if let value { add(value) }
+  /// Adds a header's value or a part of a URL, unless it is an ordinary word or number: it is a secret from 8 bytes on,
+  /// and from 4 letters or digits on if it has a digit.
+  private func addValue(_ value: UnsafeBufferPointer<UInt8>) {
+    if value.count >= Self.part || (hasDigit(value) && lettersCount(value) >= 4) { add(Secret(value)) }
   }
 
-  private static func describesBody(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-    isNamed(name, "Content-Type") || isNamed(name, "Accept") || isNamed(name, "SOAPAction")
+  /// Adds the value of a header line that ends in NUL, and what follows the last blank in it: the token of "Bearer
+  /// token". Of "Basic credentials" it adds the decoded name and password. The headers that describe the body are no
+  /// secrets.
+  package func addHeader(_ line: Secret) {
+    line.withBytes { bytes in
+      guard let colon = bytes.firstIndex(of: 0x3A) else { return }
+      let name = UnsafeBufferPointer(rebasing: bytes[..<colon])
+      var (start, end) = (colon + 1, max(colon + 1, bytes.count - 1))
+      while start < end, bytes[start] <= 0x20 { start += 1 }
+      while start < end, bytes[end - 1] <= 0x20 { end -= 1 }
+      let value = UnsafeBufferPointer(rebasing: bytes[start..<end])
+      if isNamed(name, "Content-Type") || isNamed(name, "SOAPAction") || (isNamed(name, "Accept") && !hasDigit(value)) {
+        return
+      }
+      addValue(value)
+      guard let blank = value.lastIndex(of: 0x20) else { return }
+      let last = UnsafeBufferPointer(rebasing: value[(blank + 1)...])
+      addValue(last)
+      if isNamed(UnsafeBufferPointer(rebasing: value.prefix(5)), "Basic"), let credentials = Base64.decode(last) {
+        credentials.withBytes { addCredentials($0) }
+      }
+    }
   }
 
   @inline(never)
-  private static func isNamed(_ name: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
+  private func isNamed(_ name: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
     word.withUTF8Buffer { equalIgnoringCase(name, $0) }
   }
 
-  /// Adds the values in the query of a URL.
-  package func addQuery(of url: UnsafeBufferPointer<UInt8>) {
-    guard let query = url.firstIndex(of: 0x3F) else { return }
-    var equals: Int?
-    for at in (query + 1)...url.count {
-      if at < url.count, url[at] != 0x26 {
-        if url[at] == 0x3D, equals == nil { equals = at }
-        continue
-      }
-      if let equals, at - equals > Self.part { add(Secret(UnsafeBufferPointer(rebasing: url[(equals + 1)..<at]))) }
-      equals = nil
+  /// Adds `name:password`, and the password alone.
+  private func addCredentials(_ credentials: UnsafeBufferPointer<UInt8>) {
+    add(Secret(credentials))
+    guard let colon = credentials.firstIndex(of: 0x3A), colon + 1 < credentials.count else { return }
+    add(Secret(UnsafeBufferPointer(rebasing: credentials[(colon + 1)...])))
+  }
+
+  /// Adds the credentials in the URL of a proxy.
+  package func addProxy(_ url: UnsafeBufferPointer<UInt8>) {
+    guard let end = url.lastIndex(of: 0x40) else { return }
+    let start = url[..<end].lastIndex(of: 0x2F).map { $0 + 1 } ?? 0
+    addCredentials(UnsafeBufferPointer(rebasing: url[start..<end]))
+  }
+
+  /// Adds the values in the query of a URL, and those segments of its path that have a digit and at least 8 bytes.
+  package func addURL(_ url: UnsafeBufferPointer<UInt8>) {
+    let query = url.firstIndex(of: 0x3F) ?? url.count
+    var start = 0
+    for at in 0...url.count where at == url.count || url[at] == 0x2F || url[at] == 0x26 || at == query {
+      defer { start = at + 1 }
+      guard start < at else { continue }
+      let piece = UnsafeBufferPointer(rebasing: url[start..<at])
+      let value = UnsafeBufferPointer(rebasing: piece[(piece.firstIndex(of: 0x3D).map { $0 + 1 } ?? 0)...])
+      if start > query || (start > 8 && hasDigit(value) && value.count >= Self.part) { addValue(value) }
     }
   }
 
-  /// Adds a payload or the body of a request. Its words of less than 16 letters are no secrets: they name fields.
+  private func hasDigit(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool { bytes.contains(where: isDigit) }
+
+  private func lettersCount(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+    var count = 0
+    for byte in bytes where isDigit(byte) || (byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A) { count += 1 }
+    return count
+  }
+
+  /// Adds a payload or the body of a request: its `BodyWords` and the codings of the whole are secrets.
   package func addBody(_ body: Secret) {
     bodies.append(body)
     size += body.count
@@ -67,20 +103,17 @@ package final class HiddenSecrets {
   /// The library does not compare a text with more bytes of secrets than this, because it would take too long.
   private static var mostBytes: Int { 1 << 19 }
 
-  /// Marks the bytes of a text that repeat a part of a secret: as it is, percent-coded, in hex or in base64.
-  /// - Returns: false if the text has too many layers of coding, or if there are too many secrets to compare with.
+  /// Marks the bytes of a text that repeat a part of a secret: as it is, as numbers, or in base64.
+  /// - Returns: false if there are too many secrets to compare with.
   func mark(_ text: UnsafeBufferPointer<UInt8>, in marks: inout [Bool]) -> Bool {
     guard size > 0 else { return true }
     guard size <= Self.mostBytes else { return false }
-    var coded = CodedText(text)
-    defer { coded.wipe() }
-    for _ in 0..<5 {
-      var search = SecretSearch(coded.letters)
+    for compared in [.lettersAndDigits, .nonZeroDigits, .allButBlanks] as [SecretSearch.Compared] {
+      var search = SecretSearch(text, compared)
       for word in words { word.withBytes { search.findWord($0) } }
       for body in bodies { body.withBytes { search.findBody($0) } }
       search.end(&marks)
-      if !coded.decode() { return true }
     }
-    return false
+    return true
   }
 }

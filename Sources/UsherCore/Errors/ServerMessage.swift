@@ -1,21 +1,35 @@
 extension HiddenSecrets {
-  /// Makes a text from outside safe to show: one line of at most 512 bytes, without any part of a secret and without
-  /// any other word that looks like a token.
+  /// Makes a text from outside safe to show: one visible line of at most 512 bytes, without any part of a secret and
+  /// without any other word that looks like a token. If a character of the text is coded (`%41`, `\u0041`, `&#65;`),
+  /// the result only says that the text was withheld: the library does not decode the text, so it cannot tell whether
+  /// the text repeats a secret.
   package func cleaned(_ whole: UnsafeBufferPointer<UInt8>) -> String {
-    let text = UnsafeBufferPointer(rebasing: whole.prefix(1024))
+    var text = visible(UnsafeBufferPointer(rebasing: whole.prefix(1024)))
+    defer { wipe(&text) }
     var marks = [Bool](repeating: false, count: text.count)
-    guard mark(text, in: &marks) else { return string(Self.withheld) }
-    markTokens(text, &marks)
-    let redacted: StaticString = "[redacted]"
+    guard text.withUnsafeBufferPointer({ !hasCodedCharacter($0) && mark($0, in: &marks) }) else {
+      return string(Self.withheld)
+    }
+    text.withUnsafeBufferPointer { markTokens($0, &marks) }
     var shown: [UInt8] = []
-    for at in 0..<text.count {
-      if !marks[at] {
-        shown.append(text[at])
-      } else if at == 0 || !marks[at - 1] {
+    shown.reserveCapacity(512)
+    defer { wipe(&shown) }
+    var at = 0
+    while at < text.count {
+      let start = at
+      at += 1
+      if marks[start] {
+        while at < text.count, marks[at] { at += 1 }
+        let redacted: StaticString = "[redacted]"
+        if shown.count + redacted.utf8CodeUnitCount > 512 { break }
         redacted.withUTF8Buffer { shown.append(contentsOf: $0) }
+      } else {
+        while at < text.count, text[at] & 0xC0 == 0x80 { at += 1 }
+        if shown.count + at - start > 512 { break }
+        for index in start..<at { shown.append(text[index]) }
       }
     }
-    return isClean(shown) ? oneLine(shown) : string(Self.withheld)
+    return !marks.contains(true) || isClean(shown) ? String(decoding: shown, as: UTF8.self) : string(Self.withheld)
   }
 
   private static var withheld: StaticString { "the server's message was withheld because it may repeat a secret" }
@@ -32,10 +46,21 @@ extension HiddenSecrets {
     var start = 0
     while start < text.count {
       var end = start
-      while end < text.count, foldedLetter(text[end]) != nil { end += 1 }
       var isMarked = false
-      for at in start..<end where marks[at] { isMarked = true }
-      if isMarked { for at in start..<end { marks[at] = true } }
+      // How often a word goes from a letter to a digit, back, or from lower to upper case: coded text does this often.
+      var changes = 0
+      while end < text.count, let kind = CharacterKind(text[end]) {
+        if marks[end] { isMarked = true }
+        if end > start, let before = CharacterKind(text[end - 1]), before != kind,
+          before != .upper || kind == .digit
+        {
+          changes += 1
+        }
+        end += 1
+      }
+      if isMarked || (end - start >= 8 && changes * 4 > end - start) {
+        for at in start..<end { marks[at] = true }
+      }
       start = end + 1
     }
     start = 0
@@ -53,31 +78,69 @@ extension HiddenSecrets {
   }
 }
 
-/// One line of at most 512 bytes: spaces replace control characters, and characters that are invisible or change the
-/// direction of writing.
-private func oneLine(_ bytes: [UInt8]) -> String {
-  // From here on the text is valid UTF-8: U+FFFD replaces what was not.
-  let text = Array(String(decoding: bytes, as: UTF8.self).utf8)
-  var line: [UInt8] = []
-  var at = 0
-  while at < text.count {
-    let first = text[at]
-    let length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
-    let end = min(at + length, text.count)
-    var scalar = UInt32(length == 1 ? first : first & (0x7F >> UInt8(length)))
-    for next in text[(at + 1)..<end] { scalar = scalar << 6 | UInt32(next & 0x3F) }
-    let isShown = isVisible(scalar)
-    if line.count + (isShown ? length : 1) > 512 { break }
-    if isShown { line += text[at..<end] } else { line.append(0x20) }
-    at = end
+private enum CharacterKind {
+  case lower, upper, digit
+
+  init?(_ byte: UInt8) {
+    switch byte {
+    case 0x30...0x39: self = .digit
+    case 0x41...0x5A: self = .upper
+    case 0x61...0x7A: self = .lower
+    default: return nil
+    }
   }
-  return String(decoding: line, as: UTF8.self)
 }
 
+/// Returns whether the text has an escape that begins with `\` or `%`, an entity, or a tag.
+private func hasCodedCharacter(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+  for at in 0..<text.count {
+    let next = at + 1 < text.count ? lowercased(text[at + 1]) : 0
+    let isLetter = next >= 0x61 && next <= 0x7A
+    switch text[at] {
+    case 0x5C: return true
+    case 0x25: if next == 0x75 || hexValue(next) != nil { return true }
+    case 0x26, 0x3C: if isLetter || next == 0x21 || next == 0x23 || next == 0x2F { return true }
+    default: break
+    }
+  }
+  return false
+}
+
+/// The text as valid UTF-8 without line breaks: U+FFFD replaces each byte that is not valid, spaces replace invisible
+/// characters and other forms of Latin letters, and ASCII replaces the full-width forms.
+private func visible(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+  var line: [UInt8] = []
+  line.reserveCapacity(text.count * 3)
+  var at = 0
+  while at < text.count {
+    let length = UTF8Text.sequence(text, at)
+    let end = at + max(length, 1)
+    var scalar = UInt32(length <= 1 ? text[at] : text[at] & (0x7F >> UInt8(length)))
+    for index in (at + 1)..<max(end, at + 1) { scalar = scalar << 6 | UInt32(text[index] & 0x3F) }
+    if length == 0 {
+      for byte in [0xEF, 0xBF, 0xBD] as [UInt8] { line.append(byte) }
+    } else if scalar >= 0xFF01 && scalar <= 0xFF5E {
+      line.append(UInt8(truncatingIfNeeded: scalar &- 0xFEE0))
+    } else if isVisible(scalar) {
+      for index in at..<end { line.append(text[index]) }
+    } else {
+      line.append(0x20)
+    }
+    at = end
+  }
+  return line
+}
+
+/// Returns whether a character has a form of its own: it is no control character, does not change the direction of
+/// writing, is not invisible (Default_Ignorable_Code_Point and format characters of Unicode 15, and the empty braille
+/// pattern), and is no letter or digit in a circle, raised, lowered or of mathematics.
 private func isVisible(_ scalar: UInt32) -> Bool {
   switch scalar {
-  case 0..<0x20, 0x7F..<0xA0, 0xAD, 0x061C, 0x180E, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF,
-    0xFFF9...0xFFFB, 0xE0000...0xE0FFF:
+  case 0..<0x20, 0x7F..<0xA0, 0xAD, 0x034F, 0x0600...0x0605, 0x061C, 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2,
+    0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B...0x180F, 0x1D2C...0x1D6A, 0x200B...0x200F, 0x2028...0x202E,
+    0x2060...0x209C, 0x2460...0x24FF, 0x2800, 0x3164, 0xFE00...0xFE0F, 0xFEFF, 0xFFA0, 0xFFF0...0xFFFB, 0x110BD,
+    0x110CD, 0x13430...0x1343F, 0x1BCA0...0x1BCA3, 0x1D173...0x1D17A, 0x1D400...0x1D7FF, 0x1F100...0x1F1FF,
+    0xE0000...0xE0FFF:
     return false
   default: return true
   }

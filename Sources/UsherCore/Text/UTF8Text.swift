@@ -21,7 +21,7 @@ package enum UTF8Text {
   }
 
   /// Returns the length of the character at index `at`; 0 if there is no valid character there.
-  private static func sequence(_ bytes: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
+  static func sequence(_ bytes: UnsafeBufferPointer<UInt8>, _ at: Int) -> Int {
     let first = bytes[at]
     let (length, low, high): (Int, UInt8, UInt8)
     switch first {

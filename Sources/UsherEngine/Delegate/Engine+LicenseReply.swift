@@ -68,7 +68,9 @@ extension Engine {
     guard let job = entry.jobs[license] ?? entry.abandoned.removeValue(forKey: license) else { return }
     let outcome: PlaybackMachine.LicenseOutcome
     switch decoding {
-    case .success(let reply): outcome = .success(reply.fields, license: reply.data)
+    case .success(let reply):
+      note(reply.fields, of: entry)
+      outcome = .success(reply.fields, license: reply.data)
     case .failure(let failure):
       let isSSM = job.isRenewal && job.keySystem == .widevine && entry.delegate.policy.hasSSM
       outcome = .failure(failure, isSSM ? .ssm : .license)

@@ -145,6 +145,7 @@ extension Engine {
       let message = job.content.isEmpty ? "the URL names no content" : "the content identifier is not text"
       return fail(entry, job, UsherError(.invalidArgument, operation: .entitlement, message: message))
     }
+    if !question.cookie.isEmpty { note(Secret(question.cookie), of: entry) }
     let headers = [
       LicenseDelegate.line("Content-Type: application/json"), LicenseDelegate.line("Accept: application/json")
     ]
@@ -188,7 +189,7 @@ extension Engine {
     let request = HTTPRequest(
       method: .post, endpoint: server, headers: [contentType(format)] + options.headers + job.headers, body: body,
       isUrgent: false, tokens: job.tokens)
-    for token in job.tokens { entry.sent.note(token) }
+    for token in job.tokens { note(token, of: entry) }
     job.transfer = requests.send(request, for: .load(entry.id, job, .key))
   }
 

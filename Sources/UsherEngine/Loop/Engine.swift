@@ -49,6 +49,8 @@ package final class Engine {
   let closing: ContextClosing
   var slots = SlotLedger()
   var steps = StepQueue()
+  /// The last short tokens that requests of all playbacks carried.
+  var shortTokens = SentTokens()
   var playbacks = PlaybackTable()
   var players = IDTable<PlayerMachine<PlaybackID>>()
   private var isStopping = false

@@ -1,15 +1,21 @@
 internal import UsherCore
 
-/// The last tokens that the requests of one playback carried. A server may repeat a replaced token in a later message,
-/// so the playback keeps the last ones to recognise them: about 4 kB, between 1 and 32 tokens.
+/// The last tokens of one playback, or of all playbacks of a context. A server may repeat a token of an earlier request
+/// or of another screen, so the library keeps the last ones to recognise them.
 struct SentTokens {
   private var tokens: [Secret] = []
   private var oldest = 0
-  private static var mostBytes: Int { 4096 }
 
-  mutating func note(_ token: Secret) {
-    if tokens.contains(where: { $0.address == token.address }) { return }
-    let most = max(1, min(32, Self.mostBytes / max(1, token.count)))
+  /// Notes a token of a playback, which keeps the last 32 tokens, or fewer so that they have about 4 kB.
+  /// - Returns: false if the playback has the token already.
+  mutating func note(_ token: Secret) -> Bool {
+    if tokens.contains(where: { $0.address == token.address }) { return false }
+    keep(token, most: max(1, min(32, 4096 / max(1, token.count))))
+    return true
+  }
+
+  /// Keeps a token, instead of the oldest one if there are already `most`.
+  mutating func keep(_ token: Secret, most: Int) {
     if tokens.count < most {
       tokens.append(token)
     } else {

@@ -27,9 +27,11 @@ extension SEESRequest {
     }
     if let version = root.member("version"), (version.integer ?? .max) > SEESRequest.version { throw .otherVersion }
     guard root.member("isAllowed")?.bool == true else {
+      let hidden = secrets.all()
+      root.member("epTokenURL")?.withString { hidden.addURL($0) }
       throw .denied(
         code: root.member("error")?.serviceCode ?? 0,
-        message: root.member("errorText")?.spoken(hiding: secrets.all()) ?? "")
+        message: root.member("errorText")?.spoken(hiding: hidden) ?? "")
     }
     guard let url = root.member("epTokenURL")?.withString({ usable($0) }) ?? nil else { throw .noTokenURL }
     return url

@@ -12,7 +12,8 @@ package struct TransportOptions {
   package var allowsHTTP2 = false
   /// For tests: whether requests use HTTP/2 without asking the server, also in plain http.
   package var speaksHTTP2WithoutTLS = false
-  package var proxy: [UInt8]?
+  /// The proxy's URL, which may have a password, with a NUL; nil for that of the environment.
+  package var proxy: Secret?
   package var userAgent: [UInt8] = []
   package init() {}
 }

@@ -47,7 +47,7 @@ extension HTTPRequest {
   func addSecrets(to hidden: HiddenSecrets) {
     for token in tokens { hidden.add(token) }
     for line in headers { hidden.addHeader(line) }
-    endpoint.url.withUnsafeBufferPointer { hidden.addQuery(of: UnsafeBufferPointer(rebasing: $0.dropLast())) }
+    endpoint.url.withUnsafeBufferPointer { hidden.addURL(UnsafeBufferPointer(rebasing: $0.dropLast())) }
     if let body { hidden.addBody(body) }
   }
 }

@@ -63,8 +63,8 @@ final class TransferPool {
       && curl_shim_set_long(easy, CURLOPT_FOLLOWLOCATION, 0) == CURLE_OK
       && curl_shim_set_long(easy, CURLOPT_NETRC, 0) == CURLE_OK
       && curl_shim_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK
-      && setTLS(easy) && set(easy, CURLOPT_PROXY, options.proxy)
-      && set(easy, CURLOPT_USERAGENT, options.userAgent)
+      && setTLS(easy) && setProxy(easy)
+      && options.userAgent.withUnsafeBufferPointer({ set(easy, CURLOPT_USERAGENT, $0) })
       && curl_shim_set_prerequest_callback(easy, onPrerequest) == CURLE_OK
       && curl_shim_set_pointer(easy, CURLOPT_PREREQDATA, pointer) == CURLE_OK
       && curl_shim_set_open_callback(easy, onOpen, pointer) == CURLE_OK
@@ -88,11 +88,14 @@ final class TransferPool {
     options.tls?.set(easy) ?? TLSOptions.setDefaults(easy)
   }
 
-  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: [UInt8]?) -> Bool {
-    guard let value else { return true }
-    return value.withUnsafeBytes { bytes in
-      curl_shim_set_string(easy, option, bytes.baseAddress?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
-    }
+  private func setProxy(_ easy: UnsafeMutableRawPointer) -> Bool {
+    options.proxy?.withBytes { set(easy, CURLOPT_PROXY, $0) } ?? true
+  }
+
+  /// - Parameter text: with its NUL; or empty, so that the option keeps its default.
+  private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    let bytes = UnsafeRawBufferPointer(text).baseAddress
+    return text.isEmpty || curl_shim_set_string(easy, option, bytes?.assumingMemoryBound(to: CChar.self)) == CURLE_OK
   }
 }
 

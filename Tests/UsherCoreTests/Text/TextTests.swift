@@ -143,7 +143,12 @@ import Testing
     #expect(safe("Größe überschritten") == "Größe überschritten")
   }
 
-  @Test(arguments: ["\u{85}", "\u{9B}", "\u{202E}", "\u{2066}", "\u{2028}", "\u{200B}", "\u{FEFF}", "\u{E0041}"])
+  @Test(arguments: [
+    "\u{85}", "\u{9B}", "\u{202E}", "\u{2066}", "\u{2028}", "\u{200B}", "\u{FEFF}", "\u{E0041}", "\u{34F}",
+    "\u{600}", "\u{6DD}", "\u{70F}", "\u{890}", "\u{8E2}", "\u{1160}", "\u{17B4}", "\u{180B}", "\u{180F}",
+    "\u{2065}", "\u{2800}", "\u{3164}", "\u{FE0F}", "\u{FFA0}", "\u{FFF8}", "\u{110BD}", "\u{110CD}", "\u{13430}",
+    "\u{1BCA0}", "\u{1D173}", "\u{1D400}", "\u{24D0}", "\u{2071}"
+  ])
   func message_withInvisibleCharacters_losesThem(character: String) {
     #expect(safe("a\(character)b") == "a b")
   }
@@ -178,6 +183,6 @@ import Testing
       #expect(line == String(repeating: "\u{FFFD}", count: 170))
     }
     #expect(safe("a" + String(repeating: "ü ", count: 300)) == "a" + String(repeating: "ü ", count: 170) + "")
-    #expect(safe(String(repeating: ". ", count: 255) + "." + String(repeating: "a", count: 41)).utf8.count == 512)
+    #expect(safe(String(repeating: ". ", count: 255) + "." + String(repeating: "a", count: 41)).utf8.count == 510)
   }
 }
