@@ -58,7 +58,9 @@ extension HiddenSecrets {
         }
         end += 1
       }
-      if isMarked || (end - start >= 8 && changes * 4 > end - start) {
+      // Windows has error codes such as 0x8004C600.
+      let isErrorCode = end - start == 10 && text[start] == 0x30 && text[start + 1] | 0x20 == 0x78
+      if isMarked || (end - start >= 8 && changes * 4 > end - start && !isErrorCode) {
         for at in start..<end { marks[at] = true }
       }
       start = end + 1

@@ -99,7 +99,7 @@ private let shapes = [
     "The limit of 3 streams is reached (code 1003): stop one, please!", "at 2026-11-22T18:17:09Z, in 100 % of cases",
     "1 < 2 & 3 > 2; R & D", "see https://help.example.com/errors#limit", "サーバーが混雑しています。",
     "Слишком много потоков (3 из 3)", "L’accès est refusé — réessayez", "태그 없음", "लाइसेंस समाप्त", "😀 ok",
-    "SessionLimitExceeded: HTTP/2 errorCode=1003 ISO8601 for content-1"
+    "SessionLimitExceeded: HTTP/2 errorCode=1003 ISO8601 for content-1, 0x8004C600"
   ])
   func text_withoutSecrets_isShown(text: String) {
     #expect(shown(text, hiding: shapes) == text)
