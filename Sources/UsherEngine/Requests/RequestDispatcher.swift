@@ -146,7 +146,7 @@ final class RequestDispatcher {
       queue.answered(transfer.origin, after: isGood ? finished.microseconds : nil, now: clock.now)
       if queue.connectionsMax < connectionsMax { limitConnections(queue.connectionsMax + 1) }
     case .failure(let failure):
-      if failure.status == .system, putBack(finished.id, transfer) { return nil }
+      if failure.status == .system, !failure.mayHaveTakenEffect, putBack(finished.id, transfer) { return nil }
       suspect(transfer)
     }
     transfers.remove(finished.id)
