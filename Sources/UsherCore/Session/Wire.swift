@@ -22,6 +22,8 @@ package struct SessionFields: Sendable {
   package var period = PeriodField.missing
   /// The value of `sessionDrmEnforced`; nil if the reply does not have it.
   package var enforced: Bool?
+  /// The reply is empty, and the connection may have ended before its body arrived.
+  package var mayBeCut = false
 
   package init() {}
 }

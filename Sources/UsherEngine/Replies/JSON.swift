@@ -72,6 +72,16 @@ struct JSONValue {
   var number: Double? { isNumber ? withExtendedLifetime(document) { json_shim_double(raw) } : nil }
   var integer: Int64? { isNumber ? withExtendedLifetime(document) { json_shim_integer(raw) } : nil }
   var bool: Bool? { kind == JSON_SHIM_BOOLEAN ? json_shim_boolean(raw) != 0 : nil }
+  /// A truth value in any of the forms that servers send: true, "true", "True", 1, "1".
+  var flag: Bool? {
+    if let bool { return bool }
+    if let number = number ?? numberInText { return number != 0 }
+    return withString { text in Self.spells(text, "true") ? true : Self.spells(text, "false") ? false : nil } ?? nil
+  }
+
+  private static func spells(_ text: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
+    word.withUTF8Buffer { equalIgnoringCase(text, $0) }
+  }
   var arrayCount: Int? { kind == JSON_SHIM_ARRAY ? json_shim_array_count(raw) : nil }
   @inline(never)
   func element(_ index: Int) -> JSONValue? {

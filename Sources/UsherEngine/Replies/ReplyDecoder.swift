@@ -32,6 +32,7 @@ enum ReplyDecoder {
           return .failure(unreadable(response, BodyFailure.of(body, response.media, otherwise: .notJSON).words))
         }
         found.httpStatus = response.status
+        found.mayBeCut = response.mayBeCut
         return .success(found)
       }
     }
@@ -115,7 +116,7 @@ enum ReplyDecoder {
       fields.token = token(value)
       fields.isTokenUnusable = fields.token == nil && value.withString { $0.count } != 0
     }
-    fields.enforced = root.member(at: names.enforced)?.bool
+    fields.enforced = root.member(at: names.enforced)?.flag
     if let period = root.member(at: names.period) {
       if let number = period.number {
         fields.period = .number(number)

@@ -243,10 +243,12 @@ final class CurlTransfer {
     let isCoded = code == CURLE_BAD_CONTENT_ENCODING || headers.pointee.is_bad != 0
     if code == CURLE_OK || (status >= 300 && (code == CURLE_PARTIAL_FILE || isCoded)) {
       let body = reply.take()
+      let mayBeCut = body.count == 0 && hasNoLength
       return .response(
         HTTPResponse(
           status: status, body: body, retryAfter: status < 300 ? nil : retryAfter(), header: replyHeader(),
-          location: status >= 300 && status < 400 ? header("Location").map { Secret($0) } : nil, media: media(body)))
+          location: status >= 300 && status < 400 ? header("Location").map { Secret($0) } : nil, media: media(body),
+          mayBeCut: mayBeCut))
     }
     if isCoded {
       return .failure(
@@ -296,6 +298,11 @@ final class CurlTransfer {
   /// Whether the server may have read the request. libcurl's result code cannot say this: if a kept connection ended
   /// and a new one was refused, the code describes only the new one.
   var mayHaveReachedServer: Bool { attempts > 0 && curl_shim_request_size(easy) > 0 }
+
+  /// Whether only the end of the connection ends the reply's body.
+  private var hasNoLength: Bool {
+    curl_shim_was_http2(easy) == 0 && header("Content-Length") == nil && header("Transfer-Encoding") == nil
+  }
 
   private func retryAfter() -> Milliseconds? {
     guard let text = header("Retry-After") else { return nil }

@@ -63,6 +63,8 @@ package struct HTTPResponse {
   package var location: Secret?
   /// What `Content-Type` says; it is read only if the body does not begin as a JSON object.
   package var media = MediaType.other
+  /// The reply has no body and did not say how long its body is: the connection may have ended before the body.
+  package var mayBeCut = false
 }
 
 package enum HTTPOutcome {

@@ -164,9 +164,21 @@ private let foreignBodies: [[UInt8]] =
       fields(setup(204, ""))?.httpStatus == 204 && fields(setup(202, #"{"sessionToken":"t"}"#))?.httpStatus == 202)
   }
 
-  @Test func heartbeat_emptyBody_keepsTheToken() {
-    let read = fields(ReplyDecoder.ssm(response(200, ""), .heartbeat, hiding: nothing))
-    #expect(read != nil && read?.token == nil)
+  @Test(arguments: [false, true])
+  func heartbeat_emptyBody_keepsTheToken(mayBeCut: Bool) {
+    let empty = HTTPResponse(status: 200, body: secret(""), mayBeCut: mayBeCut)
+    let read = fields(ReplyDecoder.ssm(.response(empty), .heartbeat, hiding: nothing))
+    #expect(read != nil && read?.token == nil && read?.mayBeCut == mayBeCut)
+  }
+
+  @Test(
+    arguments: [
+      ("true", true), ("false", false), (#""true""#, true), (#""False""#, false), ("0", false), ("1", true),
+      (#""0""#, false), ("null", nil), (#""maybe""#, nil), ("[]", nil)
+    ] as [(String, Bool?)])
+  func enforced_inAnyForm_isRead(value: String, expected: Bool?) {
+    let read = fields(setup(200, "{\"sessionToken\":\"t\",\"sessionDrmEnforced\":\(value)}"))
+    #expect(read != nil && read?.enforced == expected)
   }
 
   @Test func denial_withCode_isRefusedWithItsMessage() {
