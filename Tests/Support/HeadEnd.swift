@@ -1,6 +1,7 @@
 import UsherCore
 
-/// The head-end as a value: accounts with a limit, sessions with leases, and tokens of which only the newest is valid.
+/// The head-end as a value: accounts with a limit, sessions with leases, and tokens of which the newest is valid, and
+/// with `acceptsPrevious` also the one before it.
 /// The engine's tests, `usher-simulate` and `usher-model` put their networks around it. For each session it also
 /// records the tokens that the client has received and sent, so that tests can check every request.
 package struct HeadEnd {
@@ -19,6 +20,15 @@ package struct HeadEnd {
     package fileprivate(set) var teardownsSent = 0
     /// The generation of the token whose teardown got a final answer; 0: no teardown got one.
     package fileprivate(set) var teardownAnswered: UInt64 = 0
+
+    /// For each token, how many requests led to it: one more than to the token in the request that it answered.
+    fileprivate var depths = [1]
+
+    /// Whether the client cannot know which of two tokens is newer: equally many requests led to them.
+    fileprivate func areEqual(_ token: UInt64, _ other: UInt64) -> Bool {
+      guard token > 0, other > 0, token <= depths.count, other <= depths.count else { return false }
+      return depths[Int(token) - 1] == depths[Int(other) - 1]
+    }
 
     /// Whether the client has the valid token, so that it can end the session.
     package var isNewestReceived: Bool { received == generation }
@@ -67,6 +77,8 @@ package struct HeadEnd {
     case sessionTokenMissing = 4001
   }
 
+  /// Whether a session also accepts the token before its newest one.
+  package var acceptsPrevious = false
   /// Sessions per account; nil: no limit.
   package var limit: Int?
   package var period: Milliseconds
@@ -106,8 +118,8 @@ package struct HeadEnd {
     case .setup, .license(_, rotatesToken: false): return .accepted
     case .heartbeat(let newPeriod):
       if let newPeriod { sessions[index].period = newPeriod }
-      return .renewed(rotateToken(index, now: now))
-    case .license(_, rotatesToken: true): return .renewed(rotateToken(index, now: now))
+      return .renewed(rotateToken(index, token, now: now))
+    case .license(_, rotatesToken: true): return .renewed(rotateToken(index, token, now: now))
     case .teardown:
       sessions[index].isAlive = false
       return .accepted
@@ -152,12 +164,16 @@ package struct HeadEnd {
   private mutating func validSession(_ token: Token?, now: Milliseconds) -> Int? {
     guard let token, let index = index(of: token) else { return nil }
     expire(account: sessions[index].account, now: now)
-    return sessions[index].isAlive && sessions[index].generation == token.generation ? index : nil
+    guard sessions[index].isAlive, token.generation <= sessions[index].generation else { return nil }
+    return sessions[index].generation - token.generation <= (acceptsPrevious ? 1 : 0) ? index : nil
   }
 
-  private mutating func rotateToken(_ index: Int, now: Milliseconds) -> Token {
+  private mutating func rotateToken(_ index: Int, _ token: Token?, now: Milliseconds) -> Token {
     sessions[index].lastSeen = now
     sessions[index].generation += 1
+    if acceptsPrevious, let token {
+      sessions[index].depths.append(sessions[index].depths[Int(token.generation) - 1] + 1)
+    }
     return newestToken(index)
   }
 
@@ -186,7 +202,9 @@ package struct HeadEnd {
     guard let index = index(of: token) else { return [] }
     let session = sessions[index]
     var violations: [Violation] = []
-    if token.generation < session.received, preparedAt.map({ session.receivedAt < $0 }) ?? true {
+    if token.generation < session.received, !session.areEqual(token.generation, session.received),
+      preparedAt.map({ session.receivedAt < $0 }) ?? true
+    {
       violations.append(.oldToken(newest: Token(.session, token.owner, session.received)))
     }
     if isTeardown {

@@ -98,6 +98,7 @@ struct World {
     self.setting = setting
     budget = setting.budget
     freeReplies = setting.freeReplies
+    headEnd.acceptsPrevious = setting.acceptsPrevious
     machine = PlaybackMachine(
       policy: Shared(setting.policy), contentToken: setting.hasToken ? Secret(Array("c1".utf8)) : nil,
       hasTokenCallback: setting.hasCallback, seed: 1)
@@ -199,6 +200,9 @@ struct Setting {
   var freeReplies = 0
   /// The host has a licence hook, which answers some time after the reply has arrived.
   var hasHook = false
+  /// The head-end also accepts the token before the newest one, so it can issue two tokens in reply to requests with
+  /// the same token.
+  var acceptsPrevious = false
   /// Another item plays on the player at first.
   var startsLate = false
   /// The token map has a content token for each licence request.
@@ -246,6 +250,13 @@ struct Setting {
 
   /// Settings for cases that no setting in `kinds` reaches.
   private static let special: [Setting] = [
+    Setting(
+      name: "SSP V1, previous token accepted", policy: policy(), isEnforced: true, acceptsPrevious: true,
+      budget: budget()),
+    // The licence reply is late: meanwhile the head-end has answered a heartbeat.
+    Setting(
+      name: "SSP V1, late licence", policy: policy(), isEnforced: true, acceptsPrevious: true,
+      before: [.handle(0), .deliver(0), .license, .handle(0), .timer, .handle(1), .deliver(1)], budget: budget()),
     Setting(name: "SSP V1, too many sessions", policy: policy(), budget: budget(limits: 2)),
     Setting(name: "SSP V2, too many sessions", policy: policy { $0.opening = .license }, budget: budget(limits: 2)),
     Setting(name: "SSP V1, another item plays", policy: policy(), startsLate: true, budget: budget()),

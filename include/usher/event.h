@@ -61,7 +61,8 @@ typedef struct usher_event {
   size_t struct_size;
   /** USHER_EVENT_... */
   int32_t type;
-  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose. */
+  /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose. If the
+   * session was still being opened, no SESSION_STARTED came before. */
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;

@@ -56,13 +56,16 @@ extension PlaybackMachine {
   private mutating func deniedInSession(
     _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
-    if failure.mayHaveTakenEffect { session.licenseReplyLost() }
     // An error reply may repeat the token of its request. If another reply has replaced that token, it must not return.
-    if let token = failure.token, failure.httpStatus < 300 || generation == session.tokenGeneration {
-      session.licenseBroughtToken(token)
+    if let token = failure.token {
+      if failure.httpStatus < 300 || generation == session.tokenGeneration {
+        session.licenseBroughtToken(token, inReplyTo: generation)
+      }
+    } else if failure.mayHaveTakenEffect {
+      session.licenseReplyLost()
     }
     let mayAsk = mayAskAgain(index)
-    let isStale = failure.isDenial && mayBeStale(generation, index)
+    let isStale = failure.isDenial && (mayBeStale(generation, index) || session.licenseDenied(generation))
     let denial = Denial(failure: failure, origin: origin, generation: generation)
     var actions: [Action]
     if mayAsk, isStale, licenses[index].resends < 3 {
@@ -113,7 +116,7 @@ extension PlaybackMachine {
     switch role {
     case .reading: return []
     case .opening: return opened(license, request, fields, ownTeardowns: ownTeardowns, now: now)
-    case .carriesToken: return continued(license, fields, now: now)
+    case .carriesToken(let generation): return continued(license, fields, request, generation, now: now)
     case .sessionless:
       // Only the request for data that the CDM needs first (the service certificate) may open a session in this role.
       guard fields.token != nil, hasSSM else { return [] }
@@ -206,13 +209,10 @@ extension PlaybackMachine {
 
   /// Handles a good reply to a request that carried the session token.
   private mutating func continued(
-    _ license: LicenseRequest, _ fields: SessionFields, now: Milliseconds
+    _ license: LicenseRequest, _ fields: SessionFields, _ request: RequestID, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
-    if let token = fields.token {
-      session.licenseBroughtToken(token)
-    } else if fields.isTokenUnusable {
-      session.licenseReplyLost()
-    }
+    session.licenseAccepted(request, fields.token, inReplyTo: generation)
+    if fields.token == nil, fields.isTokenUnusable { session.licenseReplyLost() }
     var actions: [Action] = []
     if license.isRenewal {
       actions = perform(session.renewalEnded(nil, origin: .license, now: now), now: now)

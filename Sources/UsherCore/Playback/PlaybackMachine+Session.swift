@@ -35,7 +35,8 @@ extension PlaybackMachine {
   private mutating func sessionEnded(left: Bool, orphanPossible: Bool) -> [Action] {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
-    if session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
+    // A session that was left while it was being set up may exist, although the library does not have its token.
+    if left || session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
     return actions + reportClosed(orphanPossible: orphanPossible)
   }
 

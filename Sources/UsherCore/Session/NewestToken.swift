@@ -1,30 +1,98 @@
-/// The newest session token, and what the library knows about its state at the server. Tokens are numbered; the number
-/// is the token's generation. A request that was sent with an older generation carries a token that has been replaced.
+/// The newest session token, and what the library knows about its state at the server.
+///
+/// Replies do not always arrive in the order in which the server issued their tokens, so each token has a depth: the
+/// token of set-up has depth 1, and the token in a reply is one deeper than the token in the request. A server that
+/// accepts its newest token, or also the one before it, never issues a token that is less deep than an earlier one, and
+/// at most two tokens of one depth. So a deeper token is newer. Of two tokens of the same depth the library uses the
+/// one that arrived last, and keeps the other one in case the server refuses the first.
 struct NewestToken {
   private(set) var secret: Secret?
+  /// Identifies `secret`: a request that was sent with another generation carries another token. The lowest four bits
+  /// count the changes between tokens of one depth; the bits above are the depth.
   private(set) var generation: UInt32 = 0
+  /// The token before `secret`. A late reply may repeat it.
+  private var previous: Secret?
+  /// The other token of the same depth.
+  private var other: Secret?
+  private var hasTriedOther = false
   /// The generation of the token that the server refused as unknown.
   private var refused: UInt32?
-  /// The generation of the token that a lost reply may have replaced.
-  private var lostReplacement: UInt32?
+  /// Requests with this id and later ones were sent after the library had lost a reply.
+  private var sentAfterLoss: RequestID?
 
-  mutating func replace(by token: Secret) {
+  private static var variantBits: UInt32 { 15 }
+
+  /// Takes the token of a reply, unless `secret` is newer.
+  /// - Parameter carried: the generation of the token in the request; 0 if the request had no session token.
+  @inline(never)
+  mutating func take(_ token: Secret, inReplyTo carried: UInt32) {
+    guard !repeats(token, carried) else { return }
+    let depth = (carried & ~Self.variantBits) &+ (Self.variantBits + 1)
+    let ahead = Int32(bitPattern: depth &- (generation & ~Self.variantBits))
+    if ahead < 0 { return }
+    hasTriedOther = false
+    if ahead > 0 {
+      if let secret { previous = secret }
+      other = nil
+      generation = depth
+    } else {
+      if let secret { other = secret }
+      generation = nextVariant
+    }
     secret = token
-    generation &+= 1
   }
 
-  /// Forgets the token but keeps its generation. From now on no request can carry the token.
-  mutating func forget() { secret = nil }
+  /// Returns whether a reply repeats a token that the library knows, so that the reply replaces nothing.
+  private func repeats(_ token: Secret, _ carried: UInt32) -> Bool {
+    if let secret, secret.hasSameBytes(as: token) { return true }
+    if carried == generation { return false }
+    if let previous, previous.hasSameBytes(as: token) { return true }
+    if let other, other.hasSameBytes(as: token) { return true }
+    return false
+  }
 
-  /// Whether the server refused the newest token as unknown.
+  private var nextVariant: UInt32 {
+    (generation & ~Self.variantBits) | ((generation &+ 1) & Self.variantBits)
+  }
+
+  /// Called when the server refused the token as unknown. Returns whether another token of the same depth takes its
+  /// place, so that the request may be sent once more.
+  @inline(never)
+  mutating func useOther() -> Bool {
+    guard let next = other, !hasTriedOther else { return false }
+    hasTriedOther = true
+    other = secret
+    secret = next
+    generation = nextVariant
+    return true
+  }
+
+  /// Called before a teardown is sent with the token: from now on no other request can carry it.
+  mutating func forget() {
+    previous = secret
+    secret = nil
+  }
+
+  /// Called when no request will carry a token of this session any more.
+  mutating func forgetAll() {
+    secret = nil
+    previous = nil
+    other = nil
+  }
+
+  /// Whether the server refused the newest token as unknown, and there is no other.
   var isUnknownToServer: Bool { refused == generation }
-  mutating func refuseAsUnknown() { refused = generation }
+  mutating func refuseAsUnknown() { if !useOther() { refused = generation } }
 
   /// Whether a lost reply may have brought a newer token. The server may then hold the session under that token.
-  var mayHaveSuccessor: Bool { lostReplacement == generation }
-  mutating func loseReply() { lostReplacement = generation }
-  /// Called when the server accepted a request with the newest token.
-  mutating func confirm() { lostReplacement = nil }
+  var mayHaveSuccessor: Bool { sentAfterLoss != nil }
+  /// - Parameter next: the id of the next request.
+  mutating func loseReply(next: RequestID) { sentAfterLoss = next }
+  /// Called when the server accepted a request with a session token. If the request was sent after the loss, the server
+  /// knows the session by a token that the library has.
+  mutating func confirm(_ request: RequestID) {
+    if let first = sentAfterLoss, request >= first { sentAfterLoss = nil }
+  }
 
   /// Returns whether the session has a newer token than that of `generation`.
   func isNewer(than generation: UInt32) -> Bool { secret != nil && self.generation != generation }

@@ -69,7 +69,8 @@ extension SSMSession {
       return token == nil ? end(left: false, orphanPossible: true) : sendTeardown(now: now)
     case .retryingTeardown(let teardown, _):
       // A newer token has arrived: send the teardown with it now, instead of a retry with the old token.
-      return newest.isNewer(than: teardown.generation) ? sendTeardown(now: now) : []
+      guard newest.isNewer(than: teardown.generation) else { return [] }
+      return sendTeardown(mayHaveTakenEffect: teardown.mayHaveTakenEffect, now: now)
     case .ended(let end):
       // The teardown with an older token failed, and a newer token has arrived since then.
       guard !end.left, let failed = end.failedTeardown, newest.isNewer(than: failed) else { return [] }
@@ -81,11 +82,16 @@ extension SSMSession {
   /// Whether the server may hold the session under another token, after it refused our newest token as unknown.
   private var mayBeHeldByAnotherToken: Bool { newest.mayHaveSuccessor || isBeatInFlight || licensesInFlight > 0 }
 
-  mutating func sendTeardown(now: Milliseconds) -> [Action] {
+  /// - Parameter mayHaveTakenEffect: an earlier teardown, which carried another token, may have ended the session.
+  @inline(never)
+  mutating func sendTeardown(mayHaveTakenEffect: Bool = false, now: Milliseconds) -> [Action] {
     guard let token else { return end(left: false, orphanPossible: false) }
     // Forget the token before the teardown is sent, so that no later request can use it.
     newest.forget()
-    return send(Teardown(token: token, generation: tokenGeneration, until: now.adding(policy.teardownTimeout)))
+    return send(
+      Teardown(
+        token: token, generation: tokenGeneration, mayHaveTakenEffect: mayHaveTakenEffect,
+        until: now.adding(policy.teardownTimeout)))
   }
 
   private mutating func send(_ teardown: Teardown) -> [Action] {
@@ -122,19 +128,23 @@ extension SSMSession {
   }
 
   package mutating func teardownReplied(_ request: RequestID, _ outcome: SSMOutcome, now: Milliseconds) -> [Action] {
-    guard case .tearingDown(request, let teardown) = lifecycle.phase else { return [] }
+    guard case .tearingDown(request, var teardown) = lifecycle.phase else { return [] }
     switch outcome {
     case .success: return end(left: false, orphanPossible: false)
     case .failure(let failure):
-      if newest.isNewer(than: teardown.generation) { return sendTeardown(now: now) }
+      if newest.isNewer(than: teardown.generation) || (failure.isUnknownSession && newest.useOther()) {
+        return sendTeardown(
+          mayHaveTakenEffect: teardown.mayHaveTakenEffect || failure.mayHaveTakenEffect, now: now)
+      }
       // An earlier teardown request may have reached the server although its reply was lost. Then the session has
       // ended.
-      if teardown.attempts > 1, failure.isUnknownSession {
+      if teardown.mayHaveTakenEffect, failure.isUnknownSession {
         return end(left: false, orphanPossible: mayBeHeldByAnotherToken)
       }
       if failure.isTransient, teardown.attempts <= policy.teardownRetries,
         (failure.retryAfter ?? 0) <= longestTeardownPause
       {
+        teardown.mayHaveTakenEffect = teardown.mayHaveTakenEffect || failure.mayHaveTakenEffect
         let at = now.adding(max(500 << UInt64(min(teardown.attempts - 1, 16)), failure.retryAfter ?? 0))
         lifecycle.scheduledTeardown(teardown, at: at)
         return [timer(teardown, retryAt: at)]
@@ -153,7 +163,7 @@ extension SSMSession {
   private mutating func end(left: Bool, orphanPossible: Bool, failedTeardown: UInt32?) -> [Action] {
     lifecycle.ended(left: left, failedTeardown: failedTeardown)
     if !isBeatInFlight { beat = .off }
-    if !awaitsReply, !left { newest.forget() }
+    if !awaitsReply, !left { newest.forgetAll() }
     var actions: [Action] = [.cancelTimer]
     actions += freeSlot()
     if lifecycle.report(.ended) { actions.append(.ended(left: left, orphanPossible: orphanPossible)) }

@@ -62,7 +62,12 @@ extension SSMSession {
     _ request: RequestID, _ outcome: SSMOutcome, queueDelay: Milliseconds = 0, now: Milliseconds
   ) -> [Action] {
     guard case .inFlight(request, let attempt, let sentAt, let generation) = beat else { return [] }
-    if case .failure(let failure) = outcome, failure.isUnknownSession, isActive {
+    beat = .off
+    if case .success(let fields) = outcome {
+      newest.confirm(request)
+      if fields.mayBeCut { loseReply() }
+      take(fields.token, inReplyTo: generation)
+    } else if case .failure(let failure) = outcome, failure.isUnknownSession, isActive {
       // A licence reply has replaced the token while this beat was in flight: send the beat once more, with the newest
       // token.
       if generation != tokenGeneration { return sendBeat(attempt: attempt, now: now) }
@@ -72,6 +77,7 @@ extension SSMSession {
         beat = .refused(failure, attempt: attempt, generation: generation)
         return []
       }
+      if newest.useOther() { return sendBeat(attempt: attempt, now: now) }
     }
     let isNewest = generation == tokenGeneration && licensesInFlight == 0
     return keepAliveAnswered(
@@ -109,24 +115,13 @@ extension SSMSession {
     _ outcome: SSMOutcome, origin: Origin, operation: Operation, attempt: UInt32, sentAt: Milliseconds,
     queueDelay: Milliseconds, isNewest: Bool, now: Milliseconds
   ) -> [Action] {
-    if case .failure(let failure) = outcome, failure.mayHaveTakenEffect { newest.loseReply() }
-    switch lifecycle.phase {
-    case .active: break
-    case .closing, .tearingDown, .retryingTeardown, .ended:
-      beat = .off
-      switch outcome {
-      case .success(let fields): take(fields.token)
-      case .failure(let failure):
-        if isNewest, origin == .ssm, failure.isUnknownSession { newest.refuseAsUnknown() }
-      }
-      return continueClosing(now: now)
-    case .idle, .settingUp, .contested, .failed:
-      beat = .off
-      return []
+    if case .failure(let failure) = outcome {
+      if failure.mayHaveTakenEffect { loseReply() }
+      if !isActive, isNewest, failure.isUnknownSession { newest.refuseAsUnknown() }
     }
+    guard isActive else { return continueClosing(now: now) }
     switch outcome {
     case .success(let fields):
-      take(fields.token)
       if policy.periodUpdates, let newPeriod = policy.period(fields.period), newPeriod != period {
         schedule?.change(period: newPeriod, now: sentAt)
         return answeredWell(sentAt: sentAt, queueDelay: queueDelay, now: now, advance: false)
@@ -150,7 +145,6 @@ extension SSMSession {
     if case .outage = health { actions.append(.recovered) }
     health = .good
     owedSince = nil
-    newest.confirm()
     schedule?.extendLease(from: sentAt)
     if advance { schedule?.advance(past: sentAt) }
     actions += catchUp(now: now)
@@ -166,9 +160,10 @@ extension SSMSession {
     return [.setTimer(now)]
   }
 
-  /// Called when the server has refused a keep-alive for good: the session fails and sends no more beats.
+  /// Called when the server has refused a keep-alive for good: the session fails and sends no more beats. If the server
+  /// refused a renewal while a heartbeat is in flight, the session still takes the token of the heartbeat's reply.
   mutating func beatRefused(_ failure: WireFailure, origin: Origin, operation: Operation) -> [Action] {
-    beat = .off
+    if !isBeatInFlight { beat = .off }
     if origin == .ssm, failure.isUnknownSession { newest.refuseAsUnknown() }
     var error = failure.error(origin, operation).stopping()
     error.orphanPossible = newest.isUnknownToServer && newest.mayHaveSuccessor

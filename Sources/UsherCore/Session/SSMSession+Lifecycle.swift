@@ -45,6 +45,8 @@ extension SSMSession {
     let generation: UInt32
     /// How many requests were sent.
     var attempts: UInt32 = 0
+    /// Whether an earlier request may have ended the session, although no good reply to it arrived.
+    var mayHaveTakenEffect: Bool
     /// Until this instant the owner does not start the session that waits for this slot.
     let until: Milliseconds
   }

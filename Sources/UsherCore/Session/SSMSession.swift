@@ -113,15 +113,22 @@ package struct SSMSession {
 
   /// The newest session token.
   package var token: Secret? { newest.secret }
-  /// The number of tokens received. If it has grown since a request was sent, a newer token has replaced the token of
-  /// that request.
+  /// Identifies `token`; 0 before the first one. If it has changed since a request was sent, another token has replaced
+  /// the token of that request.
   package var tokenGeneration: UInt32 { newest.generation }
 
   // MARK: Queries by the owner
 
   /// Whether licence requests with the session token may be sent now. They wait while a keep-alive is in flight,
-  /// because its reply may replace the token.
-  package var isReady: Bool { isActive && !isBeatInFlight }
+  /// because its reply may replace the token. They also wait while the server's refusal of a keep-alive waits for the
+  /// licence replies in flight; otherwise new requests could delay the decision for ever.
+  package var isReady: Bool {
+    guard isActive else { return false }
+    switch beat {
+    case .inFlight, .refused: return false
+    case .off, .waiting, .retrying, .asked: return true
+    }
+  }
 
   var stage: Stage { lifecycle.stage }
 
@@ -181,8 +188,12 @@ package struct SSMSession {
     mutating func record(in log: TransitionLog) { lifecycle.log = log }
   #endif
 
-  /// Stores the session token of the newest reply; nil if the reply has no token.
-  mutating func take(_ newToken: Secret?) {
-    if let newToken { newest.replace(by: newToken) }
+  /// Takes the session token of a reply; nil if the reply has no token.
+  /// - Parameter carried: the generation of the token in the request; 0 for set-up.
+  mutating func take(_ newToken: Secret?, inReplyTo carried: UInt32 = 0) {
+    if let newToken { newest.take(newToken, inReplyTo: carried) }
   }
+
+  /// Called when the reply to a request with a session token was lost.
+  mutating func loseReply() { newest.loseReply(next: nextRequest) }
 }

@@ -34,6 +34,12 @@ package struct Secret: @unchecked Sendable {
 
   package var count: Int { storage.header }
 
+  @inline(never)
+  func hasSameBytes(as other: Secret) -> Bool {
+    count == other.count
+      && withBytes { _ in other.withBytes { _ in sameBytes(address, other.address, count: count) } }
+  }
+
   package func withBytes<R>(_ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
     withExtendedLifetime(storage) { body(UnsafeBufferPointer(storage.bytes)) }
   }

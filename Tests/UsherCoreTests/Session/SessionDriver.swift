@@ -19,6 +19,8 @@ struct SessionDriver {
   /// The actions since the last `take()`, a line each.
   private(set) var story: [String] = []
   private(set) var lastError: UsherError?
+  /// The token generations of the licence requests in flight, oldest first.
+  private var licenses: [UInt32] = []
 
   init(_ policy: SSPPolicy = steady(), seed: UInt64 = 7, now: Milliseconds = 0) {
     session = SSMSession(policy: Shared(policy), seed: seed)
@@ -104,13 +106,22 @@ struct SessionDriver {
   }
 
   // Records a licence request that carries the session token.
-  mutating func licenseSent() { session.licenseSent() }
+  mutating func licenseSent() {
+    session.licenseSent()
+    licenses.append(session.tokenGeneration)
+  }
+  /// Answers the oldest licence request.
   mutating func licenseAnswered(token: String? = nil) {
-    if let token { session.licenseBroughtToken(secret(token)) }
+    let carried = licenses.isEmpty ? session.tokenGeneration : licenses.removeFirst()
+    if let token { session.licenseBroughtToken(secret(token), inReplyTo: carried) }
     perform(session.licenseReplied(now: now))
   }
+  mutating func licenseLost() {
+    session.licenseReplyLost()
+    licenseAnswered()
+  }
   mutating func renewed(token: String? = nil) {
-    if let token { session.licenseBroughtToken(secret(token)) }
+    if let token { session.licenseBroughtToken(secret(token), inReplyTo: session.tokenGeneration) }
     perform(session.renewalEnded(nil, origin: .license, now: now))
   }
   mutating func renewalFailed(_ failure: WireFailure, origin: Origin = .license) {

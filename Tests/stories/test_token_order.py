@@ -1,0 +1,232 @@
+"""Replies that bring session tokens in another order than the head-end issued them, and replies that are lost while
+others are in flight (docs/protocol.md: Races)."""
+
+from __future__ import annotations
+
+import pytest
+
+import usher
+from stage import KID, Stage, StageFactory, v2
+from usher.testing.headend import Fault
+
+E = usher.EventType
+PERIOD_MS = 3000
+"""Shorter than the time-out of a licence request, so that heartbeats are due while the request is in flight."""
+CLEAR_KEY = usher.clear_key_request([KID])
+UNKNOWN = 1006
+
+
+def ask(playback: usher.Playback) -> object:
+    return playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY)
+
+
+# ---- a token that arrives late ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("teardown", ["answered", "503"])
+def test_licenseReply_afterTwoHeartbeats_doesNotReplaceTheirToken(stage_factory: StageFactory, teardown: str) -> None:
+    """The head-end issues token 2 with a licence, but the reply arrives only after two heartbeats have brought the
+    tokens 3 and 4. The library tears the session down with token 4."""
+    stage = stage_factory(
+        headend={"period_s": PERIOD_MS // 1000, "token_rotation": "accept_previous", "enforced": {"clearkey"}}
+    )
+    stage.headend.faults.add("license", Fault.stall("after"))
+    playback = stage.play(payload=lambda request: CLEAR_KEY)
+    stage.settle()
+    ask(playback)
+    stage.headend.wait_held()
+    stage.advance(2 * PERIOD_MS)
+    stage.headend.release()
+    stage.settle()
+    if teardown == "503":
+        stage.headend.faults.add("teardown", Fault.status(503))
+    playback.close()
+    stage.advance(500)
+    assert stage.seqs()[:4] == [("setup", None), ("license", 1), ("heartbeat", 1), ("heartbeat", 3)]
+    assert set(stage.seqs()[4:]) == {("teardown", 4)}
+    assert not stage.headend.sessions.active()
+    assert "TEARDOWN_ERROR" not in stage.events.types()
+
+
+def test_licenseReply_afterTwoHeartbeats_renewalsContinueWithTheNewestToken(stage_factory: StageFactory) -> None:
+    """The head-end issues token 2 with a licence, but the reply arrives only after two heartbeats have brought the
+    tokens 3 and 4. The library renews the licence with token 4, so the session stays alive."""
+    stage = stage_factory(
+        headend={"period_s": PERIOD_MS // 1000, "token_rotation": "accept_previous", "enforced": {"clearkey"}}
+    )
+    stage.headend.faults.add("license", Fault.stall("after"))
+    playback = stage.play(payload=lambda request: CLEAR_KEY)
+    stage.settle()
+    ask(playback)
+    stage.headend.wait_held()
+    stage.advance(2 * PERIOD_MS)
+    stage.headend.release()
+    stage.advance(2 * PERIOD_MS)
+    assert stage.seqs()[4:] == [("license-renewal", 4), ("license-renewal", 5)]
+    assert playback.session_state is usher.SessionState.ACTIVE
+    assert "HEARTBEAT_ERROR" not in stage.events.types()
+
+
+# ---- replies that are lost or refused while others are in flight -----------------------------------------------------
+
+
+@pytest.mark.leaves_session
+@pytest.mark.parametrize("then", ["heartbeat", "close"])
+def test_licenseReply_lostWhileAHeartbeatIsInFlight_mayLeaveAnOrphan(stage_factory: StageFactory, then: str) -> None:
+    """The head-end issues a new token with a licence whose reply is lost. A heartbeat that was sent before the loss is
+    answered after it. When the head-end then refuses the old token as unknown, the library reports orphan_possible."""
+    stage = stage_factory(headend={"period_s": PERIOD_MS // 1000, "grace": 4.0, "enforced": {"clearkey"}})
+    stage.headend.faults.add("license", Fault.stall() | Fault.drop("after"))
+    stage.headend.faults.add("heartbeat", Fault.stall() | Fault.reply(200, body={}))
+    playback = stage.play()
+    stage.settle()
+    ask(playback)
+    stage.headend.wait_held()
+    stage.advance(PERIOD_MS)
+    stage.headend.release("license")
+    stage.settle()
+    stage.headend.release("heartbeat")
+    stage.settle()
+    assert stage.events.all(E.KEPT_ALIVE)
+    if then == "heartbeat":
+        stage.advance(PERIOD_MS)
+        error = stage.events.error(E.HEARTBEAT_ERROR)
+    else:
+        playback.close()
+        stage.settle()
+        error = stage.events.error(E.TEARDOWN_ERROR)
+    assert error.service_code == UNKNOWN
+    assert error.orphan_possible
+    assert len(stage.headend.sessions.active()) == 1
+
+
+def test_heartbeat_refusedWhileLicensesFollowEachOther_isReported(stage_factory: StageFactory) -> None:
+    """The head-end refuses a heartbeat as unknown while a licence request is in flight, and the host requests more
+    licences before each reply. The library sends none of them until the licence reply in flight has arrived, then
+    reports the heartbeat error."""
+    stage = stage_factory(headend={"period_s": PERIOD_MS // 1000})
+    stage.headend.faults.add("license", Fault.stall(), always=True)
+    stage.headend.faults.add("heartbeat", Fault.error(UNKNOWN), always=True)
+    playback = stage.play()
+    stage.settle()
+    ask(playback)
+    stage.headend.wait_held()
+    stage.advance(PERIOD_MS)
+    late = [playback.request_license(usher.KeySystem.CLEARKEY, CLEAR_KEY) for _ in range(3)]
+    stage.settle()
+    assert stage.routes() == ["setup", "license", "heartbeat"]
+    stage.headend.release()
+    stage.settle()
+    assert stage.events.error(E.HEARTBEAT_ERROR).service_code == UNKNOWN
+    for future in late:
+        with pytest.raises(usher.SessionError):
+            future.result(5)
+    stage.headend.kill_account("account-1")
+    playback.close()
+    stage.settle()
+    assert stage.routes() == ["setup", "license", "heartbeat"]
+
+
+@pytest.mark.breaks_rules("late-beat")
+@pytest.mark.parametrize("teardown", ["answered", "503"])
+def test_widevineRenewal_refusedWhileAHeartbeatIsInFlight_keepsTheHeartbeatsToken(
+    stage_factory: StageFactory, teardown: str
+) -> None:
+    """The head-end refuses a Widevine renewal for good while the retry of a heartbeat is in flight. The session has
+    failed, but the library takes the token of the heartbeat's reply and tears the session down with it."""
+    stage = stage_factory(headend={"period_s": PERIOD_MS // 1000, "enforced": {"widevine"}})
+    stage.headend.faults.add("license", Fault.stall("after"))
+    stage.headend.faults.add("heartbeat", Fault.stall() | Fault.status(503))
+    stage.headend.faults.add("heartbeat", Fault.stall("after"))
+    stage.headend.faults.add("renewal-wv", Fault.stall() | Fault.status(404))
+    playback = stage.play(key_system="widevine")
+    stage.settle()
+    playback.request_license(usher.KeySystem.WIDEVINE, v2.PAYLOAD["widevine"])
+    stage.headend.wait_held()
+    stage.advance(PERIOD_MS)
+    stage.headend.release("license")
+    stage.settle()
+    stage.headend.release("heartbeat")
+    stage.settle()
+    renewal = playback.request_license(usher.KeySystem.WIDEVINE, v2.PAYLOAD["widevine"], type=usher.LicenseType.RENEWAL)
+    stage.advance(1000)
+    stage.headend.release("renewal-wv")
+    with pytest.raises(usher.HTTPStatusError):
+        renewal.result(5)
+    if teardown == "503":
+        stage.headend.faults.add("teardown", Fault.status(503))
+    stage.headend.release()
+    stage.settle()
+    playback.close()
+    stage.advance(500)
+    assert stage.headend.journal.last("teardown").session_token.seq == 2
+    assert not stage.headend.sessions.active()
+
+
+# ---- teardown --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["503", "lost"])
+def test_teardown_refusedAsUnknownOnTheSecondAttempt_isAnErrorUnlessTheFirstMayHaveWorked(
+    stage: Stage, first: str
+) -> None:
+    """The head-end answers the second attempt of a teardown with 1006. If it answered the first with 503, so that it
+    did not execute it, the library reports a teardown error. If the first reply was lost, the session has ended."""
+    stage.headend.faults.add("teardown", Fault.status(503) if first == "503" else Fault.drop("after"))
+    playback = stage.play()
+    stage.settle()
+    playback.close()
+    stage.settle()
+    stage.headend.kill_account("account-1")
+    stage.advance(500)
+    assert stage.routes() == ["setup", "teardown", "teardown"]
+    assert len(stage.events.all(E.TEARDOWN_ERROR)) == (1 if first == "503" else 0)
+
+
+# ---- leaving a session that is being opened --------------------------------------------------------------------------
+
+
+@pytest.mark.leaves_session
+def test_close_leavingWhileSetupIsInFlight_isReportedAsLeft(stage: Stage) -> None:
+    """The host leaves a session whose set-up is in flight. The library sends nothing, and SESSION_ENDED has `left`."""
+    stage.headend.faults.add("setup", Fault.stall("after"))
+    playback = stage.play()
+    stage.headend.wait_held()
+    playback.close(usher.CloseMode.LEAVE)
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["setup"]
+    assert stage.events.types() == ["SESSION_ENDED", "PLAYBACK_CLOSED"]
+    assert stage.events.only(E.SESSION_ENDED).left
+
+
+@pytest.mark.leaves_session
+def test_v2Close_whileALicenseOpensTheSession_isReportedAsLeft(stage: Stage) -> None:
+    """The host closes a V2 playback, which leaves the session by default, while the licence request that opens it is in
+    flight. The library sends nothing, and SESSION_ENDED has `left`."""
+    stage.headend.faults.add("license", Fault.stall("after"))
+    playback = v2.play(stage)
+    stage.settle()
+    v2.ask(playback)
+    stage.headend.wait_held()
+    playback.close()
+    stage.headend.release()
+    stage.settle()
+    assert stage.routes() == ["license"]
+    assert stage.events.only(E.SESSION_ENDED).left
+
+
+# ---- odd replies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [False, "false", "False", 0, "0"])
+def test_sessionDrmEnforced_falseInAnyForm_isKeptAliveByHeartbeats(stage_factory: StageFactory, value: object) -> None:
+    """The head-end says in some form of JSON that Widevine renewals do not keep the session alive. The library keeps
+    sending heartbeats."""
+    stage = stage_factory(headend={"enforced": {"widevine"}})
+    stage.headend.faults.add("license", Fault.fields(sessionDrmEnforced=value))
+    playback = stage.play(key_system="widevine")
+    stage.settle()
+    playback.get_license(usher.KeySystem.WIDEVINE, v2.PAYLOAD["widevine"])
+    stage.advance(120_000)
+    assert stage.headend.journal.count("heartbeat") == 2
