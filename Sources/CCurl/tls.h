@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,25 @@ extern int SSL_CTX_set_cipher_list(void *context, const char *names) CURL_SHIM_W
 extern long SSL_CTX_ctrl(void *context, int command, long number, void *data) CURL_SHIM_WEAK;
 extern int ERR_set_mark(void) CURL_SHIM_WEAK;
 extern int ERR_pop_to_mark(void) CURL_SHIM_WEAK;
+extern int OPENSSL_init_crypto(uint64_t options, const void *settings) CURL_SHIM_WEAK;
+extern int OPENSSL_atexit(void (*handler)(void)) CURL_SHIM_WEAK;
+extern void OPENSSL_thread_stop(void) CURL_SHIM_WEAK;
+
+/* OpenSSL usually frees its memory in an exit handler. Threads of the library may use OpenSSL until the process ends,
+ * and an exit handler of the host may still close a context, so OpenSSL must not do that. If the host initialised
+ * OpenSSL before, this call changes nothing. Call it before libcurl is initialised. */
+static inline void curl_shim_keep_openssl_at_exit(void) {
+  const uint64_t without_exit_handler = 0x00080000; /* OPENSSL_INIT_NO_ATEXIT */
+  if (OPENSSL_init_crypto != NULL) OPENSSL_init_crypto(without_exit_handler, NULL);
+}
+/* `handler` runs when OpenSSL begins to free its memory. Returns 0 if the system is short of memory. */
+static inline int curl_shim_before_openssl_ends(void (*handler)(void)) {
+  return OPENSSL_atexit == NULL || OPENSSL_atexit(handler) == 1;
+}
+/* Frees what OpenSSL keeps for the calling thread. Otherwise OpenSSL does so after the thread's last instruction. */
+static inline void curl_shim_end_thread(void) {
+  if (OPENSSL_thread_stop != NULL) OPENSSL_thread_stop();
+}
 
 /* Leaves out the key exchanges whose size the server chooses: Diffie-Hellman over prime fields. A server that chooses
  * primes of 8,192 bits or more would keep the I/O thread busy for a large part of a second. The ciphers that the

@@ -2,6 +2,8 @@
 #ifndef USHER_CCURL_WIPING_H
 #define USHER_CCURL_WIPING_H
 
+#include "tls.h"
+
 #include <curl/curl.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -52,6 +54,7 @@ static inline int curl_shim_wipe_freed_memory(void) {
   if (CRYPTO_set_mem_functions != NULL &&
       CRYPTO_set_mem_functions(curl_shim_openssl_malloc, curl_shim_openssl_realloc, curl_shim_openssl_free) != 1)
     return 0;
+  curl_shim_keep_openssl_at_exit();
   if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_shim_wiping_malloc, curl_shim_wiping_free,
           curl_shim_wiping_realloc, curl_shim_wiping_strdup, curl_shim_wiping_calloc) != CURLE_OK)
     return 0;

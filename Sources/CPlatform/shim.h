@@ -89,6 +89,12 @@ static inline void platform_cancel_restore(int before) {
 }
 static inline void platform_thread_join(uint64_t thread) { pthread_join((pthread_t)thread, NULL); }
 static inline uint64_t platform_thread_self(void) { return (uint64_t)pthread_self(); }
+static inline int32_t platform_process_id(void) { return (int32_t)getpid(); }
+/* Waits for a millisecond. */
+static inline void platform_nap(void) {
+  struct timespec nap = {0, 1000000};
+  nanosleep(&nap, NULL);
+}
 static inline int platform_at_fork_child(void (*fn)(void)) { return pthread_atfork(NULL, NULL, fn); }
 
 typedef uint32_t platform_thread_key;

@@ -1,4 +1,6 @@
 internal import CCurl
+internal import CPlatform
+internal import Synchronization
 package import UsherCore
 
 nonisolated(unsafe) private let curlMonitor = Monitor()
@@ -14,8 +16,42 @@ private let isCurlWiping: Bool = curl_shim_wipe_freed_memory() != 0
 package func ensureCurl(wiping: Bool) throws(UsherError) {
   if wiping, !isCurlWiping { throw UsherError(.state) }
   let isReady = curlMonitor.locked {
-    if !isCurlReady { isCurlReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK }
+    if !isCurlReady {
+      CurlUsers.process = platform_process_id()
+      curl_shim_keep_openssl_at_exit()
+      isCurlReady =
+        curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+        && curl_shim_before_openssl_ends({ CurlUsers.refuseAll() }) != 0
+    }
     return isCurlReady
   }
   if !isReady { throw UsherError(.system) }
+}
+
+/// The threads that use libcurl or OpenSSL now. The library makes OpenSSL keep its memory when the process exits, but
+/// the host may have initialised OpenSSL before, or may end OpenSSL itself. From then on no thread may use libcurl.
+enum CurlUsers {
+  private static var refusal: Int { 1 << 32 }
+  private static let state = Atomic<Int>(0)
+  /// The process that initialised libcurl.
+  nonisolated(unsafe) fileprivate static var process: Int32 = 0
+
+  /// The calling thread begins to use libcurl. Returns false if it must not; then it must not call `leave`.
+  static func enter() -> Bool {
+    if state.wrappingAdd(1, ordering: .sequentiallyConsistent).oldValue < refusal { return true }
+    leave()
+    return false
+  }
+
+  /// The calling thread does not use libcurl until it calls `enter` again.
+  static func leave() { _ = state.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
+
+  /// Refuses all threads that enter from now on, and waits until the threads that use libcurl now have left it. They
+  /// need at most some milliseconds; the limit keeps a broken thread from stopping the exit of the process.
+  fileprivate static func refuseAll() {
+    // A child of fork() has none of these threads.
+    guard platform_process_id() == process else { return }
+    _ = state.bitwiseOr(refusal, ordering: .sequentiallyConsistent)
+    for _ in 0..<1000 where state.load(ordering: .sequentiallyConsistent) & (refusal - 1) != 0 { platform_nap() }
+  }
 }

@@ -40,6 +40,10 @@ final class CurlTransport: Transport {
   private var names: NameTable
   /// Whether requests may go through a proxy. Then libcurl looks up names itself: the proxy's, and not the server's.
   private let mayUseProxy: Bool
+  /// Whether this thread has entered `CurlUsers`. It leaves while it waits.
+  private var isUser = false
+  /// Whether `CurlUsers` has refused this thread. Then all requests fail, and the transport does not call libcurl.
+  private var isRefused = false
 
   /// Whether the system gave every descriptor and libcurl its memory.
   private let isComplete: Bool
@@ -49,6 +53,8 @@ final class CurlTransport: Transport {
   ///   - connectionsMax: how many connections there may be.
   /// - Returns: nil if the system gave too little; then no descriptor stays open.
   static func make(options: TransportOptions, keptMax: Int, connectionsMax: Int) -> CurlTransport? {
+    guard CurlUsers.enter() else { return nil }
+    defer { CurlUsers.leave() }
     let transport = CurlTransport(options: options, keptMax: keptMax, connectionsMax: connectionsMax)
     if transport.isComplete { return transport }
     transport.shutDown()
@@ -80,7 +86,30 @@ final class CurlTransport: Transport {
 
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
 
+  /// Whether this thread may use libcurl until it waits. If it may not any more, all requests in flight fail.
+  private func mayUseCurl() -> Bool { isUser || becomesUser() }
+
+  @inline(never)
+  private func becomesUser() -> Bool {
+    if isRefused { return false }
+    isUser = CurlUsers.enter()
+    if !isUser { giveUp() }
+    return isUser
+  }
+
+  private func giveUp() {
+    isRefused = true
+    for case let transfer? in running {
+      fail(transfer.id, .closed)
+      watchdog.requestEnded()
+    }
+    running.removeAll()
+    // Nothing that belongs to libcurl is freed: libcurl would call OpenSSL.
+    _ = Unmanaged.passRetained(self)
+  }
+
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) {
+    guard mayUseCurl() else { return fail(id, .closed) }
     guard let name = request.endpoint.name, !mayUseProxy else { return start(id, request, isFresh, addresses: nil) }
     let now = platform_monotonic_ms()
     switch names.find(name, now: now) {
@@ -123,8 +152,8 @@ final class CurlTransport: Transport {
     return transfer
   }
 
-  private func fail(_ id: TransferID) {
-    finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(.system))))
+  private func fail(_ id: TransferID, _ status: Status = .system) {
+    finished.append(FinishedTransfer(id: id, outcome: .failure(WireFailure(status))))
   }
 
   func cancel(_ id: TransferID) -> Bool {
@@ -159,6 +188,10 @@ final class CurlTransport: Transport {
 
   func wait(until instant: Int64?) -> Bool {
     poller.begin(timer: instant)
+    guard mayUseCurl() else {
+      waitWithoutCurl()
+      return poller.hasFired(at: instant)
+    }
     var now = platform_monotonic_ms()
     if now &- quietAt <= Self.quietTime { mustCheckKept = false }
     // libcurl may send a new request on a kept connection as soon as it is called. First close those connections on
@@ -180,7 +213,14 @@ final class CurlTransport: Transport {
     return poller.hasFired(at: instant)
   }
 
-  func read() { readSockets(until: 0, isExhaustive: true) }
+  private func waitWithoutCurl() {
+    let round = poller.wait(until: finished.isEmpty ? names.nextDeadline ?? -1 : 0)
+    // Nobody reads these sockets any more.
+    for socket in round.sockets { _ = poller.watch(socket.fd, was: PLATFORM_READABLE, 0) }
+    failOverdueNames()
+  }
+
+  func read() { if mayUseCurl() { readSockets(until: 0, isExhaustive: true) } }
 
   /// Waits for ready sockets and lets libcurl read them, in rounds, because one call of epoll reports only a part of
   /// many ready sockets. If the timer fires, reads all replies that had arrived before.
@@ -194,7 +234,12 @@ final class CurlTransport: Transport {
     // Each ready socket gets its turn before any socket gets a second one; a long reply needs several.
     var rounds = connections.limit / Int(PLATFORM_READY_MAX) + 8
     while hasMore, rounds > 0 {
+      if until != 0 {
+        CurlUsers.leave()
+        isUser = false
+      }
       let round = poller.wait(until: until)
+      guard mayUseCurl() else { return }
       allowForLateness(round.now)
       if round.isWoken { takeAnsweredNames() }
       for socket in round.sockets { handle(socket) }
@@ -320,6 +365,17 @@ final class CurlTransport: Transport {
   }
 
   func shutDown() {
+    if mayUseCurl() {
+      endUse()
+      CurlUsers.leave()
+    }
+    watchdog.stop()
+    names.close()
+    poller.close()
+  }
+
+  private func endUse() {
+    let hasStarted = !running.isEmpty
     for case let transfer? in running {
       remove(transfer.easy)
       pool.discard(transfer)
@@ -328,9 +384,8 @@ final class CurlTransport: Transport {
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
-    watchdog.stop()
-    names.close()
-    poller.close()
+    // Only the I/O thread starts requests. If there was none, this may be a thread of the host.
+    if hasStarted { curl_shim_end_thread() }
   }
 }
 

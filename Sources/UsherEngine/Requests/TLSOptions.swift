@@ -17,6 +17,8 @@ package final class TLSOptions {
       authorities: authorities, certificate: certificate, key: key, pin: pin, phrase: passphrase)
     let options = TLSOptions()
     guard curl_shim_copy_tls(&options.texts, &given) != 0 else { throw UsherError(.system) }
+    guard CurlUsers.enter() else { throw UsherError(.system) }
+    defer { CurlUsers.leave() }
     switch curl_shim_check_tls(&options.texts) {
     case 0: return options
     case CURL_SHIM_TLS_SHORT: throw UsherError(.system)
