@@ -6,6 +6,7 @@
  */
 #include "support.h"
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static int beats, child_failed, destroyed, callback_child;
@@ -33,6 +34,26 @@ static void is_forked(int32_t found, const char *what) {
   printf("not ok - in the child usher_%s answers %s\n", what, usher_status_name(found));
 }
 
+/* Runs in the child: options with a too small `struct_size`, which end where readable memory ends. */
+static void short_options(void) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *pages = (char *)mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t *size = (size_t *)(void *)(pages + page - sizeof *size);
+  void *options = size, *none = NULL;
+  if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0) {
+    child_failed++;
+    return;
+  }
+  *size = sizeof *size;
+  is_forked(usher_context_new((usher_context_options *)options, (usher_context **)&none), "context_new, short options");
+  is_forked(usher_player_play(player, (usher_playback_options *)options, (usher_playback **)&none),
+      "player_play, short options");
+  is_forked(usher_customer_delegate_new(context, (usher_customer_options *)options, (usher_delegate **)&none),
+      "customer_delegate_new, short options");
+  is_forked(usher_context_add_loader(context, (usher_loader_options *)options, (usher_loader **)&none),
+      "context_add_loader, short options");
+}
+
 /* Runs in the child. @return the child's exit code. */
 static int every_call(void) {
   usher_ssp_options ssp = USHER_SSP_OPTIONS_INIT;
@@ -51,6 +72,7 @@ static int every_call(void) {
   int32_t state;
   int fd;
   alarm((unsigned)(10 * patience())); /* if the child hangs, SIGALRM ends it */
+  short_options();
   ssp.license_url = license_url();
   item.delegate = delegate;
   item.content_token = "x";

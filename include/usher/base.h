@@ -52,9 +52,10 @@ typedef uint64_t usher_completion;
 /**
  * The last call with a `user_data`: no callback with this `user_data` is running or will run again. The library makes
  * this call exactly once; release `user_data` in it.
- * Threads: a callback thread of the context. If the function that took the `user_data` failed: the calling thread. If
- * the context is already gone: the thread on which the library releases its last reference to `user_data`. May call:
- * every function whose comment says "In callbacks: yes". Last call: this is the last.
+ * Threads: a callback thread of the context, or the thread that ends the context. If the function that took the
+ * `user_data` fails: the calling thread, before the function returns. May call: every function whose comment says "In
+ * callbacks: yes". Last call: this is the last; it comes before usher_context_free() returns, unless that function is
+ * called in a callback, or another thread calls a function that fails meanwhile.
  *
  * @param user_data  as the host passed it.
  */

@@ -157,10 +157,11 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
  *
  * If the system could not start a callback thread, the callbacks that are still due run inside this function.
  *
- * In a callback of any context this function returns at once, and a background thread ends the context. A pumped
- * context has no such thread. If a callback of the pumped context itself makes this call, the context ends before
- * usher_context_pump() returns; if a callback of another context makes the call, the pumped context ends before this
- * function returns. The callbacks of a pumped context that are still due run inside this function.
+ * In a callback of any context this function returns at once, and the context ends later, usually on a background
+ * thread. If a thread is in usher_context_pump() of this context, the context ends before that call returns. Otherwise,
+ * if this is a pumped context and the callback runs in a pump of another one, this context ends before that pump
+ * returns. The callbacks of a pumped context that are still due run on the thread that ends it; outside callbacks, that
+ * is the thread that calls this function.
  *
  * @param context  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.

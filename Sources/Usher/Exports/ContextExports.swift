@@ -8,18 +8,19 @@ public func usher_context_new(
   _ options: UnsafePointer<usher_context_options>!, _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: options?.pointee.log_destroy, options?.pointee.log_user_data) { () throws(UsherError) in
+  return report(owing: readable(options)?.pointee.log_destroy, readable(options)?.pointee.log_user_data) {
+    () throws(UsherError) in
     let destroy = try logDestroy(options)
     let engine: Engine
     do throws(UsherError) {
       guard out != nil else { throw UsherError(.invalidArgument) }
       engine = try startedEngine(options)
     } catch {
-      destroy?()
+      if let destroy { withCallbackMark(destroy) }
       throw error
     }
-    let logReference = HostReference(executor: engine.executor, lane: 0, destroy: destroy)
-    logReference.accept()
+    let logReference = HostReference(engine.userData, lane: 0, destroy: destroy)
+    try logReference.accept()
     if let options, let log = options.pointee.log {
       let user = options.pointee.log_user_data
       engine.setLog { level, line in
@@ -65,13 +66,14 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     object.endHandles()
     object.beginClosing()
     guard isCallbackThread() else { return finish(object.engine) }
-    if let pump = object.engine.pump {
-      let engine = object.engine
-      // This thread is in a callback of another context, so it does not pump this context: finish here.
-      if !pump.afterThisPump({ finish(engine) }) { finish(engine) }
-      return
+    let engine = object.engine
+    if let pump = engine.pump {
+      // The callbacks of this context run on the thread that pumps it now. If no thread does, and this callback runs in
+      // a pump of another context, they run on this thread after that pump.
+      let work = { finish(engine) }
+      if pump.afterThisTurn(work) || PumpedExecutor.ofThisCallback?.afterThisTurn(work) == true { return }
     }
-    object.engine.endInBackground(within: closeTimeout)
+    engine.endInBackground(within: closeTimeout)
   }
 }
 
@@ -92,7 +94,7 @@ public func usher_context_add_observer(
     let reference = hostReference(object.engine, user_data, destroy)
     guard let fn else { throw UsherError(.invalidArgument) }
     try object.refuseIfClosing()
-    reference.accept()
+    try reference.accept()
     let id = object.newID()
     object.addObserverID(id)
     let user = user_data

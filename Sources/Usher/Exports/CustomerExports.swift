@@ -9,7 +9,8 @@ public func usher_customer_delegate_new(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
+  return report(owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+    () throws(UsherError) in
     let given = try Usher.options(options)
     let object = try ownedContext(context, given.user_data, given.destroy)
     let reference = hostReference(object.engine, given.user_data, given.destroy)
@@ -25,7 +26,7 @@ public func usher_customer_delegate_new(
       hookTimeout: milliseconds(given.license_timeout_ms, default: 10_000))
     delegate.customer = callbacks
     try give(delegate, object, out)
-    reference.accept()
+    try reference.accept()
   }
 }
 
@@ -41,7 +42,7 @@ public func usher_delegate_set_customer_callbacks(
     guard object.delegate.isCustomer else { throw UsherError(.state) }
     let customer = callbacks == nil ? nil : try customerCallbacks(try options(callbacks), user_data, reference)
     guard callbacks == nil || customer != nil else { throw UsherError(.invalidArgument) }
-    reference.accept()
+    try reference.accept()
     object.context.engine.setCustomer(object.delegate, customer)
   }
 }

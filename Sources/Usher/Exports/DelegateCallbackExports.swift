@@ -16,7 +16,7 @@ public func usher_common_delegate_new(
     let hooks = try delegateHooks(hooks, user_data, reference)
     let delegate = try defaultDelegate(options, insecure: object.allowsInsecureHTTP, needsURL: hooks.licenseURL == nil)
     try give(delegate, object, out)
-    reference.accept()
+    try reference.accept()
     object.engine.setHooks(delegate, hooks)
   }
 }
@@ -31,10 +31,10 @@ public func usher_delegate_set_token_callback(
     let engine = object.context.engine
     let reference = hostReference(engine, user_data, destroy)
     guard let fn else {
-      reference.accept()
+      try reference.accept()
       return engine.setTokenCallback(object.delegate, nil)
     }
-    reference.accept()
+    try reference.accept()
     let user = user_data
     engine.setTokenCallback(object.delegate) { ask, host in
       _ = reference
@@ -54,7 +54,7 @@ public func usher_delegate_set_hooks(
     let reference = hostReference(object.context.engine, user_data, destroy)
     guard !object.delegate.isCustomer else { throw UsherError(.state) }
     let read = hooks == nil ? nil : try delegateHooks(hooks, user_data, reference)
-    reference.accept()
+    try reference.accept()
     object.context.engine.setHooks(object.delegate, read)
   }
 }

@@ -10,7 +10,8 @@ public func usher_context_add_loader(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
+  return report(owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+    () throws(UsherError) in
     let given = try Usher.options(options)
     let object = try ownedContext(context, given.user_data, given.destroy)
     let reference = hostReference(object.engine, given.user_data, given.destroy)
@@ -18,7 +19,7 @@ public func usher_context_add_loader(
     let loader = try resourceLoader(given, insecure: object.allowsInsecureHTTP, reference)
     try object.refuseIfClosing()
     let handle = try object.give(LoaderObject(context: object, loader: loader))
-    reference.accept()
+    try reference.accept()
     object.register(loader)
     out.pointee = OpaquePointer(bitPattern: handle)
   }

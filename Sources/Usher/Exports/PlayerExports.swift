@@ -24,7 +24,8 @@ public func usher_player_play(
   _ out: UnsafeMutablePointer<OpaquePointer?>!
 ) -> Int32 {
   out?.pointee = nil
-  return report(owing: options?.pointee.destroy, options?.pointee.user_data) { () throws(UsherError) in
+  return report(owing: readable(options)?.pointee.destroy, readable(options)?.pointee.user_data) {
+    () throws(UsherError) in
     let given = try Usher.options(options)
     let screen = try owned(player, given.user_data, given.destroy, as: PlayerObject.self)
     let context = screen.context
@@ -43,7 +44,7 @@ public func usher_player_play(
     if waits, isTokenKnown ? isCallbackThread() : mustNotWait(context.engine) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)
     let handle = try context.give(playback)
-    reference.accept()
+    try reference.accept()
     let host = HostPlayback(handle: handle, playerHandle: UInt(bitPattern: player), tag: given.tag)
     guard
       context.engine.play(

@@ -8,7 +8,7 @@ internal import UsherEngine
 func hostReference(
   _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?
 ) -> HostReference {
-  HostReference(executor: engine.executor, lane: lane, destroy: destroy.map { fn in { fn(user) } })
+  HostReference(engine.userData, lane: lane, destroy: destroy.map { fn in { fn(user) } })
 }
 
 /// Returns the context of a handle. If the handle is invalid, runs `destroy` at once and throws.
@@ -25,7 +25,7 @@ func owned<Object: HandleObject>(
   do {
     return try borrow(handle, as: kind)
   } catch {
-    destroy?(user)
+    if let destroy { withCallbackMark { destroy(user) } }
     throw error
   }
 }

@@ -44,7 +44,7 @@ private func begin(
   _ start: RequestStart, _ playback: OpaquePointer?, _ tag: UInt64, _ fn: @escaping usher_license_fn,
   _ user: UnsafeMutableRawPointer?, _ reference: HostReference
 ) throws(UsherError) {
-  reference.accept()
+  try reference.accept()
   let isStarted = start(false) { answer in
     withResponse(answer) { fn(playback, $0, tag, user) }
     // In the same turn of the lane, so that it comes before PLAYBACK_CLOSED.

@@ -12,6 +12,18 @@ func options<Options>(_ pointer: UnsafePointer<Options>?) throws(UsherError) -> 
   return pointer.pointee
 }
 
+/// Returns `pointer` if the library can read the struct behind it, otherwise nil.
+func readable<Options>(_ pointer: UnsafePointer<Options>?) -> UnsafePointer<Options>? {
+  hasValidSize(pointer, known: MemoryLayout<Options>.size) ? pointer : nil
+}
+
+@inline(never)
+private func hasValidSize(_ raw: UnsafeRawPointer?, known: Int) -> Bool {
+  guard let raw else { return false }
+  do throws(UsherError) { try checkSize(raw, known: known) } catch { return false }
+  return true
+}
+
 @inline(never)
 func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   let size = raw.load(as: Int.self)

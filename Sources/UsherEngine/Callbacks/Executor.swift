@@ -1,4 +1,5 @@
 internal import CPlatform
+internal import Synchronization
 
 /// Runs host code. Each playback has a lane: jobs of one lane run in order, different lanes run in parallel. The I/O
 /// thread only enqueues jobs.
@@ -113,7 +114,7 @@ final class ThreadedExecutor: CallbackExecutor {
 
   fileprivate func work() {
     _ = platform_cancel_off()
-    platform_thread_key_set(callbackThreadKey, 1)
+    platform_thread_key_set(threadKeys.mark, 1)
     var before: UInt64?
     var isNew = true
     while let lane = runOne(&before, isNew: isNew) {
@@ -228,28 +229,44 @@ private func runExecutorThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMu
   return nil
 }
 
-/// The key of the thread-local mark that a thread has while it runs host code.
-private let callbackThreadKey: platform_thread_key = {
-  var key: platform_thread_key = 0
-  hasCallbackKey = platform_thread_key_new(&key) == 0
-  return key
-}()
-nonisolated(unsafe) private var hasCallbackKey = false
+/// Keys of thread-local values.
+private struct ThreadKeys {
+  /// Not 0 while the thread runs host code: 1, or the address of the `PumpedExecutor` that runs it.
+  var mark: platform_thread_key = 0
+  /// The number of the thread; 0: it has none yet.
+  var number: platform_thread_key = 0
+  var areMade = false
 
-/// Returns false if the process has no thread-specific key left for the mark.
-package func ensureCallbackMark() -> Bool {
-  _ = callbackThreadKey
-  return hasCallbackKey
+  init() { areMade = platform_thread_key_new(&mark) == 0 && platform_thread_key_new(&number) == 0 }
 }
+private let threadKeys = ThreadKeys()
+private let lastThreadNumber = Atomic<UInt64>(0)
+
+/// Returns false if the process has no thread-specific key left for the mark and the number of a thread.
+package func ensureCallbackMark() -> Bool { threadKeys.areMade }
 
 /// Runs `job` while the thread has the mark of a callback thread.
-func withCallbackMark(_ job: () -> Void) {
-  let before = platform_thread_key_get(callbackThreadKey)
-  platform_thread_key_set(callbackThreadKey, 1)
+/// - Parameter mark: nil: the mark of the callback in which the thread is, otherwise 1.
+package func withCallbackMark(_ job: () -> Void, mark: UInt? = nil) {
+  guard threadKeys.areMade else { return job() }
+  let before = callbackMark()
+  platform_thread_key_set(threadKeys.mark, mark ?? max(before, 1))
   job()
-  platform_thread_key_set(callbackThreadKey, before)
+  platform_thread_key_set(threadKeys.mark, before)
 }
+
+func callbackMark() -> UInt { threadKeys.areMade ? platform_thread_key_get(threadKeys.mark) : 0 }
 
 /// Returns whether the calling thread is inside a callback. A call that waits there could wait for the callback itself
 /// and deadlock.
-package func isCallbackThread() -> Bool { platform_thread_key_get(callbackThreadKey) != 0 }
+package func isCallbackThread() -> Bool { callbackMark() != 0 }
+
+/// Returns the number of the calling thread. No other thread of the process ever has the same number; the identifiers
+/// of the system are used again for new threads.
+func threadNumber() -> UInt64 {
+  let known = platform_thread_key_get(threadKeys.number)
+  if known != 0 { return UInt64(known) }
+  let number = lastThreadNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  platform_thread_key_set(threadKeys.number, UInt(number))
+  return number
+}

@@ -1,33 +1,104 @@
-/// A reference to a host's `user_data`, held by every object that may call the host with it. When the last reference is
-/// released, `destroy` runs, once. `destroy` runs on the calling thread if the call that passed `user_data` failed;
-/// otherwise on a callback thread; or, if the context has ended, on the thread that released the last reference. `end`
-/// runs it earlier.
+package import UsherCore
+
+/// A reference to a host's `user_data`, held by every object that may call the host with it. `destroy` runs once:
+/// - on the calling thread, if the call that passed `user_data` failed;
+/// - otherwise on a callback thread, when the last reference is released, or earlier by `end`;
+/// - at the latest while the context is freed, although another thread may still hold the reference for a moment.
 package final class HostReference {
   private let lane: UInt64
-  private let executor: (any CallbackExecutor)?
-  private var destroy: (() -> Void)?
-  private var isAccepted = false
+  private let accepted: AcceptedUserData
+  private let userData: HostUserData?
 
-  /// - Parameter executor: nil: `destroy` runs on the thread that releases the last reference.
-  package init(executor: (any CallbackExecutor)?, lane: UInt64, destroy: (() -> Void)?) {
-    self.executor = executor
+  package init(_ accepted: AcceptedUserData, lane: UInt64, destroy: (() -> Void)?) {
+    self.accepted = accepted
     self.lane = lane
-    self.destroy = destroy
+    userData = destroy.map { HostUserData($0) }
   }
 
   /// Called when the call that passed `user_data` can no longer fail, before any other object holds the reference.
-  package func accept() { isAccepted = true }
-
-  /// The last call with `user_data` has returned, on this thread: runs `destroy` now.
-  package func end() {
-    let destroy = destroy
-    self.destroy = nil
-    destroy?()
+  /// Throws if the context has ended.
+  package func accept() throws(UsherError) {
+    if let userData, !accepted.add(userData) { throw UsherError(.closed) }
   }
 
+  /// The last call with `user_data` has returned, on this thread: runs `destroy` now.
+  package func end() { if let userData { accepted.end(userData) } }
+
   deinit {
-    guard let destroy else { return }
-    if isAccepted, let executor, executor.enqueue(lane, destroy) { return }
-    destroy()
+    guard let userData else { return }
+    let accepted = accepted
+    switch accepted.state(of: userData) {
+    case .ended: break
+    case .new: accepted.end(userData)
+    case .accepted:
+      // If the executor has shut down, `endAll` runs `destroy`, or has run it.
+      _ = accepted.executor.enqueue(lane) { accepted.end(userData) }
+    }
+  }
+}
+
+/// A host's `user_data`, by the closure that calls its `destroy`.
+private final class HostUserData {
+  enum State { case new, accepted, ended }
+
+  let destroy: () -> Void
+  // Only `AcceptedUserData` uses these, under its lock. The neighbours are set while the state is `accepted`.
+  var state = State.new
+  var next: HostUserData?
+  var previous: HostUserData?
+
+  init(_ destroy: @escaping () -> Void) { self.destroy = destroy }
+}
+
+/// The `user_data` of a context whose `destroy` has not run yet.
+package final class AcceptedUserData {
+  fileprivate let executor: any CallbackExecutor
+  private let monitor = Monitor()
+  private var first: HostUserData?
+  private var hasEnded = false
+
+  init(executor: any CallbackExecutor) { self.executor = executor }
+
+  fileprivate func state(of one: HostUserData) -> HostUserData.State { monitor.locked { one.state } }
+
+  /// Returns false if the context has ended.
+  fileprivate func add(_ one: HostUserData) -> Bool {
+    monitor.locked {
+      if hasEnded { return false }
+      one.state = .accepted
+      one.next = first
+      first?.previous = one
+      first = one
+      return true
+    }
+  }
+
+  /// Runs `destroy`, unless it has run.
+  fileprivate func end(_ one: HostUserData) {
+    let mustRun = monitor.locked { () -> Bool in
+      defer { one.state = .ended }
+      if one.state == .accepted { remove(one) }
+      return one.state != .ended
+    }
+    if mustRun { withCallbackMark(one.destroy) }
+  }
+
+  /// Call inside the lock.
+  private func remove(_ one: HostUserData) {
+    if let previous = one.previous { previous.next = one.next } else { first = one.next }
+    one.next?.previous = one.previous
+    one.next = nil
+    one.previous = nil
+  }
+
+  /// Called after the last callback of the context: runs every `destroy` that has not run.
+  func endAll() {
+    while let one = monitor.locked({ takeFirst() }) { end(one) }
+  }
+
+  /// Call inside the lock.
+  private func takeFirst() -> HostUserData? {
+    hasEnded = true
+    return first
   }
 }

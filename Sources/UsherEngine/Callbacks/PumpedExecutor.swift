@@ -9,14 +9,18 @@ package final class PumpedExecutor: CallbackExecutor {
 
   private let monitor = Monitor()
   private let onChange: (Int) -> Void
-  private var jobs: [() -> Void] = []
-  private var running = 0
-  private var isPumping = false
-  private var pumper: UInt64?
+  private var jobs = Fifo<() -> Void>()
+  /// The jobs of the turn that runs now. A turn is a pump, or a part of the end of the context.
+  private var due = Fifo<() -> Void>()
+  private var isRunningJob = false
+  /// Whether a thread has a turn. Only one thread at a time may have one.
+  private var isTurn = false
+  /// The number of the thread that pumped last.
+  private var pumper: UInt64 = 0
   private var isEnded = false
   /// Whether the file descriptor is readable, or is about to become readable.
   private var isSignalled = false
-  private var afterPump: (() -> Void)?
+  private var afterTurn: [() -> Void] = []
   /// Readable while jobs are due.
   package let fileDescriptor: Int32
 
@@ -34,7 +38,10 @@ package final class PumpedExecutor: CallbackExecutor {
 
   deinit { platform_fd_close(fileDescriptor) }
 
-  package var pending: Int { monitor.locked { jobs.count + running } }
+  /// Call inside the lock.
+  private var count: Int { jobs.count + due.count + (isRunningJob ? 1 : 0) }
+
+  package var pending: Int { monitor.locked { count } }
 
   /// Always false: jobs run only when the host pumps, and a wait must not depend on the host.
   package func isBusy(_ lane: UInt64) -> Bool { false }
@@ -67,91 +74,116 @@ package final class PumpedExecutor: CallbackExecutor {
 
   /// Whether the calling thread made the last pump. If this thread waits for a callback, perhaps no thread pumps, and
   /// the wait never ends.
-  package var isPumpingThread: Bool { monitor.locked { pumper == platform_thread_self() } }
+  package var isPumpingThread: Bool {
+    let me = threadNumber()
+    return monitor.locked { pumper == me }
+  }
+
+  /// The executor whose turn runs the callback in which the calling thread is; nil if there is none.
+  package static var ofThisCallback: PumpedExecutor? {
+    let mark = callbackMark()
+    guard mark > 1, let pointer = UnsafeMutableRawPointer(bitPattern: mark) else { return nil }
+    return Unmanaged<PumpedExecutor>.fromOpaque(pointer).takeUnretainedValue()
+  }
 
   /// Runs the jobs that are due now; jobs that become due meanwhile wait for the next pump.
   package func pump() -> PumpResult {
     if isCallbackThread() { return .reentered }
-    guard begin() else { return .busy }
+    guard beginPump() else { return .busy }
     let taken = monitor.locked { take() }
-    run(taken)
-    end()
-    return .ran(taken.count)
+    runTaken()
+    endTurn()
+    return .ran(taken)
   }
 
   /// Runs jobs that are due, and jobs that become due, until `isDone` returns true. Called by the pumping thread while
   /// it waits outside callbacks. Does nothing if another thread pumps.
   func pump(until isDone: () -> Bool) {
-    guard begin() else { return }
+    guard beginPump() else { return }
     while !isDone() {
-      let taken = monitor.locked { () -> [() -> Void] in
+      monitor.locked {
         if jobs.isEmpty, !isDone() { monitor.wait() }
-        return take()
+        take()
       }
-      run(taken)
+      runTaken()
     }
-    end()
+    endTurn()
   }
 
-  /// Returns false if a thread pumps already.
-  private func begin() -> Bool {
-    monitor.locked {
-      if isPumping { return false }
-      isPumping = true
-      pumper = platform_thread_self()
+  /// Returns false if another thread has a turn.
+  private func beginPump() -> Bool {
+    let me = threadNumber()
+    return monitor.locked {
+      if isTurn { return false }
+      isTurn = true
+      pumper = me
       return true
     }
   }
 
-  private func end() {
-    let last = monitor.locked { () -> (() -> Void)? in
-      isPumping = false
-      signal()
-      monitor.broadcast()
-      defer { afterPump = nil }
-      return afterPump
-    }
-    last?()
-  }
-
-  /// Call inside the lock. Takes all due jobs; the next job that is enqueued makes the descriptor readable again.
-  private func take() -> [() -> Void] {
+  /// Call inside the lock, in a turn. Takes all due jobs; the next job that is enqueued makes the descriptor readable
+  /// again. Returns how many jobs it took.
+  @discardableResult
+  private func take() -> Int {
     platform_fd_drain(fileDescriptor)
     isSignalled = false
-    defer { jobs = [] }
-    running = jobs.count
-    return jobs
+    due = jobs
+    jobs = Fifo()
+    return due.count
   }
 
-  private func run(_ taken: [() -> Void]) {
-    for job in taken {
-      withCallbackMark(job)
-      let left = monitor.locked { () -> Int in
-        running -= 1
-        return jobs.count + running
-      }
-      onChange(left)
+  private func runTaken() {
+    while runOne() {
+      onChange(
+        monitor.locked {
+          isRunningJob = false
+          return count
+        })
     }
   }
 
-  /// Runs `work` on the pumping thread before the current pump returns. Call this in a callback of that pump; returns
-  /// false if the calling thread is not pumping.
-  package func afterThisPump(_ work: @escaping () -> Void) -> Bool {
+  private func endTurn() {
+    let after = monitor.locked { () -> [() -> Void] in
+      isTurn = false
+      signal()
+      monitor.broadcast()
+      defer { afterTurn = [] }
+      return afterTurn
+    }
+    for work in after { work() }
+  }
+
+  /// Runs one job. When it returns, the job and everything that only the job held are freed, so that no `destroy` runs
+  /// after the turn.
+  private func runOne() -> Bool {
+    let next = monitor.locked { () -> (() -> Void)? in
+      let job = due.popFirst()
+      isRunningJob = job != nil
+      return job
+    }
+    guard let next else { return false }
+    withCallbackMark(next, mark: UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()))
+    return true
+  }
+
+  /// Runs `work` when the current turn has ended, on the thread that has the turn. Returns false if no thread has one.
+  package func afterThisTurn(_ work: @escaping () -> Void) -> Bool {
     monitor.locked {
-      guard isPumping, pumper == platform_thread_self() else { return false }
-      afterPump = work
-      return true
+      if isTurn { afterTurn.append(work) }
+      return isTurn
     }
   }
 
   /// Runs the due jobs on the calling thread, which frees the context. Returns false if no job was due.
   package func runDue() -> Bool {
-    let taken = monitor.locked { () -> [() -> Void] in
-      while isPumping { monitor.wait() }
+    let taken = monitor.locked { () -> Int in
+      while isTurn { monitor.wait() }
+      isTurn = true
       return take()
     }
-    run(taken)
-    return !taken.isEmpty
+    runTaken()
+    endTurn()
+    return taken > 0
   }
 
   /// Runs due jobs, and those that become due, while `isWaiting` returns true. Called by the thread that frees the
@@ -164,14 +196,13 @@ package final class PumpedExecutor: CallbackExecutor {
 
   /// Waits until no other thread pumps, then runs the remaining jobs on the calling thread.
   package func shutDown() {
-    while true {
-      let taken = monitor.locked { () -> [() -> Void] in
-        while isPumping { monitor.wait() }
-        if jobs.isEmpty { isEnded = true }
-        return take()
-      }
-      if taken.isEmpty { return }
-      run(taken)
-    }
+    while !monitor.locked({ endsNow() }) { _ = runDue() }
+  }
+
+  /// Call inside the lock.
+  private func endsNow() -> Bool {
+    while isTurn { monitor.wait() }
+    isEnded = jobs.isEmpty
+    return isEnded
   }
 }

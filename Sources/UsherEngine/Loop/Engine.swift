@@ -104,6 +104,7 @@ package final class Engine {
     self.idle = idle
     self.clock = clock
     closing = ContextClosing(timers: timers)
+    userData = AcceptedUserData(executor: executor)
     calls = HostCalls(executor: executor, idle: idle)
     events = EventSink(calls: calls, clock: clock, logLevel: options.logLevel)
     requests = RequestDispatcher(
@@ -114,6 +115,8 @@ package final class Engine {
   }
 
   package var executor: any CallbackExecutor { calls.executor }
+  /// The host's `user_data` of this context.
+  package let userData: AcceptedUserData
 
   /// Starts the I/O thread.
   package func start() -> Bool {
@@ -169,7 +172,7 @@ package final class Engine {
       command()
       return calls.takeRefused()
     }
-    for job in jobs { job() }
+    for job in jobs { withCallbackMark(job) }
     idle.becameIdle(transfers: 0)
   }
 
@@ -325,6 +328,7 @@ package final class Engine {
     platform_thread_join(threadID)
     callbackThreads?.setOnStarved(nil)
     executor.shutDown()
+    userData.endAll()
   }
 }
 

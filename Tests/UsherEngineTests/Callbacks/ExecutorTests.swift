@@ -180,18 +180,86 @@ final class Notes<Value> {
     #expect(wait.wait() == 1)
   }
 
-  @Test func hostReference_whenTheLastLetsGo_isDestroyedOnceOnACallbackThread() {
+  @Test func hostReference_whoseLastHolderReleasesIt_isDestroyedOnceOnACallbackThread() throws {
     let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let userData = AcceptedUserData(executor: executor)
     let notes = Notes<Bool>()
-    var reference: HostReference? = HostReference(
-      executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
-    reference?.accept()
+    var reference: HostReference? = HostReference(userData, lane: 3, destroy: { notes.add(isCallbackThread()) })
+    try reference?.accept()
     _ = executor.enqueue(3) { [reference] in _ = reference }
     reference = nil
     executor.shutDown()
+    userData.endAll()
     #expect(notes.all == [true])
-    _ = HostReference(executor: executor, lane: 3, destroy: { notes.add(isCallbackThread()) })
-    #expect(notes.all == [true, false])
+  }
+
+  @Test func hostReference_heldWhenTheContextEnds_isDestroyedThenAndNotLater() throws {
+    let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let userData = AcceptedUserData(executor: executor)
+    let notes = Notes<Int>()
+    var held: [HostReference] = []
+    for number in 0..<3 {
+      held.append(HostReference(userData, lane: 3, destroy: { notes.add(isCallbackThread() ? number : -1) }))
+      try held[number].accept()
+    }
+    held.remove(at: 1)
+    executor.shutDown()
+    userData.endAll()
+    #expect(notes.all.sorted() == [0, 1, 2])
+    held.removeAll()
+    #expect(notes.all.count == 3)
+  }
+
+  @Test func hostReference_ofAContextThatHasEnded_isRefusedAndDestroyedByItsHolder() {
+    let executor = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let userData = AcceptedUserData(executor: executor)
+    let notes = Notes<Bool>()
+    executor.shutDown()
+    userData.endAll()
+    var reference: HostReference? = HostReference(userData, lane: 3, destroy: { notes.add(isCallbackThread()) })
+    #expect(throws: UsherError.self) { try reference?.accept() }
+    #expect(notes.all.isEmpty)
+    reference = nil
+    #expect(notes.all == [true])
+  }
+
+  @Test func pumped_jobThatHasRun_isFreedBeforeTheTurnEnds() throws {
+    let executor = try #require(PumpedExecutor.make(onChange: { _ in }))
+    let notes = Notes<String>()
+    func enqueue() {
+      let held = NotesItsEnd(notes)
+      _ = executor.enqueue(1) {
+        _ = executor.afterThisTurn { notes.add("the turn has ended") }
+        _ = held
+      }
+    }
+    enqueue()
+    _ = executor.pump()
+    #expect(notes.all == ["freed", "the turn has ended"])
+    executor.shutDown()
+  }
+
+  @Test func pumped_jobRunsAtTheEndOfTheContext_aPumpOfAnotherThreadIsRefused() throws {
+    let executor = try #require(PumpedExecutor.make(onChange: { _ in }))
+    let ender = ThreadedExecutor(cap: 1, onChange: { _ in })
+    let (isInside, gate) = (Wait<Bool>(), Wait<Bool>())
+    let notes = Notes<Int>()
+    _ = executor.enqueue(1) {
+      isInside.end(true)
+      _ = gate.wait()
+      notes.add(1)
+    }
+    _ = executor.enqueue(1) { notes.add(2) }
+    _ = ender.enqueue(1) { executor.shutDown() }
+    #expect(isInside.wait())
+    _ = executor.enqueue(1) { notes.add(3) }
+    guard case .busy = executor.pump() else {
+      Issue.record("two threads run callbacks at once")
+      return gate.end(true)
+    }
+    gate.end(true)
+    ender.shutDown()
+    #expect(notes.all == [1, 2, 3])
   }
 
   @Test func pumped_jobThatComesWhileItIsServed_isRunAtOnce() throws {
@@ -214,4 +282,10 @@ final class Notes<Value> {
     executor.shutDown()
     #expect(isOver.wait() && notes.all == Array(1...50))
   }
+}
+
+private final class NotesItsEnd {
+  private let notes: Notes<String>
+  init(_ notes: Notes<String>) { self.notes = notes }
+  deinit { notes.add("freed") }
 }
