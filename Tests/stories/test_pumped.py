@@ -77,7 +77,7 @@ def destroys(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[int]]:
 
     def destroy(number: int | None) -> None:
         counted[number or 0] += 1
-        registry.drop(number)
+        registry._entries.pop(number or 0)
 
     function = abi.DestroyFn(destroy)
     KEPT.append(function)

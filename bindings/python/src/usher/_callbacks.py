@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,55 @@ class HostFunction:
     def failed(self, error: BaseException) -> None:
         """Reports an exception that the function raised."""
         report_to(self.context(), self.name, error)
+
+
+class _Unseen(threading.local):
+    """What ctypes would only print, for the thread that pumps."""
+
+    depth = 0
+    """How many calls of kept_interrupts() the thread is in."""
+    interrupt: BaseException | None = None
+
+
+_unseen = _Unseen()
+_hook_lock = threading.Lock()
+_hook_users = 0
+_hook_before: Callable[[Any], object] = sys.unraisablehook
+
+
+def _on_unraisable(unraisable: Any) -> None:
+    error = unraisable.exc_value
+    if _unseen.depth and isinstance(error, (KeyboardInterrupt, SystemExit)):
+        _unseen.interrupt = error
+    else:
+        _hook_before(unraisable)
+
+
+@contextlib.contextmanager
+def kept_interrupts(keep: Callable[[BaseException], None]) -> Iterator[None]:
+    """Passes to `keep` an interrupt that Python raises in a callback before the callback's own ``try``.
+
+    A signal handler may run at the first instruction of a callback. No ``try`` of the callback catches its exception,
+    and ctypes gives it to ``sys.unraisablehook``, which prints it. So this function replaces that hook meanwhile.
+    """
+    global _hook_users, _hook_before
+    with _hook_lock:
+        if _hook_users == 0:
+            _hook_before = sys.unraisablehook
+            sys.unraisablehook = _on_unraisable
+        _hook_users += 1
+    _unseen.depth += 1
+    try:
+        yield
+    finally:
+        _unseen.depth -= 1
+        with _hook_lock:
+            _hook_users -= 1
+            if _hook_users == 0 and sys.unraisablehook is _on_unraisable:
+                sys.unraisablehook = _hook_before
+        interrupt, _unseen.interrupt = _unseen.interrupt, None
+        if interrupt is not None:
+            keep(interrupt)
 
 
 def register(context: Context, name: str, function: Callable[..., Any]) -> int:

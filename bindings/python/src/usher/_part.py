@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._c import ffi
@@ -44,7 +46,9 @@ class Part(ffi.Owner):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if is_finalizing():
+            return
         if getattr(self, "_has_handle", False) and self._handle.value and not self.context.closed:
             self._has_handle = False
             ffi.free_quietly(self._free, self._handle)

@@ -6,7 +6,9 @@ import atexit
 import contextlib
 import ctypes
 import os
+import sys
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable
@@ -15,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._c import abi, ffi, registry
 from ._c.enums import Callbacks, Clock, EventType, LogLevel, Status
-from ._callbacks import CallbackErrorHook, end, register, report, subject
-from ._errors import UsherError, WouldDeadlockError
+from ._callbacks import CallbackErrorHook, end, kept_interrupts, register, report, subject
+from ._errors import ClosedError, UsherError, WouldDeadlockError
 from .event import Event
 
 if TYPE_CHECKING:
@@ -33,6 +35,14 @@ EventCallback = Callable[[Event], object]
 _CLOCKS = {"system": Clock.SYSTEM, "manual": Clock.MANUAL}
 _CALLBACKS = {"threaded": Callbacks.THREADED, "pumped": Callbacks.PUMPED}
 _live: weakref.WeakSet[Context] = weakref.WeakSet()
+"""The contexts that the library has not freed yet."""
+_live_lock = threading.RLock()
+"""Held while a context is made, so that none is made when _close_all() has begun."""
+_is_exiting = False
+_inherited = 0
+"""How many entries the registry had when this process was forked."""
+_EXIT_S = 10.0
+"""How long the exit of the interpreter waits for contexts that other threads close: longer than a close takes."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,7 @@ class Context(ffi.Owner):
             TLSError: certificate, key and pass phrase do not belong together, or a file has none.
             StateError: `wipe_freed_memory`, and libcurl or OpenSSL was in use before (``import ssl`` uses OpenSSL).
             ResourceError: the operating system refused memory, a thread or a file descriptor.
+            ClosedError: the interpreter exits.
         """
         self.on_callback_error = on_callback_error
         self.last_callback_error: BaseException | None = None
@@ -159,13 +170,16 @@ class Context(ffi.Owner):
             client_key_passphrase=ffi.c_string(client_key_passphrase, "client_key_passphrase"),
             wipe_freed_memory=int(wipe_freed_memory),
         )
-        if log is not None:
-            options.log = _on_log
-            options.log_user_data = register(self, "log", log)
-            options.log_destroy = registry.destroy
-        ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
-        self._has_handle = True
-        _live.add(self)
+        with _live_lock:
+            if _is_exiting:
+                raise ClosedError("the interpreter exits: no context can be made")
+            if log is not None:
+                options.log = _on_log
+                options.log_user_data = register(self, "log", log)
+                options.log_destroy = registry.destroy
+            ffi.lib.usher_context_new(ctypes.byref(options), ctypes.byref(self._handle))
+            self._has_handle = True
+            _live.add(self)
 
     # ---- observers and delegate --------------------------------------------------------------------------------------
 
@@ -233,7 +247,8 @@ class Context(ffi.Owner):
             KeyboardInterrupt, SystemExit: a callback raised it.
         """
         ran = ctypes.c_uint32()
-        ffi.lib.usher_context_pump(self._handle, ctypes.byref(ran))
+        with kept_interrupts(self._keep_interrupt):
+            ffi.lib.usher_context_pump(self._handle, ctypes.byref(ran))
         self._raise_interrupt()
         return ran.value
 
@@ -291,13 +306,16 @@ class Context(ffi.Owner):
             if not self._has_handle:
                 return 0
             self._has_handle = False
-        _live.discard(self)
         still_open = 0
         try:
             with contextlib.suppress(WouldDeadlockError):
                 still_open = self.shutdown(timeout_ms)
         finally:
-            ffi.lib.usher_context_free(self._handle)
+            try:
+                with kept_interrupts(self._keep_interrupt):
+                    ffi.lib.usher_context_free(self._handle)
+            finally:
+                _live.discard(self)
         self._raise_interrupt()
         return still_open
 
@@ -312,8 +330,8 @@ class Context(ffi.Owner):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_has_handle", False):
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_has_handle", False) and not is_finalizing():
             self._has_handle = False
             warnings.warn(f"a context was not closed: {self!r}", ResourceWarning, stacklevel=2, source=self)
             ffi.free_quietly(ffi.lib.usher_context_free, self._handle)
@@ -371,9 +389,13 @@ class Context(ffi.Owner):
     def _callback_failed(self, name: str, error: BaseException) -> None:
         self.last_callback_error = error
         if self._pumped and not isinstance(error, Exception):
-            self._interrupt = error  # for the host's thread: pump() or close() raises it after C has returned
+            self._keep_interrupt(error)
             return
         report(self.on_callback_error, name, error)
+
+    def _keep_interrupt(self, error: BaseException) -> None:
+        """Keeps an exception for the host's thread: pump() or close() raises it after C has returned."""
+        self._interrupt = error
 
     def _raise_interrupt(self) -> None:
         """Raises the exception that _callback_failed() kept for the host's thread."""
@@ -477,5 +499,24 @@ _on_event = abi.EventFn(_told_event)
 
 @atexit.register
 def _close_all() -> None:
-    for context in list(_live):
+    """Closes all contexts, and waits for those that other threads close now: afterwards no callback may run."""
+    global _is_exiting
+    with _live_lock:
+        _is_exiting = True
+        contexts = list(_live)
+    for context in contexts:
         context._close_at_exit()
+    end = time.monotonic() + _EXIT_S
+    while (len(_live) or registry.count() > _inherited) and time.monotonic() < end:
+        time.sleep(0.005)
+
+
+def _forked() -> None:
+    """In a child of fork() the library calls nothing that the parent registered."""
+    global _live_lock, _inherited
+    _live_lock = threading.RLock()
+    _live.clear()
+    _inherited = registry.count()
+
+
+os.register_at_fork(after_in_child=_forked)

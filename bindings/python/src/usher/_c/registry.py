@@ -28,14 +28,11 @@ def get(number: int | None) -> Any:
     return _entries.get(number or 0)
 
 
-def drop(number: int | None) -> None:
-    """Removes an entry. Holds no lock, because the finalizers of objects that are freed with it may call C."""
-    _entries.pop(number or 0, None)
-
-
 def count() -> int:
     """Returns how many entries C still uses."""
     return len(_entries)
 
 
-destroy = abi.DestroyFn(drop)
+destroy = abi.DestroyFn(_entries.pop)
+"""Removes an entry. This is a function written in C: in one written in Python a signal handler could raise an exception
+before the entry is removed. It holds no lock, because the finalizers of objects that are freed may call C."""
