@@ -43,14 +43,18 @@ static inline void curl_shim_note_coding(struct curl_shim_headers *headers, cons
   if (curl_shim_is_header(line, size, content, length)) {
     const char *value = line + length;
     size -= length;
-    if (curl_shim_has_value(value, size, "") || curl_shim_has_value(value, size, "identity")) return;
     if (curl_shim_has_value(value, size, "gzip") || curl_shim_has_value(value, size, "x-gzip") ||
         curl_shim_has_value(value, size, "deflate"))
       headers->codings++;
-    else headers->is_bad = 1;
-    if (headers->codings > 1) headers->is_bad = 1;
+    /* Some servers write a word here that is no coding, such as "utf-8" or "none". */
+    if (curl_shim_has_value(value, size, "br") || curl_shim_has_value(value, size, "zstd") ||
+        curl_shim_has_value(value, size, "compress") || memchr(value, ',', size) != NULL || headers->codings > 1)
+      headers->is_bad = 1;
   } else if (curl_shim_is_header(line, size, transfer, length + 1)) {
-    if (!curl_shim_has_value(line + length + 1, size - length - 1, "chunked")) headers->is_bad = 1;
+    const char *value = line + length + 1;
+    size -= length + 1;
+    if (!curl_shim_has_value(value, size, "chunked") && !curl_shim_has_value(value, size, "identity"))
+      headers->is_bad = 1;
   }
 }
 

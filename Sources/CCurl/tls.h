@@ -85,7 +85,12 @@ static inline void curl_shim_limit_key_exchange(void *context) {
   names[used] = 0;
   ERR_set_mark();
   if (left_out > 0 && used > 0) SSL_CTX_set_cipher_list(context, names);
-  SSL_CTX_ctrl(context, set_groups_list, 0, (void *)"X25519:P-256:P-384:P-521");
+  /* OpenSSL refuses a list with a name that it does not know. */
+  static const char all[] = "X25519MLKEM768:X25519:P-256:P-384:P-521";
+  enum { after_hybrid = 15, after_x25519 = 22 };
+  if (SSL_CTX_ctrl(context, set_groups_list, 0, (void *)all) != 1 &&
+      SSL_CTX_ctrl(context, set_groups_list, 0, (void *)(all + after_hybrid)) != 1)
+    SSL_CTX_ctrl(context, set_groups_list, 0, (void *)(all + after_x25519));
   ERR_pop_to_mark();
 }
 

@@ -42,7 +42,7 @@ public func usher_delegate_set_customer_callbacks(
     guard object.delegate.isCustomer else { throw UsherError(.state) }
     let customer = callbacks == nil ? nil : try customerCallbacks(try options(callbacks), user_data, reference)
     guard callbacks == nil || customer != nil else { throw UsherError(.invalidArgument) }
-    try reference.accept()
+    if callbacks != nil { try reference.accept() }
     object.context.engine.setCustomer(object.delegate, customer)
   }
 }

@@ -20,6 +20,11 @@ package struct PlayReadyReply {
     var scanner = XMLScanner(xml)
     var (isRoot, depth) = (true, 0)
     var field: Field?
+    var (data, words) = (GrowingText(), GrowingText())
+    defer {
+      data.end()
+      words.end()
+    }
     while let token = scanner.next() {
       switch token {
       case .open(let tag):
@@ -30,8 +35,8 @@ package struct PlayReadyReply {
         if field == .customData { customData = Secret([]) }
       case .text(let text):
         switch field {
-        case .customData: customData = PlayReadyReply.join(customData, text)
-        case .faultWords: faultWords = PlayReadyReply.join(faultWords, text, separator: faultWords == nil ? 0 : 1)
+        case .customData: data.append(text)
+        case .faultWords: words.append(text, isSeparate: true)
         case nil: break
         }
       case .close:
@@ -40,19 +45,34 @@ package struct PlayReadyReply {
       }
     }
     // Without all closing tags, the end of the reply is missing.
-    if field == .customData { customData = nil }
+    customData = customData == nil || field == .customData ? nil : data.text
+    if !words.isEmpty { faultWords = words.text }
     if depth > 0, kind == .license { kind = .other }
   }
 
-  private static func join(_ text: Secret?, _ more: XMLScanner.Text, separator: Int = 0) -> Secret {
-    var decoded = more.decoded()
-    defer { wipe(&decoded) }
-    let start = (text?.count ?? 0) + separator
-    return Secret(count: start + decoded.count) { target in
-      if separator > 0 { target[start - 1] = 0x20 }
-      text?.withBytes { copy($0, into: target) }
-      decoded.withUnsafeBufferPointer { copy($0, into: target, at: start) }
+  /// Text that a reply has in pieces, such as between comments. What it leaves behind when it grows is wiped.
+  private struct GrowingText {
+    private var bytes: [UInt8] = []
+
+    var isEmpty: Bool { bytes.isEmpty }
+    var text: Secret { bytes.withUnsafeBufferPointer { Secret($0) } }
+
+    mutating func append(_ text: XMLScanner.Text, isSeparate: Bool = false) {
+      var more = text.decoded()
+      defer { wipe(&more) }
+      let needed = bytes.count + more.count + 1
+      if needed > bytes.capacity {
+        var larger: [UInt8] = []
+        larger.reserveCapacity(2 * needed)
+        larger.append(contentsOf: bytes)
+        wipe(&bytes)
+        bytes = larger
+      }
+      if isSeparate, !bytes.isEmpty { bytes.append(0x20) }
+      bytes.append(contentsOf: more)
     }
+
+    mutating func end() { wipe(&bytes) }
   }
 
   private mutating func take(_ tag: XMLScanner.Tag, isRoot: Bool) {

@@ -23,7 +23,7 @@ package struct LoadingMachine<Server> {
   package enum Decision {
     /// Send the SPC to this server.
     case keyServer(Server)
-    /// Ask this entitlement server for the key server's URL; nil: the first server without callbacks.
+    /// Ask this entitlement server for the key server's URL; nil: the server that the loader would ask.
     case entitlement(Server?)
     /// Do what the loader does without the callback.
     case builtin
@@ -124,7 +124,8 @@ package struct LoadingMachine<Server> {
     case (.askingServer, .keyServer(let server)): return prepare(.allowed(server), .license)
     case (.askingServer(let known), .builtin): return begin(at: known)
     case (.askingServer(let known), .entitlement(let server)):
-      return findTokenURL(server.map { .allowed($0) } ?? known)
+      // Without an entitlement server, the first server is a key server, which must not get this request.
+      return findTokenURL(server.map { .allowed($0) } ?? (isByEntitlement ? known : .missing))
     case (.askingTokenURL, .keyServer(let server)): return prepare(.allowed(server), .entitlement)
     case (.askingTokenURL(let known), .builtin): return askEntitlement(known)
     case (.askingTokenURL(let known), .entitlement(let server)):

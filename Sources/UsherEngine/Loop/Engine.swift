@@ -305,6 +305,7 @@ package final class Engine {
       for question in entry.questions where question.atClose != .staysOpen { question.expire(.closed) }
       for wait in entry.setupWaits { end(wait, .closed) }
       reportUnfinished(entry)
+      endCloseWaits(entry)
     }
     closing.endWaits(.closed)
     let left = requests.transfers.ids

@@ -17,12 +17,14 @@ enum ReplyDecoder {
         var found = SessionFields()
         if let document = JSONDocument.parse(body) {
           if call != .teardown { found = fields(document.root) }
-          if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
+          let isRefused = call == .setup || (document.root.code("errorCode") ?? 0) != 0
+          if found.token == nil, isRefused, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
           // The server's words say more than the session could: it only knows that there is no token.
-          if call == .setup, found.token == nil, let words = document.root.words(hiding: secrets.all()) {
-            return .failure(unreadable(response, words))
+          if call == .setup, found.token == nil {
+            let words = message(document.root, response, standardNames, secrets)
+            if !words.isEmpty { return .failure(unreadable(response, words)) }
           }
           // For set-up, the session reports these cases with messages of its own.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
@@ -82,11 +84,12 @@ enum ReplyDecoder {
       message: message(root, response, names, secrets))
   }
 
-  /// Says where a redirect leads, without the query and without secrets.
+  /// Says where a redirect leads, without the query and without secrets; nothing if the URL may contain a password.
   private static func redirect(to location: Secret, _ secrets: ReplySecrets) -> String {
     let start: StaticString = "the server redirects to "
     let text = location.withBytes { url in
       let path = url.prefix { $0 != 0x3F && $0 != 0x23 }
+      if path.contains(0x40) { return Secret([]) }
       return start.withUTF8Buffer { start in
         Secret(count: start.count + path.count) { target in
           copy(start, into: target)

@@ -101,11 +101,15 @@ public:
   template <class F, std::enable_if_t<std::is_invocable_v<F &, customer_call>, int> = 0>
   customer_call_callback(F f) : call_(std::move(f)) {}
   template <class F, std::enable_if_t<!std::is_invocable_v<F &, customer_call> && std::is_invocable_v<F &>, int> = 0>
-  customer_call_callback(F f)
-      : call_([f = std::move(f)](customer_call call) mutable {
-          f();
-          (void)call.answer();
-        }) {}
+  customer_call_callback(F f) {
+    if constexpr (std::is_pointer_v<F> || std::is_same_v<F, std::function<void()>>) {
+      if (!f) return;
+    }
+    call_ = [f = std::move(f)](customer_call call) mutable {
+      f();
+      (void)call.answer();
+    };
+  }
   explicit operator bool() const noexcept { return call_ != nullptr; }
   void operator()(customer_call call) const { call_(std::move(call)); }
 
