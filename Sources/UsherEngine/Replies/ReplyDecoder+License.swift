@@ -121,8 +121,7 @@ extension ReplyDecoder {
   /// Reads the licence in Widevine's JSON: `license`, which is an array of base64 texts in licence replies and one
   /// base64 text in renewals.
   private static func widevine(_ root: JSONValue) throws(BodyFailure) -> Secret {
-    // Other codes than this one may say that all is well.
-    if let code = root.code("errorCode"), code != 0 { throw .noLicense }
+    if root.refusalCode != nil { throw .noLicense }
     let member = root.member("license")
     let text = (member?.arrayCount ?? 0) > 0 ? member?.element(0) : member
     guard let license = text?.withString({ Base64.decode($0) }) ?? nil, license.count > 0 else { throw .noLicense }

@@ -17,8 +17,7 @@ enum ReplyDecoder {
         var found = SessionFields()
         if let document = JSONDocument.parse(body) {
           if call != .teardown { found = fields(document.root) }
-          let isRefused = call == .setup || (document.root.code("errorCode") ?? 0) != 0
-          if found.token == nil, isRefused, let failure = spokenDenial(document.root, response, hiding: secrets) {
+          if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
           // The server's words say more than the session could: it only knows that there is no token.

@@ -13,12 +13,14 @@ extension JSONValue {
 
   static func code(_ number: Int64) -> Int64? { number.magnitude < 10_000_000 ? number : nil }
 
-  /// The code of an error body: `errorCode`, or `code` if that is no HTTP status; also one level down. Nil for 0.
+  /// The code of an error body: `errorCode`, or `code` if that is one of the codes of session managers, licence servers
+  /// or ExpressPlay, since other servers write an HTTP status or a code for success there; also one level down. Nil for
+  /// 0.
   var refusalCode: Int64? {
     for place in 0..<Self.errorPlaces {
       guard let object = errorObject(place) else { continue }
       if let code = object.code("errorCode"), code != 0 { return code }
-      if let code = object.code("code"), code.magnitude >= 1000 { return code }
+      if let code = object.code("code"), code <= -1000 || (1000..<5000).contains(code) { return code }
     }
     return nil
   }
