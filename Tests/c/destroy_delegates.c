@@ -119,7 +119,8 @@ static void customers(int32_t callbacks) {
 #define CUSTOMER(wanted, context, out, what) \
   options.user_data = watch(&w); \
   refused(w, wanted, usher_customer_delegate_new(context, &options, out), what)
-  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new without a licence callback");
+  options.heartbeat = on_call;
+  CUSTOMER(USHER_E_INVALID_ARGUMENT, context, &delegate, "customer_delegate_new with a heartbeat callback alone");
   options.license = on_customer_license;
   options.teardown = options.heartbeat = on_call;
   CUSTOMER(USHER_E_INVALID_ARGUMENT, context, NULL, "customer_delegate_new without an out");
