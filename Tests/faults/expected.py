@@ -97,7 +97,8 @@ def lost(told: str, arrived: int = 28, renewals: int | None = None) -> Row:
         "license": f"LICENSE_ERROR {told} stop; torn down; 1 arrived",
         **tried_again(2),
         "heartbeat strict": f"HEARTBEAT_ERROR {refused} orphan; closed orphan; 2 arrived, 1 held",
-        "renewal strict": f"HEARTBEAT_ERROR {refused}; TEARDOWN_ERROR {refused.removesuffix(' stop')} orphan; 2 arrived, 1 held",
+        "renewal strict": f"HEARTBEAT_ERROR {refused}; TEARDOWN_ERROR {refused.removesuffix(' stop')} orphan; "
+        f"2 arrived, 1 held",
         **outage(told, arrived, renewals),
         "teardown lasting": f"TEARDOWN_ERROR {told}; 4 arrived",
         "certificate": f"answer {told}; torn down; 1 arrived",
@@ -173,13 +174,15 @@ EXPECTED: Mapping[str, Row] = {
     "restarted": {**lost("TRANSPORT", 2), "teardown lasting": "TEARDOWN_ERROR TRANSPORT; 1 arrived"},
     "restarted empty": {
         "setup": "SETUP_ERROR TRANSPORT stop orphan; closed orphan; 1 arrived",
-        "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 1 arrived; again: {FORGOTTEN}",
+        "license": f"LICENSE_ERROR TRANSPORT stop; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 1 arrived; "
+        f"again: {FORGOTTEN}",
         "heartbeat": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "heartbeat strict": f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "heartbeat lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
         f"HEARTBEAT_ERROR {FORGOTTEN} orphan; closed orphan; 2 arrived",
         "renewal": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived",
-        "renewal strict": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived",
+        "renewal strict": f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; "
+        f"2 arrived",
         "renewal lasting": "HEARTBEAT_ERROR TRANSPORT stop, "
         f"HEARTBEAT_ERROR {FORGOTTEN}; TEARDOWN_ERROR {FORGOTTEN.removesuffix(' stop')} orphan; 2 arrived",
         "teardown": "closed; 2 arrived",

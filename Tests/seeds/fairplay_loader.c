@@ -3,8 +3,8 @@
  *
  *   fairplay_loader USE_CASE SERVER_URL SKD_URL [device_registered]
  *
- * USE_CASE 1: SERVER_URL is an on-premise FairPlay server. 2: SERVER_URL is the entitlement server. 3: the `skd:` URL is
- * the ExpressPlay token URL. Prints "CKC <size>" or the error, then each event's name.
+ * USE_CASE 1: SERVER_URL is an on-premise FairPlay server. 2: SERVER_URL is the entitlement server. 3: the `skd:` URL
+ * is the ExpressPlay token URL. Prints "CKC <size>" or the error, then each event's name.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>

@@ -11,7 +11,7 @@ import usher
 
 
 def my_asset_identifier(url: str) -> str:
-    """getMyAssetIdentifierFromURL(url): this packager writes skd://<content id>, or the content id after a semicolon."""
+    """getMyAssetIdentifierFromURL(url): this packager writes it after skd://, or after a semicolon."""
     _, semicolon, content_id = url.rpartition(";")
     return content_id if semicolon else url[len("skd://") :]
 

@@ -132,7 +132,7 @@ typedef struct usher_server_request {
 /**
  * Server callback, for `server` and `token_url` of the loader's options. Answer in the callback or later, within
  * `server_timeout_ms`:
- * - usher_complete_server(): the URL to which the SPC goes, and its header lines. For `token_url` this is the token URL.
+ * - usher_complete_server(): the URL to which the SPC goes, and its header lines. For `token_url`: the token URL.
  * - usher_complete_entitlement(): the library asks an entitlement server for that URL.
  * - usher_complete_builtin(): the library does what it does without the callback.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
@@ -257,9 +257,8 @@ USHER_API int32_t usher_context_add_loader(
  * Answers a server callback: the SPC goes to this URL.
  *
  * @param completion  the id that the callback received.
- * @param url         http or https, as USHER_E_INVALID_ARGUMENT of usher_context_add_loader() for `license_url`; its host
- *                    need not be in `allowed_hosts`. NULL: you have no server; the loading request fails with
- *                    USHER_E_CALLBACK.
+ * @param url         https, or http as in `license_url`; its host need not be in `allowed_hosts`. NULL: you have no
+ *                    server; the loading request fails with USHER_E_CALLBACK.
  * @param headers     "Name: value" lines separated by '\n', at most 64 kB, sent after those of `extra_headers`. NULL:
  *                    none.
  * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to

@@ -3,10 +3,9 @@ package enum TokenURL {
   package static var mostBytes: Int { 8192 }
   package static var https: [UInt8] { [0x68, 0x74, 0x74, 0x70, 0x73] }
 
-  /// Returns `skd://host…` or `skd:host/…` with the scheme `target`, or the inner URL of `skd:https://…`; nil if there is
-  /// no such URL.
-  /// The result has the same port, path and query, but no fragment. The caller must check the host against the
-  /// allow-list.
+  /// Returns `skd://host…` or `skd:host/…` with the scheme `target`, or the inner URL of `skd:https://…`; nil if there
+  /// is no such URL. The result has the same port, path and query, but no fragment. The caller must check the
+  /// host against the allow-list.
   package static func url(
     in text: UnsafeBufferPointer<UInt8>, scheme: [UInt8] = AssetID.fairPlayScheme, target: [UInt8] = https
   ) -> [UInt8]? {

@@ -4,8 +4,8 @@ internal import Synchronization
 /// Ends turns that would not end. A turn is one call of libcurl by the I/O thread. libcurl and OpenSSL read a
 /// connection until the kernel has no more bytes for them, so a server that sends control frames or TLS messages fast
 /// enough would keep the I/O thread in one turn, and all other servers would wait. The watchdog's thread notices a turn
-/// that takes too long, finds the connection of which the I/O thread reads the most bytes, and drops it. Bytes that only
-/// wait in other sockets do not count.
+/// that takes too long, finds the connection of which the I/O thread reads the most bytes, and drops it. Bytes that
+/// only wait in other sockets do not count.
 ///
 /// The thread looks every few milliseconds while requests are in flight, and sleeps otherwise. A turn costs the I/O
 /// thread two stores in memory.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Resource(bytes):
-    """The bytes of a resource, such as a CKC. repr() and str() hide them, because asyncio prints the results of tasks."""
+    """The bytes of a resource, such as a CKC. repr() and str() hide them, since asyncio prints the results of tasks."""
 
     __slots__ = ()
 

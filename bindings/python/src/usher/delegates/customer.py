@@ -156,7 +156,7 @@ _ENDS: dict[type[BaseException], Status] = {
 LicenseCallback = Callable[[CustomerRequest], Reply[LicenseResponse]]
 """``lambda request: LicenseResponse(…)``. It may also return None (no licence), a concurrent.futures.Future, or LATER
 if it keeps the request to answer it later."""
-SessionCallback = Union[Callable[[SessionCall], Reply[Status]], Callable[[], Reply[Status]]]
+SessionCallback = Union[Callable[[SessionCall], Reply[Status]], Callable[[], Reply[Status]]]  # noqa: UP007
 """``callback()`` or ``callback(call)``; the call is done when the function returns. The function may also return a
 Status, a concurrent.futures.Future, or LATER if it keeps the call to answer it later."""
 
