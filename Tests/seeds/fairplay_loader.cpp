@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <iostream>
+#include <cstdio>
 #include <string>
 #include <usher/usher.hpp>
 
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
   const std::string server = argv[2], url = argv[3];
   try {
     usher::context context;
-    context.add_observer([](const usher::event &event) { std::cout << "event " << event.name() << "\n"; });
+    context.add_observer([](const usher::event &event) { std::printf("event %s\n", event.name()); });
 
     usher::loader_options options;
     // Where the licence request goes, and how to get the ExpressPlay token: the application decides.
@@ -64,10 +64,10 @@ int main(int argc, char **argv) {
     const auto player = context.new_player();
     const auto playback = player.play({});
     const auto ckc = playback.get_resource(bytes(url));
-    std::cout << "CKC " << ckc.data().size() << "\n"; // finishLoadingWithResponse:
+    std::printf("CKC %zu\n", ckc.data().size()); // finishLoadingWithResponse:
     context.close();
   } catch (const usher::error &error) { // finishLoadingWithError:
-    std::cout << "error " << usher::status_name(error.status()) << ": " << error.what() << "\n";
+    std::printf("error %s: %s\n", usher::status_name(error.status()), error.what());
     return 1;
   }
 }

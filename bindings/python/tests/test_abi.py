@@ -50,6 +50,7 @@ ENUMS: dict[str, type[Enum]] = {
     "USHER_SUSPEND_": enums.Suspend,
     "USHER_HOOK_": enums.Hook,
     "USHER_ROUTE_": enums.Route,
+    "USHER_TOKEN_": enums.TokenKind,
     "USHER_CONTENT_ID_": enums.ContentIDRule,
     "USHER_FPS_REQUEST_": enums.FPSRequest,
     "USHER_URLENCODE_": enums.URLEncode,
