@@ -206,8 +206,10 @@ extension World {
 
   func finalChecks(_ engine: Engine) {
     judgeLeft(isLast: true)
+    // A session that the host left keeps its playback until the host frees the handle: the host may still tear it down.
+    let playbacks = engine.playbacks.sortedIDs.filter { engine.playbacks[$0]?.machine.session.isLeft != true }
     let left = [
-      engine.playbacks.count, engine.requests.transfers.count, engine.timers.count, engine.requests.queuedCount,
+      playbacks.count, engine.requests.transfers.count, engine.timers.count, engine.requests.queuedCount,
       engine.slots.teardownCount, engine.slots.waitingCount,
       engine.closing.openCount, engine.closing.awaitedCount, engine.requests.pausedCount
     ]

@@ -15,6 +15,8 @@ struct NewestToken {
   /// The other token of the same depth.
   private var other: Secret?
   private var hasTriedOther = false
+  /// Whether a teardown carries the newest token, so that `secret` is nil although the server has not refused it.
+  private var isInTeardown = false
   /// The generation of the token that the server refused as unknown.
   private var refused: UInt32?
   /// Requests with this id and later ones were sent after the library had lost a reply.
@@ -31,6 +33,11 @@ struct NewestToken {
     let ahead = Int32(bitPattern: depth &- (generation & ~Self.variantBits))
     if ahead < 0 { return }
     hasTriedOther = false
+    if ahead == 0, isInTeardown {
+      other = token
+      return
+    }
+    isInTeardown = false
     if ahead > 0 {
       if let secret { previous = secret }
       other = nil
@@ -61,6 +68,7 @@ struct NewestToken {
   mutating func useOther() -> Bool {
     guard let next = other, !hasTriedOther else { return false }
     hasTriedOther = true
+    isInTeardown = false
     other = secret
     secret = next
     generation = nextVariant
@@ -71,7 +79,11 @@ struct NewestToken {
   mutating func forget() {
     previous = secret
     secret = nil
+    isInTeardown = true
   }
+
+  /// Called when the session has ended: no teardown is in flight any more.
+  mutating func teardownEnded() { isInTeardown = false }
 
   /// Called when no request will carry a token of this session any more.
   mutating func forgetAll() {

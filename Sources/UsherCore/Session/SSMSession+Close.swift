@@ -162,6 +162,7 @@ extension SSMSession {
 
   private mutating func end(left: Bool, orphanPossible: Bool, failedTeardown: UInt32?) -> [Action] {
     lifecycle.ended(left: left, failedTeardown: failedTeardown)
+    newest.teardownEnded()
     if !isBeatInFlight { beat = .off }
     if !awaitsReply, !left { newest.forgetAll() }
     var actions: [Action] = [.cancelTimer]

@@ -55,6 +55,21 @@ import Testing
     #expect(s.take().last == "teardown t2")
   }
 
+  @Test func teardown_lostAfterALicenseBroughtATokenOfItsDepth_isRepeatedWithItsOwnToken_thenWithTheOther() {
+    var s = SessionDriver.active()
+    s.licenseSent()
+    s.run(until: 60_000)
+    s.answer(.heartbeat, Say.token("t3"))
+    _ = s.take()
+    s.close()
+    s.pass(3000)
+    s.licenseAnswered(token: "t2")
+    s.answer(.teardown, Say.unreachable)
+    s.pass(500)
+    s.answer(.teardown, Say.refused(1006))
+    #expect(s.take().filter { $0.hasPrefix("teardown") } == ["teardown t3", "teardown t3", "teardown t2"])
+  }
+
   // MARK: Two tokens of the same depth
 
   /// A session with the tokens `t3` (of a heartbeat) and `t2` (of a licence), both in reply to `t1`.
