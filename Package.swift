@@ -31,7 +31,11 @@ let swiftSettings: [SwiftSetting] =
 /// Embedded Swift does not link the libraries that module maps name, so the linker settings name them.
 let shippedLink: [String] =
   embedded
-  ? ["\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a"]
+  ? [
+    "\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a",
+    // Sources/Usher/Allocation.swift has the function that takes its place.
+    "--wrap=posix_memalign"
+  ]
   : []
 let linkFlags: [String] =
   shippedLink.flatMap { ["-Xlinker", $0] }

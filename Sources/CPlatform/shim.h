@@ -317,6 +317,12 @@ static inline int32_t platform_descriptors_max(void) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX) return INT32_MAX;
   return (int32_t)limit.rlim_cur;
 }
+/* posix_memalign of the C library, in a library that the linker makes with --wrap=posix_memalign. */
+int __real_posix_memalign(void **out, size_t alignment, size_t size);
+/* Ends the process by a signal if the system has no memory. */
+static inline void platform_allocate_or_end(void **out, size_t alignment, size_t size) {
+  if (__real_posix_memalign(out, alignment, size) != 0) __builtin_trap();
+}
 static inline size_t platform_strnlen(const char *s, size_t most) { return strnlen(s, most); }
 
 #endif
