@@ -220,3 +220,14 @@ def test_tokens_ofAnyShape_areKeptOutOfWhatTheServerSays(stage: Stage) -> None:
     stage.advance(60_000)
     assert str(stage.events.error(E.HEARTBEAT_ERROR)).count("[redacted]") == 1
     assert not any(opaque in line for line in stage.logs)
+
+
+@pytest.mark.parametrize("errors", [5, "text", True, {"errorCode": 1007}, []])
+def test_setup_whoseErrorsAreNoArray_isRefused_andTheHostContinues(stage: Stage, errors: Any) -> None:
+    """json-c would end the process if the library read an element of something that is not an array."""
+    stage.headend.faults.add(
+        "setup", Fault.error(7, status=500) | Fault.without("errorCode", "message") | Fault.fields(errors=errors)
+    )
+    stage.play(tag="a")
+    stage.settle()
+    assert stage.events.error(E.SETUP_ERROR, "a").status is usher.Status.HTTP

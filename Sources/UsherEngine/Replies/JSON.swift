@@ -83,9 +83,11 @@ struct JSONValue {
     word.withUTF8Buffer { equalIgnoringCase(text, $0) }
   }
   var arrayCount: Int? { kind == JSON_SHIM_ARRAY ? json_shim_array_count(raw) : nil }
+  /// Nil if this value is not an array: json-c would end the process.
   @inline(never)
   func element(_ index: Int) -> JSONValue? {
-    json_shim_array_element(raw, index).map { JSONValue(raw: $0, document: document) }
+    guard kind == JSON_SHIM_ARRAY else { return nil }
+    return json_shim_array_element(raw, index).map { JSONValue(raw: $0, document: document) }
   }
 
   /// The number that a string contains.
