@@ -14,6 +14,12 @@ let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
   let architecture = "x86_64"
 #endif
 
+/// Tables for unwinding would be a tenth of the library, and nothing may unwind through it: no exception, no
+/// cancellation. Debuggers read the same tables from the file with the debug information (`.debug_frame`). Sanitizers
+/// read them in the library.
+let withoutUnwindTables =
+  isSanitized ? [] : ["-Xcc", "-fno-unwind-tables", "-Xcc", "-fno-asynchronous-unwind-tables"]
+
 /// Only the checked build checks exclusive access at run time, with the same tests. In the shipped build the check
 /// would cost 24 kB and much time.
 let swiftSettings: [SwiftSetting] =
@@ -24,7 +30,7 @@ let swiftSettings: [SwiftSetting] =
       "-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections",
       // A copy of a function for each closure that is passed to it would take 4 kB and not be faster.
       "-Xllvm", "-sil-disable-pass=closure-specialize"
-    ])
+    ] + withoutUnwindTables)
   ]
   : []
 

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tell.sh"
 library=$1
-most_bytes=640000
+most_bytes=620000
 glibc_floor=2.34 # the newest GLIBC_ version it may need
 dynamic=$(readelf -dW "$library")
 segments=$(readelf -lW "$library")
@@ -16,6 +16,10 @@ size=$(stat -Lc %s "$library")
 if [ "$size" -le $most_bytes ]; then ok "$size bytes: not more than $most_bytes"
 else not_ok "$size bytes: more than $most_bytes"; fi
 same "stripped" "" "$(readelf -SW "$library" | grep -oE '\.(symtab|debug_[a-z]+) ' || true)"
+unwind=$(readelf -SW "$library" | sed 's/\[ *//' | awk '$2 == ".eh_frame" { print $6 }')
+claim "no tables for unwinding in the library" [ $((0x${unwind:-0})) -le 256 ]
+claim "debuggers find these tables in the file with the debug information" \
+  has ' \.debug_frame ' "$(readelf -SW "$(readlink -f "$library" | sed 's/\.0$//').debug")"
 allowed='libcurl\.so\.4|libjson-c\.so\.5|libc\.so\.6|libm\.so\.6|ld-linux[-a-z0-9_]*\.so\.[12]'
 same "needs only curl, json-c and the C library" "" "$(tag NEEDED | grep -vE "^($allowed)\$" || true)"
 same "its soname" libusher.so.0 "$(tag SONAME)"
