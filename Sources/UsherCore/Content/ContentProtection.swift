@@ -10,7 +10,7 @@ package struct ContentProtection: Equatable, Sendable {
 
   /// The value of `schemeIdUri`, unchanged.
   package private(set) var schemeID: [UInt8] = []
-  /// If `isCommon`, the encryption scheme: `cenc`, `cbcs` …
+  /// The encryption scheme (`cenc`, `cbcs` …) if `isCommon` is true.
   package private(set) var value: [UInt8] = []
   /// Whether the element describes common encryption instead of a key system. Only such an element has default key ids.
   package private(set) var isCommon = false
@@ -27,7 +27,8 @@ package struct ContentProtection: Equatable, Sendable {
   /// The key system; nil if `isCommon` is true, and for systems that the library does not know.
   package var keySystem: KeySystem? { systemID.flatMap { KeySystem($0) } }
 
-  /// The default key ids, then the key ids of the boxes and the PlayReady header, without duplicates.
+  /// The default key ids of the element, then those of its `pssh` boxes and of its PlayReady header, without
+  /// duplicates.
   package var keyIDs: [UUIDBytes] {
     var all = defaultKeyIDs
     for box in pssh { for id in box.keyIDs { all.appendOnce(id) } }

@@ -18,7 +18,7 @@ package struct HLSKey: Equatable, Sendable {
   package let keyFormat: [UInt8]
   /// The value of `KEYFORMATVERSIONS`, unchanged; empty if the line has none.
   package let keyFormatVersions: [UInt8]
-  /// 16 bytes.
+  /// The initialisation vector, 16 bytes; nil if the line has none.
   package let iv: [UInt8]?
   package let keyID: UUIDBytes?
   /// Whether the key applies to the whole presentation: the line is an `EXT-X-SESSION-KEY` of the multivariant

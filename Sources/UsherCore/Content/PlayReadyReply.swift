@@ -11,7 +11,7 @@ package struct PlayReadyReply {
   package private(set) var kind = Kind.other
   /// The text of the first `CustomData` element. In a licence it may hold the session token.
   package private(set) var customData: Secret?
-  /// The words of a fault: `faultstring` (in SOAP 1.2 `Text`), and the `StatusCode`, such as `0x8004c600`.
+  /// The texts of a SOAP fault: its `faultstring` (`Text` in SOAP 1.2) and its `StatusCode`, such as `0x8004c600`.
   package private(set) var faultWords: Secret?
 
   private enum Field { case customData, faultWords }
@@ -44,13 +44,15 @@ package struct PlayReadyReply {
         depth &-= 1
       }
     }
-    // Without all closing tags, the end of the reply is missing.
+    // If a closing tag is missing, the server's reply was cut off. Then the text of an open `CustomData` element is
+    // incomplete, and the reply does not count as a licence.
     customData = customData == nil || field == .customData ? nil : data.text
     if !words.isEmpty { faultWords = words.text }
     if depth > 0, kind == .license { kind = .other }
   }
 
-  /// Text that a reply has in pieces, such as between comments. What it leaves behind when it grows is wiped.
+  /// Collects a text that the reply has in several pieces, for example around a comment. When the text needs a larger
+  /// buffer, it wipes the old buffer.
   private struct GrowingText {
     private var bytes: [UInt8] = []
 

@@ -5,8 +5,8 @@ package struct TrackEncryption: Equatable, Sendable {
   package let ivSize: UInt8
   package let defaultKeyID: UUIDBytes
   package let constantIV: [UInt8]
-  /// In a pattern, this many encrypted blocks come first, then the clear blocks; a block has 16 bytes. Both numbers are
-  /// 0 if the track has no pattern.
+  /// In pattern encryption, `cryptBlocks` encrypted blocks and then `skipBlocks` clear blocks repeat; a block has 16
+  /// bytes. Both numbers are 0 if the track has no pattern.
   package let cryptBlocks: UInt8
   package let skipBlocks: UInt8
   /// The encryption scheme (`cenc`, `cbcs` …) as a number; nil if the file has no `schm` box.

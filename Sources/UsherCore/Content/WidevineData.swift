@@ -5,7 +5,7 @@ package struct WidevineData: Equatable, Sendable {
   package private(set) var provider: [UInt8] = []
   package private(set) var contentID: [UInt8] = []
   package private(set) var policy: [UInt8] = []
-  /// The encryption scheme (`cenc`, `cbcs` …) as a number; nil if the data names none.
+  /// The encryption scheme (`cenc`, `cbcs` …) as a number; nil if the data does not name a scheme.
   package private(set) var protectionScheme: UInt32?
 
   package init(_ bytes: UnsafeBufferPointer<UInt8>) {

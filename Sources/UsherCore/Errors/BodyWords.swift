@@ -1,6 +1,6 @@
-/// The words of a payload or of the body of a request that are secrets: all of at least 8 letters with a digit among
-/// them, and without a digit all of at least 12, or of at least 16 where a JSON member or an XML element has its name.
-/// Shorter words occur in ordinary messages.
+/// Finds the words of a request's body, or of a payload, that count as secrets. A word is a run of token bytes
+/// (`isTokenByte`) and `%`. With a digit, a word of at least 8 bytes is a secret. Without a digit, it needs at least 12
+/// bytes, or 16 if it is the name of a JSON member or an XML element. Shorter words occur in ordinary messages.
 struct BodyWords {
   private let body: UnsafeBufferPointer<UInt8>
   private var at = 0

@@ -2,7 +2,7 @@
 package struct Explanation: Sendable {
   package let summary: StaticString
   package let advice: StaticString
-  /// Whether a table has the code of the error. If not, the words describe only the kind of error.
+  /// Whether a table has an entry for the code of the error. If not, the words describe only the kind of error.
   package let isKnown: Bool
   /// The name of the table in which the words were found, by the code or by the status.
   package let source: StaticString

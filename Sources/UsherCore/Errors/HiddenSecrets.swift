@@ -1,13 +1,13 @@
-/// The secrets that no text from outside may repeat: tokens, values of headers, parts of URLs, bodies of requests,
-/// credentials of a proxy. Every text of a server becomes a message through `cleaned`, so that no message contains a
-/// part of a secret.
+/// The secrets that no message may contain: tokens, values of headers, parts of URLs, bodies of requests, credentials
+/// of a proxy. Servers may repeat them in their texts. The library makes every message with a server's text through
+/// `cleaned`, which removes each part of a secret.
 ///
-/// A part is a run of 8 letters or digits (of a shorter secret: all of it). Upper and lower case count as equal, and
-/// everything that is neither a letter nor a digit is skipped, in the text and in the secret.
+/// A part is a run of 8 letters or digits; if the secret is shorter, the whole secret is the part. A search ignores
+/// letter case, and skips all other characters in the text and in the secret.
 package final class HiddenSecrets {
   private var words: [Secret] = []
   private var bodies: [Secret] = []
-  /// How many bytes there are to compare with.
+  /// The number of bytes of all secrets together.
   private var size = 0
 
   package init() {}
@@ -22,15 +22,15 @@ package final class HiddenSecrets {
     size += token.count
   }
 
-  /// Adds a header's value or a part of a URL, unless it is an ordinary word or number: it is a secret from 8 bytes on,
-  /// and from 4 letters or digits on if it has a digit.
+  /// Adds the value of a header or a part of a URL, if it counts as a secret: it has at least 8 bytes, or it has at
+  /// least 4 letters or digits and one of them is a digit. Other values are ordinary words and numbers.
   private func addValue(_ value: UnsafeBufferPointer<UInt8>) {
     if value.count >= Self.part || (hasDigit(value) && lettersCount(value) >= 4) { add(Secret(value)) }
   }
 
-  /// Adds the value of a header line that ends in NUL, and what follows the last blank in it: the token of "Bearer
-  /// token". Of "Basic credentials" it adds the decoded name and password. The headers that describe the body are no
-  /// secrets.
+  /// Adds the secrets of a header line, which ends in NUL. They are the value, and the part of the value after its last
+  /// blank, such as the token in "Bearer token". From "Basic credentials" it also adds the decoded name and password.
+  /// The headers that describe the body contain no secrets.
   package func addHeader(_ line: Secret) {
     line.withBytes { bytes in
       guard let colon = bytes.firstIndex(of: 0x3A) else { return }
@@ -57,7 +57,7 @@ package final class HiddenSecrets {
     word.withUTF8Buffer { equalIgnoringCase(name, $0) }
   }
 
-  /// Adds `name:password`, and the password alone.
+  /// Adds `name:password` as one secret, and the password alone as another.
   private func addCredentials(_ credentials: UnsafeBufferPointer<UInt8>) {
     add(Secret(credentials))
     guard let colon = credentials.firstIndex(of: 0x3A), colon + 1 < credentials.count else { return }
@@ -92,19 +92,21 @@ package final class HiddenSecrets {
     return count
   }
 
-  /// Adds a payload or the body of a request: its `BodyWords` and the codings of the whole are secrets.
+  /// Adds a payload or the body of a request. Secret are its `BodyWords`, and the complete body as base64 or as
+  /// numbers.
   package func addBody(_ body: Secret) {
     bodies.append(body)
     size += body.count
   }
 
-  /// How many letters of a secret a message must not repeat.
+  /// The number of letters and digits in a part of a secret.
   static var part: Int { 8 }
-  /// The library does not compare a text with more bytes of secrets than this, because it would take too long.
+  /// The limit for the size of all secrets. Above it, `mark` does not search a text, because the search would take too
+  /// long.
   private static var mostBytes: Int { 1 << 19 }
 
-  /// Marks the bytes of a text that repeat a part of a secret: as it is, as numbers, or in base64.
-  /// - Returns: false if there are too many secrets to compare with.
+  /// Marks the bytes of a text that repeat a part of a secret: unchanged, as the numbers of its bytes, or in base64.
+  /// - Returns: false if the secrets are too large together; then the text was not searched.
   func mark(_ text: UnsafeBufferPointer<UInt8>, in marks: inout [Bool]) -> Bool {
     guard size > 0 else { return true }
     guard size <= Self.mostBytes else { return false }

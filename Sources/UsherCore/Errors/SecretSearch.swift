@@ -1,32 +1,34 @@
-/// Searches one text for parts of secrets. It reads each secret once, byte by byte: a table has all runs of 8 compared
-/// bytes of the text.
+/// Searches one text for parts of secrets. First it puts each run of 8 compared bytes of the text into a hash table.
+/// Then it reads each secret once, byte by byte, and looks up the last 8 compared bytes.
 struct SecretSearch {
-  /// Which bytes of the text and of the secrets a search compares, without regard to case. It skips all others.
+  /// The bytes that a search compares, in the text and in the secrets. It skips all other bytes and ignores letter
+  /// case.
   enum Compared {
     case lettersAndDigits
-    /// Hex digits except 0, so that `51`, `0x51`, `U+0051` and `5100` are equal.
+    /// Hex digits except 0. Then `51`, `0x51`, `U+0051` and `5100` are equal.
     case nonZeroDigits
-    /// For secrets that have few letters, or letters that are not ASCII.
+    /// All bytes except blanks. This finds secrets that have few letters and digits, or letters that are not ASCII.
     case allButBlanks
   }
 
   private let compared: Compared
   /// The compared bytes of the text, in lower case. They may contain secrets.
   private var letters: [UInt8] = []
-  /// For each of `letters`, where in the text it stands.
+  /// For each of `letters`: its index in the text.
   private var positions: [UInt16] = []
   private var isFound: [Bool]
-  /// By the hash of a run: the number of the last run with this hash, plus 1. `next` continues the chain.
+  /// The hash table. For the hash of a run: 1 plus the number of the last run with this hash. `next` has the number of
+  /// the run before that one.
   private var heads = [UInt16](repeating: 0, count: 1024)
   private var next: [UInt16] = []
-  /// The last letters of the secret, and how many letters it had so far.
+  /// The last 8 compared bytes of the secret that the search reads, and the number of compared bytes so far.
   private var last: UInt64 = 0
   private var count = 0
 
   /// - Parameter text: at most 65,535 bytes.
   init(_ text: UnsafeBufferPointer<UInt8>, _ compared: Compared) {
     self.compared = compared
-    // An array that grows leaves its old memory unwiped, so reserve the memory.
+    // An array that grows does not wipe its old memory, so reserve all memory first.
     letters.reserveCapacity(text.count)
     for at in 0..<text.count {
       guard let letter = Self.folded(text[at], compared) else { continue }
@@ -60,7 +62,7 @@ struct SecretSearch {
     }
   }
 
-  /// Ends the search: marks the found bytes of the text, and the bytes between them.
+  /// Ends the search: marks the bytes of the text at which a secret was found, and the skipped bytes between them.
   mutating func end(_ marks: inout [Bool]) {
     var end = 0
     for at in 0..<letters.count {
@@ -75,7 +77,7 @@ struct SecretSearch {
     wipe(&letters)
   }
 
-  /// Searches for a secret of which every part counts.
+  /// Searches for a token or value: if the text has any part of it, that part is found.
   mutating func findWord(_ secret: UnsafeBufferPointer<UInt8>) {
     switch compared {
     case .lettersAndDigits:
@@ -95,7 +97,8 @@ struct SecretSearch {
     return letters < HiddenSecrets.part
   }
 
-  /// Searches for the long words of a secret, and for the codings of the whole.
+  /// Searches for the body of a request or for a payload: for each of its `BodyWords`, and for the complete body as
+  /// base64 and as hex numbers.
   mutating func findBody(_ body: UnsafeBufferPointer<UInt8>) {
     switch compared {
     case .lettersAndDigits:
@@ -128,7 +131,7 @@ struct SecretSearch {
     }
   }
 
-  /// Searches for the numbers of the bytes of a secret, each with up to three digits.
+  /// Searches for a secret whose bytes are written as numbers of up to three digits in this base.
   private mutating func findNumbers(_ secret: UnsafeBufferPointer<UInt8>, base: UInt8) {
     begin()
     for byte in secret {
@@ -143,14 +146,14 @@ struct SecretSearch {
     static var all: [Base64Form] { [.asItIs, .lowerCase, .upperCase, .utf16] }
   }
 
-  /// Searches for the base64 of a secret. In base64 the letters depend on how many bytes stand before the secret, so
-  /// there are three of each form.
+  /// Searches for the base64 form of a secret. Base64 has three forms of a secret, because the letters depend on the
+  /// number of bytes before the secret.
   @inline(never)
   private mutating func findBase64(_ secret: UnsafeBufferPointer<UInt8>, _ form: Base64Form) {
     for skipped in 0..<min(3, secret.count) {
       begin()
       var (bits, held): (UInt32, UInt32) = (0, 0)
-      // By index: a slice costs an allocation for each byte in the checked build.
+      // The loop uses an index, because a slice costs an allocation for each byte in the checked build.
       for at in skipped..<(form == .utf16 ? secret.count * 2 : secret.count) {
         var byte: UInt8
         switch form {
@@ -173,7 +176,7 @@ struct SecretSearch {
 
   private mutating func begin() { (last, count) = (0, 0) }
 
-  /// The next byte of the secret. (Not inlined: it has many callers.)
+  /// Handles the next byte of the secret. (Not inlined, because many functions call it.)
   @inline(never)
   private mutating func add(_ byte: UInt8) {
     guard let letter = Self.folded(byte, compared) else { return }
@@ -187,7 +190,7 @@ struct SecretSearch {
     }
   }
 
-  /// The secret has less letters than a part: searches for all of it.
+  /// Searches for a whole secret that has fewer letters than a part.
   private mutating func findShort() {
     guard count > 0, letters.count >= count else { return }
     for at in 0...(letters.count - count) where run(at, count) == last { find(at, count) }

@@ -1,5 +1,5 @@
 extension HiddenSecrets {
-  /// Makes a text from outside safe to show: one visible line of at most 512 bytes, without any part of a secret and
+  /// Makes a text of a server safe to show: one visible line of at most 512 bytes, without any part of a secret and
   /// without any other word that looks like a token. If a character of the text is coded (`%41`, `\u0041`, `&#65;`),
   /// the result only says that the text was withheld: the library does not decode the text, so it cannot tell whether
   /// the text repeats a secret.
@@ -41,13 +41,14 @@ extension HiddenSecrets {
     return isRead
   }
 
-  /// Marks the rest of words that repeat a part of a secret, and the words that look like a token.
+  /// Marks two kinds of words completely: words that contain a part of a secret, and words that look like a token.
   private func markTokens(_ text: UnsafeBufferPointer<UInt8>, _ marks: inout [Bool]) {
     var start = 0
     while start < text.count {
       var end = start
       var isMarked = false
-      // How often a word goes from a letter to a digit, back, or from lower to upper case: coded text does this often.
+      // How often in this word a letter follows a digit, a digit a letter, or an upper-case letter a lower-case one.
+      // Encoded data has many such changes.
       var changes = 0
       while end < text.count, let kind = CharacterKind(text[end]) {
         if marks[end] { isMarked = true }
@@ -58,7 +59,7 @@ extension HiddenSecrets {
         }
         end += 1
       }
-      // Windows has error codes such as 0x8004C600.
+      // An error code of Windows, such as 0x8004C600, is not a token.
       let isErrorCode = end - start == 10 && text[start] == 0x30 && text[start + 1] | 0x20 == 0x78
       if isMarked || (end - start >= 8 && changes * 4 > end - start && !isErrorCode) {
         for at in start..<end { marks[at] = true }
@@ -108,8 +109,8 @@ private func hasCodedCharacter(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
   return false
 }
 
-/// The text as valid UTF-8 without line breaks: U+FFFD replaces each byte that is not valid, spaces replace invisible
-/// characters and other forms of Latin letters, and ASCII replaces the full-width forms.
+/// Returns the text as valid UTF-8 without line breaks. U+FFFD replaces each invalid byte, ASCII replaces full-width
+/// letters, and a space replaces each character that is not `isVisible`.
 private func visible(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
   var line: [UInt8] = []
   line.reserveCapacity(text.count * 3)
@@ -133,9 +134,9 @@ private func visible(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
   return line
 }
 
-/// Returns whether a character has a form of its own: it is no control character, does not change the direction of
-/// writing, is not invisible (Default_Ignorable_Code_Point and format characters of Unicode 15, and the empty braille
-/// pattern), and is no letter or digit in a circle, raised, lowered or of mathematics.
+/// Returns whether a message may show a character. It must not be a control character, change the direction of writing,
+/// or be invisible (Default_Ignorable_Code_Point and format characters of Unicode 15, and the empty braille pattern).
+/// It must not be another form of a Latin letter or digit either: in a circle, raised, lowered or mathematical.
 private func isVisible(_ scalar: UInt32) -> Bool {
   switch scalar {
   case 0..<0x20, 0x7F..<0xA0, 0xAD, 0x034F, 0x0600...0x0605, 0x061C, 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2,

@@ -9,7 +9,8 @@ package struct UsherError: Error, Equatable, Sendable {
   /// The server's `errorCode`; 0 if the reply had no code.
   package var serviceCode: Int64
   package var message: String
-  /// The three properties below, one bit each: the functions that throw errors copy every field.
+  /// The three Booleans below, one bit each. A smaller error needs less code, since each function that throws copies
+  /// every field.
   private var flags: UInt8 = 0
 
   @inline(never)
@@ -43,7 +44,8 @@ package struct UsherError: Error, Equatable, Sendable {
 
   private mutating func set(_ bit: UInt8, _ isSet: Bool) { flags = isSet ? flags | bit : flags & ~bit }
 
-  /// The same, with the default values. Most errors are made by this call, because it takes the least code.
+  /// Makes an error with default values for everything else. Most errors are made here, because a call with one
+  /// argument takes the least code.
   @inline(never)
   package init(_ status: Status) { self.init(status, origin: .local) }
 

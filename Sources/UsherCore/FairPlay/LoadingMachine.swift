@@ -23,7 +23,8 @@ package struct LoadingMachine<Server> {
   package enum Decision {
     /// Send the SPC to this server.
     case keyServer(Server)
-    /// Ask this entitlement server for the key server's URL; nil: the server that the loader would ask.
+    /// Ask this entitlement server for the key server's URL. nil: ask the one in the loader's options or in the
+    /// content's URL.
     case entitlement(Server?)
     /// Do what the loader does without the callback.
     case builtin
@@ -33,7 +34,7 @@ package struct LoadingMachine<Server> {
   package struct Callbacks {
     /// The host chooses the server for each loading request.
     package var server: Bool
-    /// The host gets the key server's URL itself, instead of the request to the entitlement server.
+    /// The host can supply the key server's URL; then the library does not ask the entitlement server for it.
     package var tokenURL: Bool
 
     package init(server: Bool = false, tokenURL: Bool = false) {
@@ -105,8 +106,8 @@ package struct LoadingMachine<Server> {
     return false
   }
 
-  /// - Parameter server: the first server without callbacks: the entitlement server if there is one, otherwise the key
-  ///   server.
+  /// - Parameter server: the server to ask first if there are no callbacks: the entitlement server if there is one,
+  ///   otherwise the key server.
   package mutating func start(at server: Candidate) -> Action? {
     switch phase {
     case .new:
@@ -124,7 +125,7 @@ package struct LoadingMachine<Server> {
     case (.askingServer, .keyServer(let server)): return prepare(.allowed(server), .license)
     case (.askingServer(let known), .builtin): return begin(at: known)
     case (.askingServer(let known), .entitlement(let server)):
-      // Without an entitlement server, the first server is a key server, which must not get this request.
+      // If the loader has no entitlement server, `known` is a key server; it must not get a request for an entitlement.
       return findTokenURL(server.map { .allowed($0) } ?? (isByEntitlement ? known : .missing))
     case (.askingTokenURL, .keyServer(let server)): return prepare(.allowed(server), .entitlement)
     case (.askingTokenURL(let known), .builtin): return askEntitlement(known)

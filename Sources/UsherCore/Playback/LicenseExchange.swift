@@ -62,14 +62,15 @@ package struct LicenseExchange {
     case new
     /// → asking (the next part), unwanted, sent, ended
     case asking(Part)
-    /// The host's licence request completed for another reason while a hook was asked.
+    /// The library waits for the answer of a hook, but the host's licence request has completed for another reason.
     /// → ended
     case unwanted(Status)
     /// The request is in flight. `isWanted` is false if the host's request has completed already: then the library
     /// reads only the session token of the reply, without the hook.
     /// → sent (unwanted), reading, ended
     case sent(isWanted: Bool)
-    /// The licence hook is asked. → ended
+    /// The library waits for the answer of the licence hook.
+    /// → ended
     case reading
     case ended
   }

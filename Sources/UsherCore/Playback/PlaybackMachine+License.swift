@@ -82,7 +82,7 @@ extension PlaybackMachine {
     case fail(UsherError)
   }
 
-  /// Decides what a waiting request needs next. The session is ready for the request.
+  /// Decides what a waiting request needs next. The caller has checked that the session is ready for the request.
   private func readiness(_ license: LicenseRequest) -> Readiness {
     if license.isRenewal, usesSession {
       return session.canOpen

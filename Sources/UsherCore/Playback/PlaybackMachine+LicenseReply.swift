@@ -26,7 +26,8 @@ extension PlaybackMachine {
       var actions = use(fields, of: license, role, request, ownTeardowns: ownTeardowns, now: now)
       if !license.isAbandoned {
         if !license.isRenewal && !license.isAuxiliary { hasLicense = true }
-        // A session starts before its first licence is delivered; a licence is delivered before KEPT_ALIVE.
+        // In the list of actions, the start of the session comes before its first licence. A licence comes before
+        // KEPT_ALIVE.
         let isOpening = if case .opening = role { true } else { false }
         actions.insert(.deliverLicense(license.id, data), at: isOpening ? actions.count : 0)
       }
@@ -56,7 +57,8 @@ extension PlaybackMachine {
   private mutating func deniedInSession(
     _ index: Int, _ failure: WireFailure, _ origin: Origin, _ generation: UInt32, now: Milliseconds
   ) -> [Action] {
-    // An error reply may repeat the token of its request. If another reply has replaced that token, it must not return.
+    // An error reply may repeat the token of its request. If the session has a newer token by now, it must not take the
+    // repeated token again.
     if let token = failure.token {
       if failure.httpStatus < 300 || generation == session.tokenGeneration {
         session.licenseBroughtToken(token, inReplyTo: generation)
@@ -118,7 +120,8 @@ extension PlaybackMachine {
     case .opening: return opened(license, request, fields, ownTeardowns: ownTeardowns, now: now)
     case .carriesToken(let generation): return continued(license, fields, request, generation, now: now)
     case .sessionless:
-      // Only the request for data that the CDM needs first (the service certificate) may open a session in this role.
+      // The playback has no session. A licence reply in this role normally has no session token; only the reply to a
+      // request for the service certificate may have one, and then opens the session.
       guard fields.token != nil, hasSSM else { return [] }
       guard session.canOpen else {
         mayHaveOrphan = true
@@ -154,7 +157,8 @@ extension PlaybackMachine {
     _ index: Int, _ request: RequestID, _ failure: WireFailure, _ origin: Origin, ownTeardowns: SSMSession.OwnTeardowns,
     now: Milliseconds
   ) -> [Action] {
-    // A reply with a session token has opened a session, no matter how it refuses the licence.
+    // A reply with a session token has opened a session, even if it refuses the licence. Then no other content token is
+    // asked for.
     let mayAsk = mayAskAgain(index) && failure.token == nil
     if failure.serviceCode == SSMCode.tooManySessions, mayAsk {
       licenses[index].phase = .waiting

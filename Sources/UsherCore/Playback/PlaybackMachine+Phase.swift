@@ -1,8 +1,8 @@
 extension PlaybackMachine {
-  /// The phases of a playback; its session has separate phases. The line with the arrow lists every phase that may
-  /// follow; `make model` tries all orders of events and fails if such a line is wrong.
+  /// The phases of a playback; its session has separate phases. In the comment of each phase, the line with the arrow
+  /// lists every phase that may follow. `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
-    /// Another item still plays on the player, so this playback has not started.
+    /// This playback has not started, because another item still plays on the player.
     /// → playing, closing
     case waiting
     /// → replacing, sessionless, closing
@@ -14,7 +14,7 @@ extension PlaybackMachine {
     /// session. The reply to a later licence request may still open one.
     /// → playing, closing
     case sessionless
-    /// The host closed the playback, which waits until its session has ended.
+    /// The host closed the playback, and the playback waits until its session has ended.
     /// → closed
     case closing(Status)
     /// The playback has reported that it is closed. Late replies may still bring session tokens; the library tears
@@ -55,7 +55,7 @@ extension PlaybackMachine {
   /// Whether the host closed the playback.
   package var isClosing: Bool { closeStatus != nil }
 
-  /// Whether the host closed the playback, and the playback has reported that it is closed.
+  /// Whether the playback has reported that it is closed.
   package var isClosed: Bool {
     if case .closed = lifecycle.phase { return true }
     return false
@@ -69,7 +69,7 @@ extension PlaybackMachine {
     }
   }
 
-  /// Whether a session with a new content token is replacing the session.
+  /// Whether the playback is closing its session in order to start a new one with a new content token.
   var isReplacing: Bool {
     if case .replacing = lifecycle.phase { return true }
     return false

@@ -35,7 +35,8 @@ extension PlaybackMachine {
   private mutating func sessionEnded(left: Bool, orphanPossible: Bool) -> [Action] {
     var actions: [Action] = []
     mayHaveOrphan = mayHaveOrphan || orphanPossible
-    // A session that was left while it was being set up may exist, although the library does not have its token.
+    // If the host left the session during set-up, the session may exist at the head-end although the library has no
+    // token.
     if left || session.tokenGeneration > 0 { actions.append(.report(.ended(left: left))) }
     return actions + reportClosed(orphanPossible: orphanPossible)
   }
@@ -104,7 +105,7 @@ extension PlaybackMachine {
     perform(session.networkChanged(now: now), now: now)
   }
 
-  /// What a close does with the session if the host did not choose: tear it down, or leave it to expire.
+  /// Whether a close tears the session down or leaves it to expire, if the host did not choose.
   package func ending(isZap: Bool) -> SSMSession.Ending {
     isZap ? (policy.zapTearsDown ? .teardown : .leave) : (policy.leavesByDefault ? .leave : .teardown)
   }

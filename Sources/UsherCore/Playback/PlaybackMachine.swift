@@ -19,7 +19,8 @@ package struct PlaybackMachine {
     /// `payloadFailed`.
     case askPayload(KeySystem?)
     case report(Report)
-    /// Complete the licence request with the licence of its reply. The secret is nil only in tests that pass none.
+    /// Complete the licence request with the licence of its reply. The secret is nil only in tests that use no licence
+    /// data.
     case deliverLicense(LicenseID, Secret?)
     case failLicense(LicenseID, UsherError)
     /// The player may start its next item. The machine returns this action only once.
@@ -64,8 +65,8 @@ package struct PlaybackMachine {
       case reading
     }
     enum Phase {
-      /// The request waits for all of these: the playback has started, it has its tokens and its session, and no
-      /// keep-alive is in flight.
+      /// The request is sent as soon as the playback has started, has its tokens and its session, and no keep-alive is
+      /// in flight.
       case waiting
       case inFlight(RequestID, Role)
     }
@@ -136,7 +137,7 @@ package struct PlaybackMachine {
   }
 
   var policy: SSPPolicy { session.policy }
-  /// As in `policy`, but without a copy of the whole policy.
+  /// The value in `policy`, read without a copy of the whole policy.
   var hasSSM: Bool { session.sharedPolicy.value.hasSSM }
 
   /// The item's content token; nil if it is not known.
@@ -168,7 +169,7 @@ package struct PlaybackMachine {
       waitsForOwnTeardowns: session.waitsForOwnTeardowns, awaitsToken: isClosed && session.awaitsToken)
   }
 
-  // The same as of `session`; `mutating` for the same reason as `standing`.
+  // The same as the method of `session`; `mutating` for the same reason as `standing`.
   package mutating func keepAliveTimeout(now: Milliseconds) -> Milliseconds { session.keepAliveTimeout(now: now) }
   package mutating func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     session.longestKeepAliveTimeout(now: now)

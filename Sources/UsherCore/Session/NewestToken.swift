@@ -1,10 +1,11 @@
 /// The newest session token, and what the library knows about its state at the server.
 ///
-/// Replies do not always arrive in the order in which the server issued their tokens, so each token has a depth: the
-/// token of set-up has depth 1, and the token in a reply is one deeper than the token in the request. A server that
-/// accepts its newest token, or also the one before it, never issues a token that is less deep than an earlier one, and
-/// at most two tokens of one depth. So a deeper token is newer. Of two tokens of the same depth the library uses the
-/// one that arrived last, and keeps the other one in case the server refuses the first.
+/// Replies do not always arrive in the order in which the server issued their tokens. So each token has a depth: the
+/// token of set-up has depth 1, and the token in a reply is one deeper than the token in the request. This order holds
+/// for a server that accepts its newest token, or also the token before it: such a server never issues a token that is
+/// less deep than an earlier one, and at most two tokens of the same depth. So a deeper token is newer. Of two tokens
+/// of the same depth the library uses the one that arrived last, and keeps the other one in case the server refuses the
+/// first.
 struct NewestToken {
   private(set) var secret: Secret?
   /// Identifies `secret`: a request that was sent with another generation carries another token. The lowest four bits

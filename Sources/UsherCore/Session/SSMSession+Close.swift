@@ -1,5 +1,5 @@
-/// The longest Retry-After that a teardown obeys. If the server asks for more, the session gives the teardown up: the
-/// host is waiting for the session to end.
+/// The longest Retry-After that a teardown obeys. If the server asks for more, the library does not repeat the
+/// teardown, because the host is waiting for the session to end.
 private let longestTeardownPause: Milliseconds = 10_000
 
 extension SSMSession {

@@ -223,7 +223,7 @@ extension SSMSession {
     guard newMode != mode else { return [] }
     setMode(newMode)
     switch beat {
-    case .inFlight, .refused: return []  // the reply sets the timer for the new mode
+    case .inFlight, .refused: return []  // the reply to the beat sets the timer for the new mode
     case .asked where newMode == .enforced: return []
     case .asked, .retrying: return catchUp(now: now)
     case .off, .waiting: return schedule == nil ? [] : arm()

@@ -1,6 +1,6 @@
 extension SSMSession {
-  /// The phases of a session. The line with the arrow lists every phase that may follow; `make model` tries all orders
-  /// of events and fails if such a line is wrong.
+  /// The phases of a session. In the comment of each phase, the line with the arrow lists every phase that may follow.
+  /// `make model` tries all orders of events and fails if such a line is wrong.
   enum Phase {
     /// No session exists, and no request for one is in flight. `again`: the server refused the licence request that
     /// should have opened the session, because the account has too many sessions; the next request is the last try.
@@ -60,7 +60,8 @@ extension SSMSession {
     let failedTeardown: UInt32?
   }
 
-  /// How many of a session's last two actions, `nextMayStart` and `ended`, the session has returned.
+  /// A session returns the actions `nextMayStart` and `ended` in this order, each once. This is the last one that it
+  /// has returned.
   enum Reported: UInt8 { case nothing, nextMayStart, ended }
 
   /// Holds the phase, and has the only methods that change it. Each method is named for what happened.

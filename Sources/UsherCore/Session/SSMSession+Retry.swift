@@ -3,24 +3,26 @@ extension SSMSession {
   /// The least time-out of a retry, and the least pause before one.
   private static var leastTimeout: Milliseconds { 300 }
 
-  /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil: the time for retries is
+  /// Returns when to retry a keep-alive that was sent at `sentAt` and failed at `now`; nil if the time for retries is
   /// over.
   ///
-  /// The pauses double, beginning with a second (or an eighth of the period). They are at most a quarter of the lease
-  /// that is left, so that the retries become denser. A pause asked for with Retry-After replaces them; if it exceeds
-  /// the lease, the last retry is sent when the lease ends. The server's lease ends a moment later than the library
-  /// assumes, since it began when the server had read the last keep-alive: retries are sent until shortly after.
+  /// The pauses double. The first is one second, or an eighth of the period if that is shorter. No pause is longer than
+  /// a quarter of the lease that is left, so the retries become denser. If the server asks for a pause (`Retry-After`),
+  /// this pause applies instead; if it exceeds the lease, the last retry is sent when the lease ends. The library sends
+  /// retries until shortly after the end that it assumes for the lease: the server's lease ends a moment later, because
+  /// it began when the server had read the last keep-alive.
   func retryTime(
     _ schedule: KeepAliveSchedule, after failure: WireFailure, attempt: UInt32, sentAt: Milliseconds, now: Milliseconds
   ) -> Milliseconds? {
     guard policy.retry > 0 else { return nil }
     let first = max(1, min(1000, schedule.period / 8))
     let asked = failure.retryAfter ?? 0
-    // A time-out counts as a pause. A reply does not: the server asks for less load.
+    // After a time-out the pause counts from the request, because the library has waited already. After a reply it
+    // counts from the reply, because the server asks for less load.
     let start = failure.httpStatus > 0 ? now : sentAt
     let pause = attempt < 16 ? first << UInt64(attempt) : schedule.period
     guard !isInOutage else {
-      // The lease is over: the retries belong to the keep-alive that was due last, and do not become denser.
+      // The lease is over. The retries now belong to the last keep-alive that became due, and do not become denser.
       let at = max(start.adding(pause), now.adding(asked))
       guard at <= schedule.due.adding(schedule.period.permille(policy.retry)) else { return nil }
       return max(at, now.adding(min(first, Self.leastTimeout)))
@@ -42,9 +44,10 @@ extension SSMSession {
     return min(usual, max(Self.leastTimeout, left / 2))
   }
 
-  /// The time-out of the keep-alive that is sent at `now`, if the server has received it: seven tenths of the lease
-  /// that is left. A lost reply may still come, because TCP sends it again. A retry would make the server issue another
-  /// token; if that reply were lost too, the server might not know our token any more. 0 if the policy has a time-out.
+  /// The longest time-out of the keep-alive that is sent at `now`: seven tenths of the lease that is left. It applies
+  /// if the server has received the request. If a packet of the reply is lost, TCP sends it again, so the reply may
+  /// still arrive. A retry would make the server issue another token; if that reply were lost too, the server might not
+  /// know the library's token any more. 0 if the policy sets the time-out.
   package func longestKeepAliveTimeout(now: Milliseconds) -> Milliseconds {
     guard policy.keepAliveTimeout == nil, let schedule, !isInOutage else { return 0 }
     return schedule.retriesEnd(permille: policy.retry).since(now).permille(700)

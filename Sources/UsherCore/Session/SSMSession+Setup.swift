@@ -43,8 +43,8 @@ extension SSMSession {
       }
     case .closing: return closingSetupReplied(outcome, now: now)
     case .ended:
-      // The session no longer waited for this reply, but now it holds a slot: it gives the slot back, or keeps the
-      // token in case the host asks for a teardown.
+      // The session no longer waits for this reply. But the reply has a token, so the head-end holds a slot: the
+      // session gives the slot back, or keeps the token in case the host asks for a teardown.
       guard let token = outcome.token else { return [] }
       take(token)
       return isLeft ? [] : sendTeardown(now: now)
@@ -67,7 +67,7 @@ extension SSMSession {
       period = fields.period.isZero || policy.opening == .customer ? 0 : policy.periodFallback
     case .none:
       guard policy.missingPeriod == .noTimer else {
-        // The token is known, so closing gives the slot back.
+        // The token is known, so closing can give the slot back.
         return fail(setupError(fields, "set-up answered without a usable heartbeat period", orphan: false))
       }
       period = 0

@@ -45,7 +45,8 @@ package func isHeaderSafe(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   return isPlain(bytes) || !hasControl(bytes[...])
 }
 
-/// Whether these are at least 32 bytes, all in ASCII and no control characters. Most tokens are.
+/// Returns whether there are at least 32 bytes, and all are ASCII without control characters. Most tokens pass this
+/// quick test.
 private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   let last = bytes.count - 32
   guard last >= 0 else { return false }
@@ -54,7 +55,7 @@ private func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
   var isOther = SIMDMask<SIMD16<Int8>>(repeating: false)
   var at = 0
   while true {
-    // Adding 1 makes DEL and the bytes above it negative, except 255, which becomes 0.
+    // After 1 is added, DEL and the bytes above it are negative (255 is 0), so one comparison finds them too.
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at, as: SIMD16<Int8>.self) &+ one .< least)
     isOther = isOther .| (raw.loadUnaligned(fromByteOffset: at &+ 16, as: SIMD16<Int8>.self) &+ one .< least)
     if at == last { return !any(isOther) }

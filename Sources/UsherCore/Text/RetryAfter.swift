@@ -14,7 +14,7 @@ package enum RetryAfter {
     return date > since ? Milliseconds(date &- since) &* 1000 : 0
   }
 
-  /// Returns the seconds since 1970 of an HTTP date; nil if the text is none.
+  /// Returns the seconds since 1970 of an HTTP date; nil if the text is not an HTTP date.
   package static func date(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
     var reader = Reader(text)
     reader.skipBlanks()
@@ -31,8 +31,8 @@ package enum RetryAfter {
     return seconds > .never / 1000 ? .never : seconds &* 1000
   }
 
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. The name of the
-  /// day is not checked.
+  /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. Does not
+  /// check the name of the day.
   private static func date(_ reader: inout Reader) -> Int64? {
     guard reader.skipLetters() >= 3 else { return nil }
     let hasComma = reader.take(0x2C)
@@ -111,7 +111,7 @@ package enum RetryAfter {
       return byte & 15
     }
 
-    /// A number with this many digits.
+    /// Reads a number with this many digits.
     mutating func number(_ digits: ClosedRange<Int>) -> Int64? {
       var number: Int64 = 0
       var count = 0
@@ -122,7 +122,7 @@ package enum RetryAfter {
       return count >= digits.lowerBound ? number : nil
     }
 
-    /// The number of a month, 1 to 12, from its three letters.
+    /// Reads the three letters of a month, and returns its number, 1 to 12.
     mutating func month() -> Int64? {
       guard let first = takeLetter(), let second = takeLetter(), let third = takeLetter() else { return nil }
       let names: StaticString = "janfebmaraprmayjunjulaugsepoctnovdec"
@@ -133,7 +133,7 @@ package enum RetryAfter {
       return nil
     }
 
-    /// `hh:mm:ss`, in seconds. A leap second is allowed.
+    /// Reads `hh:mm:ss`, and returns it in seconds. A leap second is allowed.
     mutating func time() -> Int64? {
       guard let hour = number(2...2), take(0x3A), let minute = number(2...2), take(0x3A), let second = number(2...2),
         hour < 24, minute < 60, second <= 60

@@ -1,4 +1,5 @@
-/// A URL as text: joins paths and adds to queries without changing the rest. libcurl decides whether it is a URL.
+/// A URL as text: joins paths and adds to queries without changing the rest. libcurl decides whether the text is a
+/// valid URL.
 package struct URLText: Equatable, Sendable {
   package enum VersionRule: Sendable { case auto, always, never }
 

@@ -1,8 +1,10 @@
 /// Content tokens by content id, for hosts that play several streams. A playback pins its entry while it plays, so that
-/// pruning keeps the entry. The owner supplies lock and clock. A look-up allocates nothing; freed entries are reused.
+/// pruning keeps the entry. The owner of the map locks it and passes the time. A look-up allocates nothing; freed
+/// entries are reused.
 ///
-/// Why not Dictionary and Array: `Tests/measure/token-map` builds that variant too. Its look-ups take 2 to 6 times as
-/// long, setting a token 6 to 10 times, and its program is 4 kB larger.
+/// This is not a Dictionary, because that is slower: in the variant with Dictionary and Array that
+/// `Tests/measure/token-map` builds, look-ups take 2 to 6 times as long, setting a token takes 6 to 10 times as long,
+/// and the program is 4 kB larger.
 package final class TokenMap {
   package enum SetResult: Equatable, Sendable {
     case added
@@ -47,7 +49,7 @@ package final class TokenMap {
     return table.count
   }
 
-  /// The number of entries with allocated memory; grows until `clear()`.
+  /// The number of entries for which memory is allocated. It grows until `clear()`.
   package var capacity: Int { table.capacity }
 
   package func get(_ key: UnsafeBufferPointer<UInt8>, now: Milliseconds) -> Secret? {
