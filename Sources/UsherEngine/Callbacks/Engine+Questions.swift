@@ -1,13 +1,13 @@
 internal import UsherCore
 
 extension Engine {
-  /// Asks the host a question. All questions use this function. It queues the question behind the playback's other
-  /// callbacks. `answered` runs on the I/O thread exactly once, with or without an answer; it gets nil instead of the
-  /// playback if the engine has removed the playback meanwhile.
+  /// Asks the host a question. All questions use this function. The question waits in the playback's lane behind the
+  /// other callbacks of the playback. `answered` runs on the I/O thread exactly once, with or without an answer; it
+  /// gets nil instead of the playback if the engine has removed the playback meanwhile.
   /// - Parameters:
-  ///   - question: the question to a hook, if a hook is asked.
+  ///   - question: the question to a hook; nil if no hook is asked.
   ///   - deadline: how much time the host has to answer.
-  ///   - put: calls the host, on a thread that runs host code, unless the question ended before.
+  ///   - put: calls the host's callback, on a thread that runs host code. Not called if the question has ended before.
   @discardableResult
   func askHost(
     _ entry: PlaybackEntry, _ kind: HostQuestion.Kind, _ question: HookQuestion? = nil, atMost deadline: Milliseconds,
@@ -23,8 +23,8 @@ extension Engine {
     entry.questions.append(ask)
     ask.timer = timers.set(at: clock.now.adding(deadline), .ask(ask))
     let host = entry.host
-    // A question that accepts no answer any more is not put: its playback closed, or its deadline passed, while the
-    // call waited in the lane.
+    // While the call waited in the lane, the playback may have closed or the deadline may have passed. Then the
+    // question accepts no answer, and the host is not asked.
     calls.run(id) { if ask.isOpen { put(ask, host) } }
     return ask
   }

@@ -8,15 +8,16 @@ package protocol CallbackExecutor: AnyObject {
   func enqueue(_ lane: UInt64, _ job: @escaping () -> Void) -> Bool
   /// The number of jobs queued or running.
   var pending: Int { get }
-  /// Returns whether the lane has queued or running jobs that the executor runs without a call of the host. Always
-  /// false in pumped mode, where jobs need a pump.
+  /// Returns whether the executor will run jobs of this lane without a call of the host. Always false in pumped mode,
+  /// where jobs run only in the host's pump.
   func isBusy(_ lane: UInt64) -> Bool
   /// Runs the queued jobs, then ends the threads. Must not be called in a callback.
   func shutDown()
 }
 
-/// Callback threads. A new thread starts when all others are busy, up to a limit. If the system does not start a
-/// thread, the running threads do the work; the owner calls `startThreads` later, because perhaps no thread runs.
+/// Runs host code on callback threads. A new thread starts when all others are busy, up to a limit. If the system does
+/// not start a thread, the running threads run the jobs. Perhaps no thread runs at all, so the owner calls
+/// `startThreads` again later.
 final class ThreadedExecutor: CallbackExecutor {
   private final class Lane {
     var jobs = Fifo<() -> Void>()
@@ -36,8 +37,8 @@ final class ThreadedExecutor: CallbackExecutor {
   private var jobCount = 0
   private var isEnding = false
   private var onStarved: (() -> Void)?
-  /// The thread that ended last. Each thread that ends joins the one that ended before it. So after `shutDown` all
-  /// threads have ended, and the thread-local storage of the host is freed.
+  /// The thread that ended last. Each thread that ends joins the thread that ended before it. So after `shutDown` all
+  /// threads have ended, and the system has freed the host's thread-local storage of these threads.
   private var lastEnded: UInt64?
 
   /// - Parameter onChange: called after each job, with the number of jobs left, on a callback thread, outside the lock.
@@ -155,7 +156,7 @@ final class ThreadedExecutor: CallbackExecutor {
         threads -= 1
         before = lastEnded
         lastEnded = platform_thread_self()
-        if isEnding { monitor.broadcast() }  // so that the idle threads see it too
+        if isEnding { monitor.broadcast() }  // wakes the idle threads too, so that they end
         return nil
       }
     }
@@ -199,7 +200,8 @@ final class ThreadedExecutor: CallbackExecutor {
     return ready.isEmpty ? nil : sendForOne()
   }
 
-  /// The system does not start a thread, and the context ends: the calling thread runs the queued jobs.
+  /// Runs the queued jobs on the calling thread, if no thread runs because the system does not start any. Called when
+  /// the context ends.
   private func workHereIfNoThreadRuns() {
     let isAlone = monitor.locked { () -> Bool in
       guard threads == 0 else { return false }
@@ -209,7 +211,7 @@ final class ThreadedExecutor: CallbackExecutor {
     if isAlone { withCallbackMark { while let lane = runOneHere() { onChange(done(lane)) } } }
   }
 
-  /// As `runOne`, on the thread that ends the context.
+  /// Does the same as `runOne`, but runs on the thread that ends the context and never waits for a job.
   private func runOneHere() -> UInt64? {
     let next = monitor.locked { () -> (UInt64, () -> Void)? in
       while let lane = ready.popFirst() {
@@ -245,8 +247,8 @@ private let lastThreadNumber = Atomic<UInt64>(0)
 /// Returns false if the process has no thread-specific key left for the mark and the number of a thread.
 package func ensureCallbackMark() -> Bool { threadKeys.areMade }
 
-/// Runs `job` while the thread has the mark of a callback thread.
-/// - Parameter mark: nil: the mark of the callback in which the thread is, otherwise 1.
+/// Marks the thread as one that runs host code while it runs `job`.
+/// - Parameter mark: the mark. nil: the mark that the thread has already; if it has none, 1.
 package func withCallbackMark(_ job: () -> Void, mark: UInt? = nil) {
   guard threadKeys.areMade else { return job() }
   let before = callbackMark()

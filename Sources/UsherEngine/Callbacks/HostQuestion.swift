@@ -13,7 +13,8 @@ package enum HostAnswer {
   case license(CustomerLicense)
   /// The server that gets the SPC of a loading request.
   case server(ResourceLoader.ServerAnswer)
-  /// The request failed. `words`: the reason that the host or its server gave, as it came; the engine cleans it.
+  /// The request failed. `words`: the host's or its server's reason, unchanged; the engine removes secrets from it
+  /// later.
   case failed(WireFailure, words: Secret?)
 
   package var secret: Secret? {
@@ -45,7 +46,8 @@ package final class HostQuestion {
     case completesBeforeClosed
     /// The engine ignores later answers. It closes the machine first and then ends the question.
     case endsAfterwards
-    /// The question stays open, and its answer counts: the customer may have set up a session, which must be torn down.
+    /// The question stays open, and an answer is still accepted: the customer may have set up a session, which the
+    /// library must tear down.
     case staysOpen
   }
 
@@ -87,7 +89,7 @@ package final class HostQuestion {
   /// Any thread: whether an answer would be accepted now.
   package var isOpen: Bool { state.load(ordering: .acquiring) == 0 && mayBeAnswered }
 
-  /// Whether the host has not asked to close the playback, or the close leaves the question open.
+  /// Whether the playback is open for the host, or the question stays open when the playback closes.
   private var mayBeAnswered: Bool { atClose == .staysOpen || engine.isOpen(playback) }
 
   /// Any thread. Returns false if the question was answered before, or the answer is too late.
@@ -100,8 +102,8 @@ package final class HostQuestion {
         && self.state.compareExchange(expected: 0, desired: 1, ordering: .acquiringAndReleasing).exchanged
     }
     return engine.submit(if: isAccepted) {
-      // Read `number` on the I/O thread, which wrote it: a host thread that guesses the number may answer before `init`
-      // has returned.
+      // Read `number` on the I/O thread, which wrote it. A host thread that guesses the number may answer before `init`
+      // has returned; on that thread, reading `number` would not be safe.
       self.engine.options.unregisterQuestion?(self.number)
       self.engine.timers.cancel(self.timer)
       var status = Status.ok

@@ -1,8 +1,9 @@
 package import UsherCore
 
-/// A reference to a host's `user_data`, held by every object that may call the host with it. `destroy` runs once:
+/// A reference to a host's `user_data`. Every object that may call the host with the `user_data` holds this reference.
+/// `destroy` runs once:
 /// - on the calling thread, if the call that passed `user_data` failed;
-/// - otherwise on a callback thread, when the last reference is released, or earlier by `end`;
+/// - otherwise on a callback thread, when the last reference is released, or when `end` is called;
 /// - at the latest while the context is freed, although another thread may still hold the reference for a moment.
 package final class HostReference {
   private let lane: UInt64
@@ -21,7 +22,7 @@ package final class HostReference {
     if let userData, !accepted.add(userData) { throw UsherError(.closed) }
   }
 
-  /// The last call with `user_data` has returned, on this thread: runs `destroy` now.
+  /// Runs `destroy` now, on this thread. Called when the last call with `user_data` has returned on this thread.
   package func end() { if let userData { accepted.end(userData) } }
 
   deinit {
@@ -31,18 +32,19 @@ package final class HostReference {
     case .ended: break
     case .new: accepted.end(userData)
     case .accepted:
-      // If the executor has shut down, `endAll` runs `destroy`, or has run it.
+      // If the executor has shut down, it refuses the job. Then `endAll` runs `destroy`, or has run it already.
       _ = accepted.executor.enqueue(lane) { accepted.end(userData) }
     }
   }
 }
 
-/// A host's `user_data`, by the closure that calls its `destroy`.
+/// A host's `user_data`, known by the closure that calls its `destroy`.
 private final class HostUserData {
   enum State { case new, accepted, ended }
 
   let destroy: () -> Void
-  // Only `AcceptedUserData` uses these, under its lock. The neighbours are set while the state is `accepted`.
+  // Only `AcceptedUserData` uses these properties, under its lock. While the object is in its list, `state` is
+  // `accepted` and the neighbours are set.
   var state = State.new
   var next: HostUserData?
   var previous: HostUserData?

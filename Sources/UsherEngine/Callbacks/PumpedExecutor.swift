@@ -10,10 +10,11 @@ package final class PumpedExecutor: CallbackExecutor {
   private let monitor = Monitor()
   private let onChange: (Int) -> Void
   private var jobs = Fifo<() -> Void>()
-  /// The jobs of the turn that runs now. A turn is a pump, or a part of the end of the context.
+  /// The jobs that the current turn still has to run. A turn is one pump, or one run of jobs by the thread that frees
+  /// the context.
   private var due = Fifo<() -> Void>()
   private var isRunningJob = false
-  /// Whether a thread has a turn. Only one thread at a time may have one.
+  /// Whether a thread has a turn now. Only one thread at a time may have one.
   private var isTurn = false
   /// The number of the thread that pumped last.
   private var pumper: UInt64 = 0
@@ -72,14 +73,14 @@ package final class PumpedExecutor: CallbackExecutor {
     return true
   }
 
-  /// Whether the calling thread made the last pump. If this thread waits for a callback, perhaps no thread pumps, and
-  /// the wait never ends.
+  /// Whether the calling thread made the last pump. Such a thread must not block until a callback has run: perhaps no
+  /// other thread pumps, so the callback would never run.
   package var isPumpingThread: Bool {
     let me = threadNumber()
     return monitor.locked { pumper == me }
   }
 
-  /// The executor whose turn runs the callback in which the calling thread is; nil if there is none.
+  /// The executor that runs the callback in which the calling thread is; nil if the thread is in no callback of a pump.
   package static var ofThisCallback: PumpedExecutor? {
     let mark = callbackMark()
     guard mark > 1, let pointer = UnsafeMutableRawPointer(bitPattern: mark) else { return nil }
@@ -96,7 +97,7 @@ package final class PumpedExecutor: CallbackExecutor {
     return .ran(taken)
   }
 
-  /// Runs jobs that are due, and jobs that become due, until `isDone` returns true. Called by the pumping thread while
+  /// Runs jobs, also those that become due meanwhile, until `isDone` returns true. The pumping thread calls this while
   /// it waits outside callbacks. Does nothing if another thread pumps.
   func pump(until isDone: () -> Bool) {
     guard beginPump() else { return }

@@ -1,4 +1,4 @@
-/// A queue, first in, first out. Appending and taking out take constant time.
+/// A first-in, first-out queue. Appending an element and removing the first one take constant time.
 struct Fifo<Element> {
   private var storage: [Element?] = []
   private var head = 0

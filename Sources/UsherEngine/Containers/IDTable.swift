@@ -31,8 +31,8 @@ struct IDTable<Value> {
     var hole = place(id)
     guard ids[hole] == id else { return nil }
     let removed = values[hole]
-    // An entry behind the hole may be there only because its own place was taken when it was inserted. Move such an
-    // entry into the hole.
+    // Close the hole in the probe sequence. If a later entry could also be stored at the hole, move it there; its old
+    // index is then the hole.
     var next = following(hole)
     while ids[next] != 0 {
       let home = home(ids[next])

@@ -24,7 +24,7 @@ extension Engine {
   ) {
     let playback = entry.id
     let source = entry.delegate.certificates
-    // A closed playback starts no fetch, because nothing would cancel it later.
+    // A closed playback does not start the fetch, because nothing would cancel it later.
     func fetch(_ handOver: @escaping (Answer) -> Void) {
       guard let entry = playbacks[playback], !entry.machine.isClosing else {
         return handOver(certificateFailure(UsherError(.closed)))

@@ -110,8 +110,8 @@ extension Engine {
     timers.cancel(job.timer)
     job.request?.exchange.abandon(error.status)
     if entry.machine.hasInFlight(license) { entry.abandoned[license] = job }
-    // If the library asked for the renewal and no good reply came, the machine decides whether to report the failure as
-    // a heartbeat error.
+    // The library itself requested this renewal, and no good reply came. Then the machine decides whether to report the
+    // failure as a heartbeat error.
     let isReported = job.isReading || !job.isByLibrary
     if isReported && !entry.machine.isClosing { events.emit(.licenseError, entry, error: error) }
     job.end(Answer(data: nil, period: 0, renewType: .none, isRenewal: job.isRenewal, error: error))

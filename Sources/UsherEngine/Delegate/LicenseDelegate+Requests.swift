@@ -21,7 +21,7 @@ extension LicenseDelegate {
 
   /// Makes the licence request that the library would send without hooks; hooks may replace parts of it.
   /// - Parameters:
-  ///   - isRaw: whether request and reply are the bare bytes (Widevine).
+  ///   - isRaw: whether the bodies of request and reply are binary instead of JSON (Widevine).
   ///   - isRenewal: Widevine renewals go to the SSM server, all others to the licence server with `renew=true`.
   func licenseDraft(
     _ keySystem: KeySystem, payload: Secret, content: Secret?, session: Secret?, isRenewal: Bool, isRaw: Bool

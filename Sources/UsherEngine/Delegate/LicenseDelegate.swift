@@ -75,8 +75,8 @@ package final class LicenseDelegate {
   /// The default name of the header that carries tokens.
   package static var defaultTokenHeader: [UInt8] { Array("nv-authorizations".utf8) }
 
-  /// Whether a play of this item waits for its set-up: the delegate is synchronous, and the play begins the set-up. (A
-  /// licence request, which the host makes after the play, may begin it instead.)
+  /// Whether a call that plays this item waits until the set-up has ended. That is so if the delegate is synchronous
+  /// and play starts the set-up. (If a licence request of the host starts it later, play does not wait.)
   package func waitsForSetup(_ item: PlaybackItem) -> Bool {
     isSync && !item.isClear && policy.hasSSM && !policy.opensByLicense
       && (tokenMap == nil || !item.contentID.isEmpty || item.contentToken != nil)

@@ -14,9 +14,10 @@ final class EventSink {
   private var observers: [Observer] = []
   private var log: ((LogLevel, String) -> Void)?
   private var lastSequence: UInt64 = 0
-  /// How many KEPT_ALIVE events and log lines were dropped since the log last had a line about it.
+  /// How many KEPT_ALIVE events and log lines were dropped since the last log line that reported such a number.
   private var dropped: UInt64 = 0
-  /// If more callbacks wait, KEPT_ALIVE events and log lines below a warning are dropped.
+  /// If more callbacks than this wait, KEPT_ALIVE events, and log lines that are less important than a warning, are
+  /// dropped.
   private static var waitingMost: Int { 10_000 }
 
   init(calls: HostCalls, clock: Clock, logLevel: Int32) {
@@ -66,8 +67,8 @@ final class EventSink {
     }
   }
 
-  /// Whether an event or a line must be dropped, because the host does not run its callbacks. Without this bound a host
-  /// that hangs or does not pump would use more and more memory.
+  /// Returns whether too many callbacks wait, because the host hangs or does not pump; then the caller drops its event
+  /// or log line. Without this limit such a host would use more and more memory.
   private func isFull() -> Bool {
     if calls.executor.pending >= Self.waitingMost {
       dropped &+= 1

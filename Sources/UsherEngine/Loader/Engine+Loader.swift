@@ -67,7 +67,7 @@ extension Engine {
     return inner.map { server($0, for: job) } ?? .missing
   }
 
-  /// Returns the entitlement server that the library would ask.
+  /// Returns the entitlement server that the library would ask if the host does not name one; nil if there is none.
   private func entitlementServer(_ job: LoadingJob) -> Endpoint? {
     if let known = job.loader.options.entitlementServer { return known }
     guard job.loader.options.route == .entitlement, case .allowed(let server) = firstServer(job) else { return nil }

@@ -8,7 +8,7 @@ package final class ResourceLoader {
   package struct Options {
     package var scheme = AssetID.fairPlayScheme
     package var route = Route.keyServer
-    /// The rule for the content identifier; nil: use the same identifier as the token map of an SSP delegate.
+    /// The rule for the content identifier. nil: the same identifier as an SSP delegate uses for its token map.
     package var rule: ContentIdentifier? = .decodedJSON
     package var keyServer: Endpoint?
     package var entitlementServer: Endpoint?
@@ -33,7 +33,7 @@ package final class ResourceLoader {
     package let url: [UInt8]
   }
 
-  /// The question which server gets the SPC.
+  /// The host is asked which server gets the SPC. This is what the host's callback gets.
   package struct ServerQuestion {
     package let url: [UInt8]
     package let contentIdentifier: [UInt8]
@@ -45,7 +45,7 @@ package final class ResourceLoader {
     package let kind: SEESRequest.Kind
   }
 
-  /// The host's wishes for the request to an entitlement server; nil: what the question said.
+  /// The host's wishes for the request to an entitlement server. A member that is nil: as the question says.
   package struct Entitlement {
     package let server: Endpoint?
     package let content: [UInt8]?
@@ -97,7 +97,7 @@ package final class ResourceLoader {
     }
   }
 
-  /// Returns the content that a URL names, by the loader's rule; nil if it names none although it must.
+  /// Returns the content that a URL names, by the loader's rule; nil if the URL names none and the loader needs one.
   package func names(_ url: [UInt8]) -> (identifier: [UInt8], content: [UInt8])? {
     if let names = namesIn(url) { return names }
     guard knowsServer, url.count <= AssetID.mostBytes else { return nil }

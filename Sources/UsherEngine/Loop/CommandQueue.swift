@@ -21,8 +21,8 @@ final class CommandQueue {
 
   /// Any thread: appends a command. While the queue is full, a thread other than the I/O thread waits.
   /// - Parameters:
-  ///   - isAllowed: runs under the lock, so that what it reads and notes has the order of the commands; false: the
-  ///     queue refuses the command.
+  ///   - isAllowed: called under the lock of the queue. If it returns false, the queue refuses the command. Because of
+  ///     the lock, what it reads and notes has the same order as the commands.
   ///   - wake: wakes the I/O thread. It runs under the lock, and only for the first command of an empty queue.
   /// - Returns: `ended` after `close`: the queue takes no command.
   func append(_ command: @escaping () -> Void, if isAllowed: () -> Bool, wake: () -> Void) -> Appended {
@@ -35,7 +35,7 @@ final class CommandQueue {
       if isClosed { return .ended }
       guard isAllowed() else { return .refused }
       commands.append(command)
-      // Wake under the lock, because after `close` the transport that `wake` uses no longer exists.
+      // Wake the I/O thread under the lock: after `close`, the transport that `wake` uses no longer exists.
       if commands.count == 1 { wake() }
       return .taken
     }
@@ -44,8 +44,8 @@ final class CommandQueue {
   /// Any thread: whether no command waits. The commands that the I/O thread has taken do not count.
   var isEmpty: Bool { monitor.locked { commands.isEmpty } }
 
-  /// I/O thread: takes all commands that wait; `next` returns them one by one. Does nothing while some are left of
-  /// those that it took before.
+  /// I/O thread: takes all commands that wait; `next` returns them one by one. Does nothing if `next` has not yet
+  /// returned all commands of the last take.
   func take() {
     guard taken.isEmpty else { return }
     let mustSignal = monitor.locked { () -> Bool in
@@ -56,7 +56,7 @@ final class CommandQueue {
     if mustSignal { monitor.broadcast() }
   }
 
-  /// I/O thread: whether commands are left of those that `take` took.
+  /// I/O thread: whether `next` has not yet returned all commands that `take` took.
   var hasTaken: Bool { !taken.isEmpty }
 
   /// I/O thread: the next command that `take` took.

@@ -5,7 +5,8 @@ internal import UsherCore
 /// for it. Only the I/O thread uses this object, except `noteRequest`, `isRequested` and `elapsed`.
 final class ContextClosing {
   private(set) var hasBegun = false
-  /// How many playbacks are not closed yet, or are closed but tear down a session whose token came after the close.
+  /// How many playbacks are open. A playback counts as open until it is closed, and again while it tears down a session
+  /// whose token came after its close.
   private(set) var openCount = 0
   /// How many closed playbacks wait for the reply to a set-up or heartbeat, because it may have a session token.
   private(set) var awaitedCount = 0
@@ -56,7 +57,7 @@ final class ContextClosing {
     endWaitsIfDone()
   }
 
-  /// The time-out of this wait has passed.
+  /// Forgets a wait whose time-out has passed.
   func remove(_ wait: Wait<Status>) { waits.removeAll { $0 === wait } }
 
   func endWaitsIfDone() { if hasBegun, isDone { endWaits(.ok) } }
@@ -71,8 +72,9 @@ final class ContextClosing {
 }
 
 extension PlaybackMachine.Standing {
-  /// Whether the close of the context counts this playback as open.
+  /// Whether the close of the context waits until this playback is closed, or until its teardown has ended.
   fileprivate var isOpen: Bool { !isClosed || isGivingBack }
-  /// Whether the close of the context counts this playback as closed, but waits for a reply that it may get.
+  /// Whether the close of the context waits for a reply to this closed playback, because the reply may have a session
+  /// token.
   fileprivate var isAwaited: Bool { !isOpen && awaitsToken }
 }

@@ -1,11 +1,12 @@
 internal import CPlatform
 package import UsherCore
 
-/// Threads that the system did not start. The I/O thread tries again every tenth of a second, in real time.
+/// The threads that the system could not start. The I/O thread tries to start them again every tenth of a second of
+/// real time.
 struct MissingThreads {
-  /// When to try again, in nanoseconds of the boot time; nil: no thread is missing.
+  /// When the I/O thread tries again, in nanoseconds of the boot time; nil: no thread is missing.
   var retryAt: Int64?
-  /// Whether the log has a line about it.
+  /// Whether a log line has reported that threads are missing.
   var isReported = false
   /// The time limit of the close of the context, if the thread that ends the engine is missing.
   var ending: Milliseconds?
@@ -14,7 +15,7 @@ struct MissingThreads {
 extension Engine {
   private static var retryPeriod: Int64 { 100_000_000 }
 
-  /// A thread could not be started: callbacks wait until a callback thread runs.
+  /// Called when the system did not start a thread. Callbacks wait until a callback thread runs.
   func threadIsMissing() {
     missingThreads.retryAt = platform_boottime_ns() &+ Self.retryPeriod
     guard !missingThreads.isReported else { return }
@@ -24,7 +25,7 @@ extension Engine {
     }
   }
 
-  /// Tries again to start threads if it is time to.
+  /// Tries again to start missing threads, if it is time for the next try.
   func startMissingThreads() {
     guard let at = missingThreads.retryAt, at <= platform_boottime_ns() else { return }
     missingThreads.retryAt = nil
@@ -36,7 +37,8 @@ extension Engine {
     missingThreads.isReported = false
   }
 
-  /// The earlier of the two instants.
+  /// Returns the instant at which the loop must run next: that of `timer`, or that of the next try to start threads if
+  /// it is earlier.
   func wakeUp(_ timer: Int64?) -> Int64? {
     guard let retry = missingThreads.retryAt else { return timer }
     return timer.map { min($0, retry) } ?? retry
@@ -50,7 +52,8 @@ extension Engine {
     stop()
   }
 
-  /// Any thread: does the same on a thread of its own. If the system starts no thread now, the I/O thread tries again.
+  /// Any thread: does the same as `end`, on a new thread. If the system does not start the thread, the I/O thread tries
+  /// again later.
   package func endInBackground(within timeout: Milliseconds) {
     let ending = Unmanaged.passRetained(Ending(engine: self, timeout: timeout))
     guard platform_thread_start(runEnding, ending.toOpaque(), 1, nil) != 0 else { return }

@@ -5,15 +5,15 @@ package struct EngineOptions {
   package var isManualClock = false
   package var isPumped = false
   package var callbackThreadsMax = 16
-  /// The limit of requests in flight to one origin: the lowest, for an origin that replies at once, and the highest,
-  /// for a slow one.
+  /// The limits of requests in flight to one origin: the lowest applies if the origin replies at once, the highest if
+  /// it is slow.
   package var requestsPerOriginMin = 16
   package var requestsPerOriginMax = 512
   /// How many requests of the context may be in flight, and how many connections it may have.
   package var connectionsMax = 1 << 20
   package var logLevel = LogLevel.info.rawValue
   package var transport = TransportOptions()
-  /// Whether plain http is allowed to other machines too.
+  /// Whether http URLs without TLS may have any host. Otherwise only loopback hosts are allowed.
   package var allowsInsecureHTTP = false
   /// `registerQuestion` registers a question and returns its completion id; `unregisterQuestion` makes the id stale.
   package var registerQuestion: ((HostQuestion) -> UInt64)?
@@ -33,7 +33,7 @@ package final class Engine {
   let idle: IdleMonitor
   let calls: HostCalls
   private let transport: any Transport
-  /// How many commands may wait until a thread that submits another one waits.
+  /// How many commands may wait in the queue. A thread that submits another command blocks until there is room.
   private static var commandsMost: Int { 4096 }
   /// How many commands run in one turn of the loop, so that commands do not delay replies and timers.
   private static var commandsPerTurn: Int { 128 }
@@ -54,15 +54,16 @@ package final class Engine {
   var playbacks = PlaybackTable()
   var players = IDTable<PlayerMachine<PlaybackID>>()
   private var isStopping = false
-  /// The command about many playbacks that is being performed.
+  /// The command about many playbacks that the loop performs part by part.
   private var round: PlaybackRound?
-  /// All replies that had arrived at this instant have been handled.
+  /// The I/O thread has handled all replies that had arrived at this instant.
   private var readUntil: Milliseconds = 0
   /// The callback threads; nil in pumped mode, and if a test runs the host code.
   let callbackThreads: ThreadedExecutor?
   var missingThreads = MissingThreads()
 
-  /// An engine over libcurl. Returns nil if the system or libcurl gave too little; then no descriptor stays open.
+  /// Makes an engine that uses libcurl. Returns nil if the system or libcurl refuses something that the engine needs;
+  /// then it leaves no descriptor open.
   package static func make(_ options: EngineOptions) -> Engine? {
     let kept = max(64, options.requestsPerOriginMax)
     guard
@@ -130,12 +131,12 @@ package final class Engine {
     return true
   }
 
-  /// Any thread: runs `command` on the I/O thread, in the order of submission. While very many commands wait, the
+  /// Any thread: runs `command` on the I/O thread, in the order of submission. If the queue of commands is full, the
   /// calling thread waits.
   package func submit(_ command: @escaping () -> Void) { submit(noting: {}, command) }
 
-  /// Any thread: as `submit`. `note` runs under the lock of the command queue: requests and answers of the host that
-  /// the note forbids are in the queue before this command, or are refused.
+  /// Any thread: does the same as `submit`, and calls `note` under the lock of the command queue. `note` forbids later
+  /// requests and answers of the host. So each of them either comes before this command in the queue, or is refused.
   @inline(never)
   func submit(noting note: () -> Void, _ command: @escaping () -> Void) {
     idle.noteActivity()
@@ -146,7 +147,7 @@ package final class Engine {
     if commands.append(command, if: isAllowed, wake: { transport.wake() }) == .ended { runAfterEnd(command) }
   }
 
-  /// Any thread: as `submit`, if `isAllowed` returns true. It runs under the lock of the command queue.
+  /// Any thread: does the same as `submit` if `isAllowed`, called under the lock of the command queue, returns true.
   /// - Returns: false if the command will not run: it is not allowed, or the I/O thread has ended.
   @inline(never)
   func submit(if isAllowed: () -> Bool, _ command: @escaping () -> Void) -> Bool {
@@ -155,18 +156,21 @@ package final class Engine {
   }
 
   /// Any thread: runs a request of the host for a playback on the I/O thread.
-  /// - Returns: false if the host has asked to close the playback: it gets no further callback but PLAYBACK_CLOSED.
+  /// - Returns: false if the host has asked to close the playback; then the request does not run, because the host gets
+  ///   no further callback of this playback but PLAYBACK_CLOSED.
   @inline(never)
   func submit(for playback: PlaybackShared, _ command: @escaping () -> Void) -> Bool {
     submit(if: { isOpen(playback) }, command)
   }
 
-  /// Any thread: whether the host has asked neither for the close of the playback nor for that of the context. Only
-  /// under the lock of the command queue the answer stays true until a command is queued.
+  /// Any thread: whether the host has not asked to close the playback, and has not asked to close the context. A caller
+  /// that then queues a command must hold the lock of the command queue, so that the answer is still true for the
+  /// command.
   package func isOpen(_ playback: PlaybackShared) -> Bool { !playback.isCloseRequested && !closing.isRequested }
 
-  /// Runs a command that was submitted when the I/O thread had already ended. Everything is closed and empty by now, so
-  /// the command finds nothing and reports that. Host code that it calls runs on the calling thread, outside the lock.
+  /// Runs a command that was submitted after the I/O thread had ended. The engine has no playbacks or players any more,
+  /// so the command finds nothing and reports that. If it calls host code, the call runs on this thread, outside the
+  /// lock.
   private func runAfterEnd(_ command: () -> Void) {
     let jobs = afterEnd.locked { () -> [() -> Void] in
       command()
@@ -220,8 +224,8 @@ package final class Engine {
     }
   }
 
-  /// Only a command calls this function. It calls `body` for some of these playbacks in each turn of the loop; the
-  /// commands after this one wait until `body` has been called for all.
+  /// Called only by a command. The loop calls `body` for some of these playbacks in each turn. Later commands wait
+  /// until it has called `body` for all.
   func perform(on ids: [PlaybackID], _ body: @escaping (PlaybackEntry) -> Void) {
     if !ids.isEmpty { round = PlaybackRound(ids: ids, perform: body) }
   }
@@ -242,8 +246,8 @@ package final class Engine {
     readUntil = now
   }
 
-  /// Runs the timers that are due. Before a timer runs, all replies are handled that had arrived when it was due: if
-  /// this thread was late, no reply that arrived in time counts as missing.
+  /// Runs the timers that are due. If this thread was late, it first handles all replies that had arrived when the
+  /// timer was due: a reply that arrived in time does not count as missing.
   func fireTimers() {
     let now = clock.now
     while let next = timers.next(), next <= now {
@@ -291,8 +295,8 @@ package final class Engine {
       endPending()
       let questions = playbacks.sortedIDs.flatMap { playbacks[$0]?.questions ?? [] }
       forgetEverything()
-      // Until now the engine accepted the answers of a customer's callbacks. From here on it accepts no answer: the ids
-      // of all questions are stale.
+      // Until now the engine accepted answers to the questions that stay open after a close (customer SSM). From here
+      // on the ids of all questions are stale, so the host can answer no question.
       for question in questions { question.expire(.closed) }
     }
     idle.becameIdle(transfers: 0)

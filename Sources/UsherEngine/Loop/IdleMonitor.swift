@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Notices when a context has nothing left to do, so that tests wait for that instead of sleeping. It wakes a waiting
-/// thread only when that thread's condition may hold; otherwise the I/O thread would spend its time waking testers.
+/// Notices when a context has nothing left to do, so that tests can wait for this and need not sleep. It wakes a
+/// waiting thread only if that thread's condition may hold; otherwise the I/O thread would lose time by waking testers.
 package final class IdleMonitor {
   private struct Condition {
     let id: UInt64
@@ -15,7 +15,7 @@ package final class IdleMonitor {
   private var lastCondition: UInt64 = 0
   private var isIdle = false
   private var transfers = 0
-  /// How many changes there were so far that may have fulfilled a condition.
+  /// The number of changes so far after which the condition of a waiting thread may hold.
   private var changes: UInt64 = 0
 
   /// Called when a command or a callback was queued.
@@ -24,7 +24,7 @@ package final class IdleMonitor {
   /// Called when a callback has ended.
   /// - Parameter left: how many callbacks are still queued or running.
   func callbackEnded(left: Int) {
-    // A thread that begins to wait after this check sees that the callback has ended, so it needs no wake-up.
+    // If no thread waits now, a thread that begins to wait later already sees that the callback has ended.
     guard waiting.load(ordering: .sequentiallyConsistent) > 0 else { return }
     update { conditions.contains { $0.callbacks >= left } }
   }
@@ -69,8 +69,8 @@ package final class IdleMonitor {
     }
     while true {
       let seen = monitor.locked { changes }
-      // The order of these reads matters: the I/O thread takes a command out of the queue, and is idle again only after
-      // it has run the command.
+      // The order of these reads matters. The I/O thread takes a command out of the queue, runs it, and only then is
+      // idle again.
       let before = activity.load(ordering: .sequentiallyConsistent)
       let callbacksNow = callbacks()
       let hasCommands = commandsWaiting()

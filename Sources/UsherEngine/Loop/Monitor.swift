@@ -35,5 +35,5 @@ package final class Monitor {
   package func broadcast() { platform_monitor_broadcast(raw) }
 }
 
-/// Returns real time, even if the context has a manual clock. Waits of tests and threads use it.
+/// Returns real time, even if the context has a manual clock. Tests and threads that wait use it.
 package func monotonicMilliseconds() -> Int64 { platform_monotonic_ms() }

@@ -3,7 +3,7 @@ internal import UsherCore
 /// A command about many playbacks. The loop performs it on some of them in each turn, so that it does not delay replies
 /// and timers.
 final class PlaybackRound {
-  /// The playbacks that are left, the next one last.
+  /// The playbacks for which the command has not been performed; the last element is the next one.
   private var ids: [PlaybackID]
   let perform: (PlaybackEntry) -> Void
 

@@ -1,5 +1,5 @@
-/// Keeps the actions of different steps in order: if a step begins while the engine performs the actions of another
-/// step, it waits until all of those actions are done.
+/// Keeps the actions of different steps in order. If a step begins while the engine performs the actions of another
+/// step, the new step waits until the engine has performed all of them.
 struct StepQueue {
   private var waiting = Fifo<() -> Void>()
   private var isPerforming = false

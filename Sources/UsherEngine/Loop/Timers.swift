@@ -12,7 +12,7 @@ enum TimerTarget {
   case token(PlaybackID)
   case load(PlaybackID, LoadingJob)
 
-  /// Whether the host limits with this timer how long it waits for a server's reply.
+  /// Whether the timer is the host's limit for the wait for a server's reply.
   var isLimitOfReply: Bool {
     switch self {
     case .license, .certificate, .load: return true
@@ -25,13 +25,13 @@ enum TimerTarget {
 final class Timers {
   private var heap = TimerHeap<TimerTarget>()
 
-  /// If a time limit is judged later than this, the I/O thread did not run in between.
+  /// If a time limit is checked more than this time after its end, the I/O thread did not run in between.
   private static var lateness: Milliseconds { 100 }
-  /// How much of the lost time a limit gets back at most.
+  /// The most time that a time limit gets back after the I/O thread was late.
   static var extensionMax: Milliseconds { 1000 }
 
-  /// The new end of a time limit that ended at `due`, if the I/O thread was late: it could not read or send anything
-  /// meanwhile, so the limit gets the lost time back. Nil if the thread was not late.
+  /// Returns the new end of a time limit that ended at `due`, if the I/O thread was late; otherwise nil. While the
+  /// thread did not run, it could not read or send anything, so the limit gets the lost time back.
   static func extended(_ due: Milliseconds, now: Milliseconds, atMost: Milliseconds = extensionMax) -> Milliseconds? {
     let late = now.since(due)
     return late > lateness ? now.adding(min(late, atMost)) : nil
@@ -45,11 +45,12 @@ final class Timers {
   /// Returns the instant of the soonest timer.
   func next() -> Milliseconds? { heap.next() }
 
-  /// Moves the soonest timer, which was due at `due`, if it limits how long the host waits for a reply and the I/O
-  /// thread was late: the reply may be on its way. Returns whether it has moved the timer.
+  /// Moves the soonest timer, which was due at `due`, if two things are true: it limits how long the host waits for a
+  /// reply, and the I/O thread was late, so the reply may still be on its way. Returns whether it has moved the timer.
   func postpone(dueAt due: Milliseconds, now: Milliseconds) -> Bool {
     guard let again = Self.extended(due, now: now), heap.first?.isLimitOfReply == true else { return false }
-    // The request gets as much time. If it fails, the host must get the request's error and not this limit's.
+    // The request itself gets the same additional time. This limit ends a millisecond later, so that the host gets the
+    // request's error if the request fails.
     heap.postponeFirst(to: again.adding(1))
     return true
   }

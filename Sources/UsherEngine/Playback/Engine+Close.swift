@@ -4,13 +4,15 @@ package import UsherCore
 extension Engine {
   // MARK: One playback
 
-  /// Any thread: closes a playback. If an earlier close left its session at the head-end, a close with a teardown tears
-  /// that session down.
+  /// Any thread: closes a playback. If an earlier close left the session at the head-end, and this close asks for a
+  /// teardown, this close tears that session down.
   /// - Parameters:
   ///   - ending: what to do with the session; nil: the default of the delegate.
-  ///   - isFreed: whether the host frees the handle: then it can no longer ask to tear down a session that is left.
+  ///   - isFreed: whether the host frees the handle. Then the host can no longer ask to tear down a session that it
+  ///     left.
   ///   - timeout: how long to wait until the playback is closed; 0: do not wait.
-  /// - Returns: false if the session was left and the library does not have its token.
+  /// - Returns: false if the host asked for a teardown of a session that was left, and the library no longer has the
+  ///   token.
   package func closePlayback(
     _ playback: PlaybackShared, _ ending: SSMSession.Ending?, freeing isFreed: Bool = false,
     waiting timeout: Milliseconds = 0
@@ -29,8 +31,8 @@ extension Engine {
     return true
   }
 
-  /// Any thread: performs `close` on the I/O thread and waits, at most `timeout`, until the playback that it returns is
-  /// closed; 0: does not wait.
+  /// Any thread: runs `close` on the I/O thread and waits at most `timeout` until the playback that `close` returns is
+  /// closed. With a `timeout` of 0 it does not wait.
   func closeAndWait(_ note: () -> Void, _ timeout: Milliseconds, _ close: @escaping () -> PlaybackID) {
     let wait = timeout > 0 ? Wait<Status>() : nil
     submit(noting: note) {
@@ -41,7 +43,7 @@ extension Engine {
   }
 
   /// Any thread: tears down the session that an earlier close left at the head-end. Does nothing if none was left.
-  /// - Returns: false if the session was left and the library does not have its token.
+  /// - Returns: false if a session was left, and the library no longer has its token.
   func tearDownLeft(_ playback: PlaybackShared, waiting timeout: Milliseconds) -> Bool {
     let isDone = sync { () -> Bool in
       guard let entry = self.playbacks[playback.id] else { return !playback.isLeftForGood }
@@ -64,8 +66,8 @@ extension Engine {
     // Publish the state first, so that all later callbacks see the playback as ended.
     entry.shared.publish(.ended)
     if !entry.machine.isClosing { endSetupWaits(entry, status) }
-    // The call that caused this close was queued after every answer that was accepted, except those to questions that
-    // stay open after the close. So no such answer follows.
+    // The commands are in order: every answer that the host gave before it asked to close has been handled by now. From
+    // here on the questions refuse answers, except those that stay open.
     let questions = entry.questions.filter { $0.atClose != .staysOpen && $0.shut() }
     let queued =
       entry.jobs.values.map { $0.transfer } + entry.abandoned.values.map { $0.transfer } + [entry.callTransfer]
@@ -78,7 +80,7 @@ extension Engine {
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
     // No request of the playback may be sent after its end or its teardown.
     for id in queued { handle(requests.withdrawQueued(id)) }
-    // The machine is closing now, so it does not report an error for a question without an answer.
+    // The machine is closing by now, so it does not report an error for these questions without an answer.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }
   }
 
@@ -149,9 +151,9 @@ extension Engine {
     return wait.wait()
   }
 
-  /// Ends the wait of a thread that waits until the playback is closed. The wait ends behind the playback's queued
-  /// events, so that its observers have run. In pumped mode observers run only when the host pumps, so there the wait
-  /// ends at once.
+  /// Ends the wait of a thread that waits for the close of the playback. The end of the wait is queued in the
+  /// playback's lane, so that its observers have got all events before the thread continues. In pumped mode observers
+  /// run only when the host pumps, so there the wait ends at once.
   private func endCloseWait(_ wait: Wait<Status>, _ id: PlaybackID) {
     guard executor.isBusy(id) else { return end(wait, .ok) }
     calls.run(id) {
@@ -172,7 +174,8 @@ extension Engine {
     return wait.wait()
   }
 
-  /// Ends `wait` when the playback is closed, and a session that it had left is torn down if the host asked for that.
+  /// Ends `wait` when the playback is closed. If the host has asked to tear down a session that the playback left,
+  /// `wait` ends when that teardown has ended.
   private func waitForClose(_ wait: Wait<Status>, _ id: PlaybackID, _ timeout: Milliseconds?) {
     bound(wait, timeout, id)
     guard let entry = playbacks[id], !entry.machine.isClosed || entry.tearsDownLeft else {
@@ -216,19 +219,19 @@ extension Engine {
     }
   }
 
-  /// Waits, at most one second, until the callbacks that report the last events have run. In pumped mode it does not
-  /// wait, because callbacks run only when the host pumps.
+  /// Waits, at most one second, until the callbacks for the last events have run. In pumped mode it does not wait,
+  /// because callbacks run only when the host pumps.
   package func letCallbacksTell() {
     if pump == nil { _ = settle(transfers: .max, callbacks: 0, within: 1000) }
   }
 
-  /// Waits until all playbacks are closed. The thread that frees the context calls it. In pumped mode this function
-  /// runs the callbacks that the close needs (a customer's teardown), because the host no longer pumps. On the manual
-  /// clock it moves the clock.
+  /// Waits until all playbacks are closed. The thread that frees the context calls this function. In pumped mode, the
+  /// function itself runs the callbacks that the close needs (a customer's teardown), because the host no longer pumps.
+  /// On the manual clock, the function moves the clock.
   package func finishClosing(within timeout: Milliseconds) {
     beginClosing()
     if options.isManualClock { return moveClockUntilClosed(within: timeout) }
-    // The time limit begins with the host's first call to close, so an earlier call that waited has used a part of it.
+    // The time limit counts from the host's first call to close. An earlier close that waited has used a part of it.
     let left = timeout.since(closing.elapsed)
     guard let pump else {
       _ = close(within: left)

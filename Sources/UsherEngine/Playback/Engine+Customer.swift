@@ -26,7 +26,7 @@ extension Engine {
     let id = entry.id
     let customer = entry.delegate.customer
     guard let callback = call == .heartbeat ? customer?.heartbeat : customer?.teardown else {
-      // The customer gave no callback for this call: it succeeds at once.
+      // The customer has no callback for this call, so the call succeeds at once.
       return ssmReplied(id, request, call, .success(SessionFields()))
     }
     let deadline =

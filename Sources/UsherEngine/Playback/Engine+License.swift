@@ -4,8 +4,8 @@ extension Engine {
   /// Any thread: requests a licence.
   /// - Parameters:
   ///   - timeout: the time limit of the whole request; nil: only the limits of its steps apply.
-  ///   - complete: called once, on a callback thread. If `isBlocking`, it is called on the I/O thread, where it may
-  ///     only end a wait.
+  ///   - complete: called once with the answer. If `isBlocking` is true, it is called on the I/O thread and may only
+  ///     end a wait; otherwise on a callback thread.
   /// - Returns: false if the host has asked to close the playback; then `complete` is not called.
   @discardableResult
   package func requestLicense(
@@ -49,13 +49,13 @@ extension Engine {
     switch entry.machine.isClosing ? .unneeded : mappedToken(entry, contentID) {
     case .known(let found):
       let known = entry.machine.knownToken
-      // If the options of the item had no content identifier, its first licence request says which content it is.
+      // If the item's options did not have a content identifier, the first licence request names the content.
       if known == nil { playbacks.setContent(contentID, of: entry) }
-      // If the token callback replaced the item's token, that token is newer than the one in the map.
+      // If the token callback replaced the item's token, the callback's token is newer than the token in the map.
       token = contentID == entry.contentID ? known ?? found : found
     case .unneeded: token = nil
     case .missing:
-      // The request is for another content than that of the item, and the map has no token for it. No other source can
+      // The request is for other content than the item, and the map has no token for that content. No callback can
       // supply such a token, so the request fails.
       return fail(entry, id, PlaybackMachine.noToken(.license))
     }

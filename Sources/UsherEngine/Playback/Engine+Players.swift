@@ -58,7 +58,7 @@ extension Engine {
     }
   }
 
-  /// Called when the playback no longer needs its player: the playback that waits on this player starts.
+  /// Called when the player may start its next playback. Starts the playback that waits on this player, if one waits.
   func startNext(after entry: PlaybackEntry) { perform(players[entry.player]?.nextMayStart(after: entry.id) ?? []) }
 
   private func perform(_ actions: [PlayerMachine<PlaybackID>.Action]) {

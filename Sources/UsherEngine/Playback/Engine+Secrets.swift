@@ -1,7 +1,7 @@
 package import UsherCore
 
-/// The secrets that no message made of a reply may repeat: those of its request and of all playbacks that the reply
-/// concerns. They are collected only when a message is made.
+/// The secrets that a message made from a reply must not contain: those of the request, and of all playbacks that the
+/// reply concerns. The engine collects them only when it makes such a message.
 package enum ReplySecrets {
   case of(Engine, Transfer)
   /// For tests.
@@ -16,8 +16,7 @@ package enum ReplySecrets {
   }
 }
 
-/// The secrets that no message may repeat. All texts from outside, of servers and of the host, become messages with
-/// them.
+/// Removes secrets from the texts that servers and the host supply, before these texts become messages.
 extension Engine {
   fileprivate func secrets(of transfer: Transfer) -> HiddenSecrets {
     let hidden = HiddenSecrets()
@@ -35,20 +34,21 @@ extension Engine {
     if let proxy = options.transport.proxy { proxy.withBytes { hidden.addProxy($0) } }
   }
 
-  /// Notes a token that a request of a playback carries. The context keeps the last 128 short ones of all playbacks;
-  /// `cleaned` recognises a long token of another playback because it looks like one.
+  /// Keeps a token that a request of a playback carries. The context also keeps the last 128 short tokens of all
+  /// playbacks. It need not keep long tokens of other playbacks, because `cleaned` removes every long word that looks
+  /// like a token.
   func note(_ token: Secret, of entry: PlaybackEntry) {
     if entry.sent.note(token), isShort(token) { shortTokens.keep(token, most: 128) }
   }
 
-  /// Notes the session token in a reply, for the messages of other playbacks.
+  /// Keeps the session token of a reply if it is short, so that the messages of other playbacks do not contain it.
   func note(_ fields: SessionFields, of entry: PlaybackEntry) {
     if let token = fields.token, isShort(token) { note(token, of: entry) }
   }
 
   private func isShort(_ token: Secret) -> Bool { token.count <= 64 }
 
-  /// Makes the words that the host gave for a failure safe to show.
+  /// Removes the secrets from the reason that the host gave for a failure.
   func cleaned(_ reply: HostAnswer, _ entry: PlaybackEntry?) -> HostAnswer {
     guard case .failed(var failure, let words?) = reply else { return reply }
     let hidden = HiddenSecrets()
@@ -62,7 +62,7 @@ extension Engine {
 extension PlaybackEntry {
   fileprivate func addSecrets(to hidden: HiddenSecrets) {
     sent.addSecrets(to: hidden)
-    // These two may have come since the last request.
+    // The playback may have got these two tokens after it sent its last request.
     if let token = machine.session.token { hidden.add(token) }
     if let token = machine.knownToken { hidden.add(token) }
     for job in jobs.values { hidden.addBody(job.payload) }

@@ -19,8 +19,8 @@ extension Engine {
     let actions = happen(&entry.machine)
     let after = entry.machine.standing()
     entry.shared.publish(after.sessionState)
-    // Update the ledger of slots before performing the actions: if an action sends a set-up, the ledger must already
-    // know that this teardown ended before it.
+    // Update the ledger of slots before performing the actions. If an action sends a set-up, the ledger must already
+    // say that this teardown has ended.
     noteSlot(entry, from: before, to: after)
     perform(actions, entry)
     if before.isGivingBack, !after.isGivingBack {
@@ -123,8 +123,8 @@ extension Engine {
     }
   }
 
-  /// Says whether other playbacks are giving slots back to the head-end of `entry`, or have given one back since the
-  /// request for its session was sent.
+  /// Returns whether other playbacks are giving slots back to the head-end of `entry`, or have given one back since the
+  /// playback of `entry` asked for its session.
   func ownTeardowns(besides entry: PlaybackEntry) -> SSMSession.OwnTeardowns {
     slots.ownTeardowns(besides: entry.id, at: entry.headEnd, since: entry.slotsAtSetup)
   }

@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// Content tokens and payloads: from the host's calls, its callbacks and the token map.
+/// Content tokens and payloads. They come from calls of the host, from the host's callbacks and from the token map.
 extension Engine {
   // MARK: Questions to the host
 
@@ -15,7 +15,7 @@ extension Engine {
 
   func askPayload(_ entry: PlaybackEntry, _ keySystem: KeySystem?) {
     guard let callback = entry.callbacks.payload, let keySystem else {
-      // A customer's licence callback gets the CDM's last message again.
+      // With customer SSM, the licence callback gets the CDM's last payload again.
       if let keySystem, let payload = entry.lastPayload { return renew(entry, keySystem, payload) }
       return events.emit(.renewalDue, entry)
     }

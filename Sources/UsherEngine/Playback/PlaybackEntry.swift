@@ -13,20 +13,20 @@ package final class PlaybackShared {
   package init(_ id: PlaybackID) { self.id = id }
 
   package var sessionState: Int32 { state.load(ordering: .acquiring) }
-  /// Whether a call of the host has asked to close the playback: of this playback, of its player, or for the next item.
-  /// A close of the whole context is not noted here; `Engine.isOpen` checks both.
+  /// Whether a call of the host has asked to close this playback: a close of the playback, a stop of its player, or the
+  /// next item on its player. A close of the whole context is not noted here; `Engine.isOpen` checks both.
   var isCloseRequested: Bool { closeRequested.load(ordering: .acquiring) }
-  /// Call under the lock of the command queue, together with the command that closes the playback.
+  /// Call under the lock of the command queue, when queueing the command that closes the playback.
   func requestClose() { closeRequested.store(true, ordering: .releasing) }
-  /// Whether the session was left at the head-end, and the library has dropped its token.
+  /// Whether the session was left at the head-end, and the library no longer has its token.
   var isLeftForGood: Bool { leftForGood.load(ordering: .acquiring) }
   func noteLeftForGood() { leftForGood.store(true, ordering: .releasing) }
   func publish(_ new: PlaybackMachine.SessionState) { state.store(new.rawValue, ordering: .releasing) }
 }
 
-/// The part of a player that any thread uses: its newest playback, as the calls of the host made it. A call that ends
-/// this playback (the next item, a stop) marks it as closing in the call, before the I/O thread closes it. The lock of
-/// the command queue guards the properties.
+/// The part of a player that any thread may use: its newest playback, in the order of the host's calls. A call that
+/// ends this playback (the next item, a stop) marks the playback as closing at once, before the I/O thread closes it.
+/// The lock of the command queue guards the properties.
 package final class PlayerShared {
   package let id: PlayerID
   private var newest: PlaybackShared?
@@ -37,7 +37,7 @@ package final class PlayerShared {
   /// Returns false if the player was removed.
   func play(_ playback: PlaybackShared) -> Bool {
     if isRemoved { return false }
-    // All older playbacks of the player were marked when the newest one came.
+    // The call that played the newest item has already marked all older playbacks of the player.
     newest?.requestClose()
     newest = playback
     return true
@@ -88,10 +88,10 @@ final class PlaybackEntry {
   /// The playback's entries in the token map, pinned while it plays.
   var mappedTokens: [(id: [UInt8], pin: TokenMap.Pin)] = []
   fileprivate var pending: Pending?
-  /// Whether PLAYBACK_CLOSED was emitted.
+  /// Whether the engine has emitted PLAYBACK_CLOSED.
   var hasReportedClosed = false
-  /// Whether the host asked, after PLAYBACK_CLOSED, to tear down the session that the playback had left, and the
-  /// teardown has not ended.
+  /// Whether a late teardown is under way: after PLAYBACK_CLOSED, the host asked to tear down the session that the
+  /// playback had left.
   var tearsDownLeft = false
   /// The status with which set-up ended; nil if set-up has not ended.
   var setupStatus: Status?
@@ -194,11 +194,11 @@ final class LicenseJob {
   let payload: Secret
   let isByLibrary: Bool
   let assetID: [UInt8]
-  /// Gets the answer: called once, on the I/O thread, where it may only pass the answer on to another thread.
+  /// Gets the answer. Called once, on the I/O thread, so it may only pass the answer on to another thread.
   private var complete: ((Answer) -> Void)?
   var timer: UInt64?
   var transfer: TransferID = 0
-  /// Whether the reply has arrived and the licence hook reads it. The session has used the reply.
+  /// Whether the reply has arrived and the licence hook is reading it. The session has already used the reply's fields.
   var isReading = false
   /// The last attempt to get this licence.
   var request: LicenseAttempt?

@@ -5,7 +5,8 @@ internal import UsherCore
 /// uses it.
 struct PlaybackTable {
   private var entries = IDTable<PlaybackEntry>()
-  /// The newest playback of each content, by the hash of the content. Each entry has the number of the one before it.
+  /// The number of the newest playback of each content, by the hash of the content. Each playback's entry has the
+  /// number of the next older playback.
   private var newest = IDTable<PlaybackID>()
   private let hash: ByteHash
 

@@ -1,12 +1,13 @@
 internal import UsherCore
 
-/// The last tokens of one playback, or of all playbacks of a context. A server may repeat a token of an earlier request
-/// or of another screen, so the library keeps the last ones to recognise them.
+/// The last tokens of one playback, or of all playbacks of a context. A server's text may repeat a token of an earlier
+/// request or of another playback, so the library keeps these tokens in order to find them in the text.
 struct SentTokens {
   private var tokens: [Secret] = []
   private var oldest = 0
 
-  /// Notes a token of a playback, which keeps the last 32 tokens, or fewer so that they have about 4 kB.
+  /// Keeps a token that a request carried. A playback keeps its last 32 tokens; if they are long, only about 4 kB of
+  /// them.
   /// - Returns: false if the playback has the token already.
   mutating func note(_ token: Secret) -> Bool {
     if tokens.contains(where: { $0.address == token.address }) { return false }
@@ -14,7 +15,7 @@ struct SentTokens {
     return true
   }
 
-  /// Keeps a token, instead of the oldest one if there are already `most`.
+  /// Keeps a token. If there are already `most` tokens, it replaces the oldest one.
   mutating func keep(_ token: Secret, most: Int) {
     if tokens.count < most {
       tokens.append(token)

@@ -6,7 +6,7 @@ package struct Asset: Equatable, Sendable {
   /// The key of the token map: `ContentId` if the packager wrote JSON, otherwise the text of the asset id.
   package let contentID: [UInt8]
   package let keyID: UUIDBytes?
-  /// 16 bytes.
+  /// The initialisation vector, 16 bytes; nil if the asset id has none.
   package let iv: [UInt8]?
   /// Whether the decoded asset id is a JSON object.
   package let isJSON: Bool

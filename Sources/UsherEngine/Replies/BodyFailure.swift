@@ -44,10 +44,10 @@ package enum BodyFailure: Error, Equatable, Sendable {
     }
   }
 
-  /// Judges a body that should be binary: a licence, a CKC or a certificate. Returns nil if it may be that.
+  /// Checks a body that should be binary: a licence, a CKC or a certificate. Returns nil if it may be one of these.
   ///
-  /// The formats of some vendors are not public, so the library accepts every body that is not known to be something
-  /// else. docs/protocol.md has the table of these decisions.
+  /// The formats of some vendors are not public, so the library accepts every body that it does not recognise as
+  /// something else. docs/protocol.md has the table of these decisions.
   package static func ofBinary(_ body: UnsafeBufferPointer<UInt8>, _ media: MediaType = .other) -> BodyFailure? {
     let text = trimmed(body)
     guard let first = text.first else { return .empty }
@@ -61,7 +61,7 @@ package enum BodyFailure: Error, Equatable, Sendable {
     return media == .html && !isCKC(body) && !isProtobuf(body) ? .webPage : nil
   }
 
-  /// Judges a body that should be JSON or XML and is not. Returns what it is if that is known; `other` if not.
+  /// Returns what a body is that should be JSON or XML but is neither; `other` if the library does not recognise it.
   static func of(
     _ body: UnsafeBufferPointer<UInt8>, _ media: MediaType, otherwise other: BodyFailure
   ) -> BodyFailure {
@@ -156,7 +156,7 @@ package enum BodyFailure: Error, Equatable, Sendable {
       guard let tag = number() else { return false }
       switch tag & 7 {
       case 0:
-        // A number of 64 bits has a tenth byte.
+        // A 64-bit number may need a tenth byte, which `number` does not read.
         if number() == nil { at += 1 }
       case 1: at += 8
       case 2:

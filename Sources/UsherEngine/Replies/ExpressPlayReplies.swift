@@ -13,8 +13,8 @@ extension SEESRequest {
     case noTokenURL
   }
 
-  /// Reads the token URL from the body of the reply: JSON, or a URI list, whose first URI counts (RFC 2483). The JSON
-  /// of some servers has no message id.
+  /// Reads the token URL from the body of the reply. The body is JSON, or a URI list (RFC 2483), of which the first URI
+  /// counts. The JSON of some servers has no message id.
   package func tokenURL(
     in body: UnsafeBufferPointer<UInt8>, hiding secrets: ReplySecrets
   ) throws(Refusal) -> Secret {

@@ -89,8 +89,8 @@ package struct FPSResponseFormat: Sendable {
     return ckc
   }
 
-  /// Decodes a reply that is only base64, in one or more lines. Returns nil if the result is shorter than any CKC, or
-  /// if it is text: then the reply is not base64, but only looks like it.
+  /// Decodes a reply that is only base64, in one or more lines. Returns nil if the result is text or shorter than any
+  /// CKC: then the reply only looks like base64.
   private static func bareBase64(_ text: UnsafeBufferPointer<UInt8>) -> Secret? {
     guard !text.contains(where: { $0 == 0x20 || $0 == 0x09 }), let ckc = Base64.decode(text), ckc.count >= 16 else {
       return nil

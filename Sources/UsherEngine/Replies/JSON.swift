@@ -7,9 +7,9 @@ final class JSONDocument {
 
   private init(raw: OpaquePointer) { self.raw = raw }
 
-  /// Parses the text; nil unless it is exactly one JSON value, at most 32 levels deep, that takes at most four times
-  /// its size in memory. The text may begin with a byte order mark of UTF-8. (This is no failable initialiser,
-  /// because in Embedded Swift a failable initialiser that fails leaks its object.)
+  /// Parses the text. Returns nil unless it is exactly one JSON value, at most 32 levels deep, and json-c needs at most
+  /// four times the size of the text as memory for it. The text may begin with a byte order mark of UTF-8. (This is no
+  /// failable initialiser, because in Embedded Swift a failable initialiser that fails leaks its object.)
   static func parse(_ text: UnsafeBufferPointer<UInt8>) -> JSONDocument? {
     let bytes = BodyFailure.withoutMark(text)
     guard let base = bytes.baseAddress, bytes.count > 0, bytes.count < Int(Int32.max), JSONCost.isBounded(bytes) else {
@@ -47,7 +47,7 @@ struct JSONValue {
     }
   }
 
-  /// Does the same for a name that ends in NUL.
+  /// Does the same as `member` above, for a name that ends in NUL.
   @inline(never)
   func member(_ name: [UInt8]) -> JSONValue? {
     guard isObject, name.last == 0 else { return nil }

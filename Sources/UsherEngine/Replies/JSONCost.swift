@@ -1,25 +1,28 @@
-/// An upper bound of the memory that json-c takes for a JSON text. A text of many small values takes up to 300 times
-/// its size, so the library counts the values before it lets json-c build them.
+/// Counts an upper bound of the memory that json-c takes for a JSON text. A text of many small values takes up to 300
+/// times its size, so the library counts the values before it lets json-c build them.
 struct JSONCost {
   /// Texts of at most this size are parsed without counting; such a text takes at most 1.3 MB.
   private static var uncounted: Int { 4096 }
-  /// json-c's tokener takes the size of the text once. Its values may take three times the size, and this in addition.
+  /// json-c's parser takes as much memory as the text. The values may take three times the size of the text, plus this
+  /// many bytes.
   private static var allowance: Int { 1 << 16 }
 
-  // What json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
+  // The sizes below: what json-c 0.16 to 0.18 allocates on a 64-bit system, with malloc's overhead, rounded up.
   private static var object: Int { 800 }
-  /// One member of an object in addition to its value and the bytes of its name: its share of a table that grew.
+  /// One member of an object: its share of the object's table, which grows. Its value and the bytes of its name come in
+  /// addition.
   private static var member: Int { 200 }
   private static var array: Int { 400 }
-  /// One element of an array in addition to its value.
+  /// One element of an array. Its value comes in addition.
   private static var element: Int { 24 }
   private static var scalar: Int { 96 }
 
   private var bytes = 0
-  /// Whether each open container is an object: one bit for each, the innermost lowest.
+  /// One bit for each open container: 1 if it is an object, 0 if it is an array. The lowest bit is the innermost
+  /// container.
   private var kinds: UInt64 = 0
 
-  /// Whether json-c reads this text with at most four times its size and 64 KiB.
+  /// Whether json-c needs at most four times the size of the text, plus 64 KiB, to read it.
   static func isBounded(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard text.count > uncounted else { return true }
     var cost = JSONCost()
@@ -41,7 +44,7 @@ struct JSONCost {
       bytes &+= Self.array &+ Self.scalar
     case 0x7D, 0x5D: kinds >>= 1
     case 0x2C: bytes &+= Self.scalar &+ (kinds & 1 == 1 ? Self.member : Self.element)
-    default: bytes &+= 1  // json-c keeps the text of a number that is no integer
+    default: bytes &+= 1  // json-c keeps the text of a number that is not an integer
     }
     return index &+ 1
   }

@@ -51,7 +51,7 @@ extension ReplyDecoder {
     var found = response.body.withBytes { body in
       if let document = JSONDocument.parse(body) { return fields(document.root, names) }
       var found = fields(PlayReadyReply(body), names)
-      // JSON without its end may have had a token there.
+      // If the end of the JSON is missing, the missing part may have had a token.
       if BodyFailure.trimmed(body).first == 0x7B { found.isTokenUnusable = true }
       return found
     }

@@ -20,12 +20,12 @@ enum ReplyDecoder {
           if found.token == nil, let failure = spokenDenial(document.root, response, hiding: secrets) {
             return .failure(failure)
           }
-          // The server's words say more than the session could: it only knows that there is no token.
+          // The server's words say more than the session could report, which only knows that there is no token.
           if call == .setup, found.token == nil {
             let words = message(document.root, response, standardNames, secrets)
             if !words.isEmpty { return .failure(unreadable(response, words)) }
           }
-          // For set-up, the session reports these cases with messages of its own.
+          // For set-up, the session itself reports these cases, with its own messages.
           if call == .heartbeat, !found.isObject || found.isTokenUnusable {
             return .failure(unreadable(response, unusable))
           }

@@ -1,9 +1,10 @@
 internal import UsherCore
 
-/// What a host sees of an error body: a code and the words of known fields. Everything else in the body is ignored.
+/// The parts of an error body that a host sees: a code, and the texts of known fields. The library ignores everything
+/// else in the body.
 extension JSONValue {
-  /// The whole number that this value is or contains as text; nil if it has more than 7 digits, because a longer number
-  /// could be a part of a secret.
+  /// The whole number in this value, which is a number or a text with a number. nil if it has more than 7 digits,
+  /// because a longer number could be a part of a secret.
   var serviceCode: Int64? {
     @inline(never) get { (number ?? numberInText).flatMap { Int64(exactly: $0) }.flatMap { Self.code($0) } }
   }
@@ -13,9 +14,9 @@ extension JSONValue {
 
   static func code(_ number: Int64) -> Int64? { number.magnitude < 10_000_000 ? number : nil }
 
-  /// The code of an error body: `errorCode`, or `code` if that is one of the codes of session managers, licence servers
-  /// or ExpressPlay, since other servers write an HTTP status or a code for success there; also one level down. Nil for
-  /// 0.
+  /// The code of an error body; nil for 0. It is `errorCode`, or else `code`, at the top or one level down. `code`
+  /// counts only if session managers, licence servers or ExpressPlay use this number, because other servers write an
+  /// HTTP status or a code for success there.
   var refusalCode: Int64? {
     for place in 0..<Self.errorPlaces {
       guard let object = errorObject(place) else { continue }
@@ -25,8 +26,8 @@ extension JSONValue {
     return nil
   }
 
-  /// The message of an error body, without secrets: the first of the fields that servers use, also one level down. The
-  /// last two are links to a description, which problem+json (RFC 9457) may have.
+  /// The message of an error body, without secrets: the first of the fields in which servers write one, at the top or
+  /// one level down. The last two fields are links to a description, which problem+json (RFC 9457) may have.
   func words(hiding secrets: HiddenSecrets) -> String? {
     let names: [StaticString] = [
       "message", "errorMessage", "error_description", "error", "detail", "title", "href", "type"
@@ -42,7 +43,7 @@ extension JSONValue {
 
   private static var errorPlaces: Int { 4 }
 
-  /// This value, or one of the objects inside it in which servers put an error.
+  /// Looks in this value, then in each object inside it in which servers write an error.
   @inline(never)
   private func errorObject(_ place: Int) -> JSONValue? {
     switch place {

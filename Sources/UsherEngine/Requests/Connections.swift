@@ -9,32 +9,32 @@ final class Connections {
     /// The events that epoll watches. A kept connection stays registered between two requests, although libcurl does
     /// not ask for its events then: most connections are used again, so this saves two system calls for each request.
     var told: Int32 = 0
-    /// Whether the server has answered once on this connection. libcurl closes such a connection with our callback, so
-    /// this table knows when the system may use the socket's number again. libcurl closes other connections without the
-    /// callback.
+    /// Whether the server has answered on this connection at least once. libcurl tells this table when it closes such a
+    /// connection, so the table knows when the system may use the socket's number again. libcurl closes other
+    /// connections without telling the table.
     var isKept = false
     /// Whether epoll refused to watch the socket. Then this table has dropped the connection, and libcurl does not know
     /// it yet.
     var isLost = false
     /// Whether the connection speaks HTTP/2: then the server may send frames between two requests.
     var isHTTP2 = false
-    /// The local port; 0 if nobody has asked for it since epoll began to watch the socket.
+    /// The local port; 0 if the table has not read it since epoll began to watch the socket.
     var localPort: Int32 = 0
-    /// How many events of the socket libcurl has handled since it last had no interest in it, and for HTTP/2 since the
-    /// last reply of any connection.
+    /// How many times the socket was ready since libcurl last began to wait for it.
     var turns: UInt32 = 0
-    /// How many bytes the kernel had received on it in the first turn that was counted; see `isFlooding`.
+    /// How many bytes the kernel had received on the socket when counting began; see `isFlooding`. Counting begins at
+    /// turn `uncountedTurns`; over HTTP/2 it begins again after each reply, which may be of any connection.
     var receivedBefore: UInt64 = 0
     /// The number of replies at that time.
     var repliesBefore: UInt64 = 0
   }
-  /// Connections are not asked for their bytes before this turn: most replies take one or two.
+  /// The table does not read a connection's byte count before this many turns: most replies take one or two.
   private static var uncountedTurns: UInt32 { 8 }
 
   private let poller: Poller
   private let watchdog: TurnWatchdog
   private let allowsHTTP2: Bool
-  /// How many bytes a connection may bring for one reply.
+  /// How many bytes a server may send on a connection for one reply.
   private let bytesMost: UInt64
   /// The watches, by socket number.
   private var watches: [Watch] = []
@@ -50,7 +50,7 @@ final class Connections {
     bytesMost = UInt64(clamping: 2 &* options.maxResponseBytes &+ 1 << 16)
   }
 
-  /// No socket has this number or a higher one.
+  /// All socket numbers in the table are below this number.
   var limit: Int { watches.count }
 
   // MARK: Called by libcurl
@@ -82,9 +82,9 @@ final class Connections {
     let index = Int(socket)
     while watches.count <= index { watches.append(Watch()) }
     if watches[index].told == 0, interest != 0 {
-      // The number may belong to another socket than before.
+      // The system may have given the number of a closed socket to this one.
       watches[index].localPort = 0
-      // libcurl made this descriptor itself if it belongs to a name look-up.
+      // If the descriptor belongs to a name look-up, libcurl made it without close-on-exec.
       curl_shim_close_on_exec(socket)
     }
     watches[index].wanted = interest
@@ -96,7 +96,7 @@ final class Connections {
     tell(socket, interest)
   }
 
-  /// Takes the socket out of epoll first, because closing does not do so while a forked child still has the socket
+  /// Removes the socket from epoll, then closes it. Closing alone would not remove it while a forked child still has it
   /// open.
   fileprivate func close(_ socket: Int32) {
     tell(socket, 0)
@@ -111,7 +111,8 @@ final class Connections {
     let isWatched = poller.watch(socket, was: watches[index].told, interest)
     watches[index].told = interest
     guard !isWatched, interest != 0 else { return }
-    // Nobody would notice a reply. If no request is in flight on the connection, libcurl sees that it has ended.
+    // The library would not notice a reply. If no request is in flight on the connection, libcurl sees that the
+    // connection has ended.
     platform_socket_drop(socket)
     guard watches[index].wanted != 0, !watches[index].isLost else { return }
     watches[index].isLost = true
@@ -135,15 +136,15 @@ final class Connections {
 
   /// What a socket is ready for.
   enum Event {
-    /// libcurl waits for it.
+    /// libcurl waits for this event.
     case wanted
-    /// libcurl waits for it, but the server has sent far more than a reply may have.
+    /// libcurl waits for this event, but the server has sent far more bytes than a reply may have.
     case flood
     /// The transport need not do anything.
     case unasked
   }
 
-  /// epoll reports that a socket is ready.
+  /// Called when epoll reports that a socket is ready. Returns what the transport must do with it.
   func ready(_ socket: Int32) -> Event {
     let index = Int(socket)
     guard index < watches.count, watches[index].wanted != 0 else {
@@ -154,16 +155,16 @@ final class Connections {
     return watches[index].turns >= Self.uncountedTurns && isFlooding(socket) ? .flood : .wanted
   }
 
-  /// A server has sent something, or has closed the connection, while no request was in flight on it. Over HTTP/1.1 the
-  /// bytes would be read as the reply to the next request, so the connection is closed.
+  /// Called when a server has sent something or has closed the connection, while no request was in flight on it. Over
+  /// HTTP/1.1 libcurl would read the bytes as the reply to the next request, so this closes the connection.
   private func dropUnasked(_ socket: Int32) {
     tell(socket, 0)
     let index = Int(socket)
     if index < watches.count, watches[index].isKept, !watches[index].isHTTP2 { platform_socket_drop(socket) }
   }
 
-  /// Whether the server has sent far more than a reply may have. libcurl reads parts of a reply that are never stored,
-  /// for example extensions of chunks, so the kernel's count is the only one.
+  /// Returns whether the server has sent far more than a reply may have. libcurl reads and drops some parts of a reply,
+  /// for example the extensions of chunks. Only the kernel counts those bytes.
   private func isFlooding(_ socket: Int32) -> Bool {
     let index = Int(socket)
     let received = platform_socket_received(socket)
@@ -175,7 +176,8 @@ final class Connections {
     return received &- watches[index].receivedBefore > bytesMost
   }
 
-  /// Takes a socket that epoll does not watch although libcurl waits for it: nobody would notice the reply.
+  /// Returns a socket that epoll does not watch although libcurl waits for it, and removes it from `lost`. The library
+  /// would not notice the reply.
   func takeLost() -> Int32? {
     while let socket = lost.popLast() {
       let index = Int(socket)
@@ -186,7 +188,8 @@ final class Connections {
     return nil
   }
 
-  /// The socket of a request in flight. libcurl does not tell it, but the local port.
+  /// Returns the socket of a request in flight, by its local port. libcurl reports the port of a request, but not the
+  /// socket.
   func find(localPort: Int32) -> Int32? {
     guard localPort > 0 else { return nil }
     for index in watches.indices where watches[index].wanted != 0 {

@@ -28,8 +28,9 @@ package func ensureCurl(wiping: Bool) throws(UsherError) {
   if !isReady { throw UsherError(.system) }
 }
 
-/// The threads that use libcurl or OpenSSL now. The library makes OpenSSL keep its memory when the process exits, but
-/// the host may have initialised OpenSSL before, or may end OpenSSL itself. From then on no thread may use libcurl.
+/// Counts the threads that use libcurl or OpenSSL now, so that none uses them when OpenSSL ends at the exit of the
+/// process. The library asks OpenSSL to keep its memory at exit, but the host may have initialised OpenSSL before, or
+/// may end OpenSSL itself. From then on no thread may use libcurl.
 enum CurlUsers {
   private static var refusal: Int { 1 << 32 }
   private static let state = Atomic<Int>(0)
@@ -46,8 +47,9 @@ enum CurlUsers {
   /// The calling thread does not use libcurl until it calls `enter` again.
   static func leave() { _ = state.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
 
-  /// Refuses all threads that enter from now on, and waits until the threads that use libcurl now have left it. They
-  /// need at most some milliseconds; the limit keeps a broken thread from stopping the exit of the process.
+  /// Refuses every thread that calls `enter` from now on, and waits until the threads that use libcurl now have called
+  /// `leave`. They need at most some milliseconds; the wait has a limit, so that a broken thread cannot stop the exit
+  /// of the process.
   fileprivate static func refuseAll() {
     // A child of fork() has none of these threads.
     guard platform_process_id() == process else { return }

@@ -17,7 +17,7 @@ final class CurlTransfer {
   private var request: HTTPRequest?
   private var reply = SecretBuffer()
   private var isTooLarge = false
-  /// How many times libcurl was about to send the request.
+  /// How many times libcurl was ready to send the request.
   private var attempts = 0
   /// The local port of the connection that carries the request; 0: it has none yet.
   private(set) var localPort: Int32 = 0
@@ -174,9 +174,9 @@ final class CurlTransfer {
     return curl_shim_set_list(easy, CURLOPT_HTTPHEADER, first) == CURLE_OK
   }
 
-  /// libcurl calls this before it sends the request. When a kept connection ends without a reply, libcurl would send
-  /// the request again over another connection, although the server may have acted on the first. Returning false
-  /// prevents this: only the session decides whether to repeat a request.
+  /// Called by libcurl before it sends the request. If a kept connection ends without a reply, libcurl would send the
+  /// request again over another connection, although the server may already have acted on it. This function then
+  /// returns false to prevent that: only the session decides whether to repeat a request.
   func maySend(localPort: Int32) -> Bool {
     self.localPort = localPort
     attempts += 1
@@ -184,7 +184,7 @@ final class CurlTransfer {
     return !wasStopped
   }
 
-  /// libcurl needs a socket for a new connection.
+  /// Called by libcurl to open the socket of a new connection.
   func open(_ address: UnsafePointer<curl_sockaddr>) -> Int32 {
     let socket = curl_shim_open_socket(address)
     if socket < 0, platform_is_short_of_descriptors() != 0 { lacksDescriptor = true }
@@ -197,7 +197,8 @@ final class CurlTransfer {
       return false
     }
     reply.append(bytes)
-    // Decrypted bytes after the reply would be read as the next one. libcurl reads whole records, except at the end.
+    // libcurl reads whole TLS records before it passes bytes on. If OpenSSL has decrypted bytes left now, they come
+    // after this reply, and libcurl would read them as the next one.
     if request?.endpoint.isHTTPS ?? false, curl_shim_has_pending(easy, Self.sslPending) != 0 {
       _ = curl_shim_set_long(easy, CURLOPT_FORBID_REUSE, 1)
       told.isUsedUp = true
@@ -264,8 +265,8 @@ final class CurlTransfer {
   }
 
   /// Whether libcurl has stopped reading because a header line is longer than 100 kB. Before version 8.6 libcurl
-  /// reports this as a lack of memory. If the process really had no memory, an allocation of libusher would have ended
-  /// it.
+  /// reports this as a lack of memory. It cannot be a real lack of memory: then an allocation of libusher would have
+  /// ended the process.
   private func isHeaderLineTooLong(_ code: CURLcode) -> Bool {
     let tooLarge = 100  // CURLE_TOO_LARGE, since libcurl 8.6
     return (code == CURLE_OUT_OF_MEMORY || Int(code.rawValue) == tooLarge) && mayHaveReachedServer
@@ -286,7 +287,7 @@ final class CurlTransfer {
     return WireFailure(Self.status(code), message: words, mayHaveTakenEffect: mayHaveReachedServer)
   }
 
-  /// Whether the descriptor for a name look-up or for reading a certificate file may have been missing.
+  /// Whether the error may mean that a name look-up, or the reading of a certificate file, got no file descriptor.
   private func mayLackDescriptor(_ code: CURLcode) -> Bool {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM:
@@ -299,7 +300,7 @@ final class CurlTransfer {
   /// and a new one was refused, the code describes only the new one.
   var mayHaveReachedServer: Bool { attempts > 0 && curl_shim_request_size(easy) > 0 }
 
-  /// Whether only the end of the connection ends the reply's body.
+  /// Whether only the end of the connection shows where the reply's body ends.
   private var hasNoLength: Bool {
     curl_shim_was_http2(easy) == 0 && header("Content-Length") == nil && header("Transfer-Encoding") == nil
   }

@@ -12,7 +12,7 @@ package struct TransportOptions {
   package var allowsHTTP2 = false
   /// For tests: whether requests use HTTP/2 without asking the server, also in plain http.
   package var speaksHTTP2WithoutTLS = false
-  /// The proxy's URL, which may have a password, with a NUL; nil for that of the environment.
+  /// The proxy's URL with a NUL at its end; it may have a password. nil: the proxy that the environment names.
   package var proxy: Secret?
   package var userAgent: [UInt8] = []
   package init() {}
@@ -29,16 +29,18 @@ final class CurlTransport: Transport {
   /// The transfers in flight, by the index in their id.
   private var running: [CurlTransfer?] = []
   private var finished: [FinishedTransfer] = []
-  /// Whether requests were started whose connections the transport has not checked for unasked bytes.
+  /// Whether requests were started since the transport last read the kept connections; see `wait`.
   private var mustCheckKept = false
   /// When epoll last reported no ready socket, on the monotonic clock; 0 if libcurl has read sockets since.
   private var quietAt: Int64 = 0
-  /// For this many milliseconds the transport does not check again.
+  /// After epoll has reported no ready socket, the transport does not read kept connections again for this many
+  /// milliseconds.
   private static var quietTime: Int64 { 2 }
   /// When libcurl wants to be called, on the monotonic clock; nil if libcurl has not asked for a call.
   private var curlDue: Int64?
   private var names: NameTable
-  /// Whether requests may go through a proxy. Then libcurl looks up names itself: the proxy's, and not the server's.
+  /// Whether requests may go through a proxy. Then libcurl looks up the name of the proxy, and the library need not
+  /// look up the names of servers.
   private let mayUseProxy: Bool
   /// Whether this thread has entered `CurlUsers`. It leaves while it waits.
   private var isUser = false
@@ -86,7 +88,7 @@ final class CurlTransport: Transport {
 
   private var multiHandle: UnsafeMutableRawPointer? { multi.map { UnsafeMutableRawPointer($0) } }
 
-  /// Whether this thread may use libcurl until it waits. If it may not any more, all requests in flight fail.
+  /// Returns whether this thread may use libcurl until its next wait. If it may not, all requests in flight fail.
   private func mayUseCurl() -> Bool { isUser || becomesUser() }
 
   @inline(never)
@@ -104,7 +106,8 @@ final class CurlTransport: Transport {
       watchdog.requestEnded()
     }
     running.removeAll()
-    // Nothing that belongs to libcurl is freed: libcurl would call OpenSSL.
+    // libcurl would call OpenSSL, which may have ended. So this object, and everything that belongs to libcurl, is
+    // never freed.
     _ = Unmanaged.passRetained(self)
   }
 
@@ -161,8 +164,8 @@ final class CurlTransport: Transport {
       names.withdraw(id)
       return false
     }
-    // Close the connection: otherwise libcurl would only reset the stream on a dead HTTP/2 connection, and send the
-    // next request over that connection.
+    // Close the connection. Otherwise libcurl would only reset the HTTP/2 stream and send the next request over the
+    // same connection, which may be dead.
     _ = curl_shim_set_long(transfer.easy, CURLOPT_FORBID_REUSE, 1)
     let mayHaveReachedServer = transfer.mayHaveReachedServer
     if let socket = connections.find(localPort: transfer.localPort) { platform_socket_abort_at_close(socket) }
@@ -194,8 +197,8 @@ final class CurlTransport: Transport {
     }
     var now = platform_monotonic_ms()
     if now &- quietAt <= Self.quietTime { mustCheckKept = false }
-    // libcurl may send a new request on a kept connection as soon as it is called. First close those connections on
-    // which the server has sent something that no request asked for.
+    // When it is called, libcurl may send a new request over a kept connection at once. So first close the connections
+    // on which the server has sent bytes that no request asked for.
     let hasRead = mustCheckKept
     if hasRead {
       readSockets(until: 0, isExhaustive: false)
@@ -215,7 +218,7 @@ final class CurlTransport: Transport {
 
   private func waitWithoutCurl() {
     let round = poller.wait(until: finished.isEmpty ? names.nextDeadline ?? -1 : 0)
-    // Nobody reads these sockets any more.
+    // The I/O thread no longer reads these sockets, so epoll need not report them.
     for socket in round.sockets { _ = poller.watch(socket.fd, was: PLATFORM_READABLE, 0) }
     failOverdueNames()
   }
@@ -231,7 +234,7 @@ final class CurlTransport: Transport {
   private func readSockets(until instant: Int64, isExhaustive: Bool) {
     mustCheckKept = false
     var (until, hasMore) = (instant, true)
-    // Each ready socket gets its turn before any socket gets a second one; a long reply needs several.
+    // In each round, every ready socket is read once. A long reply needs several rounds.
     var rounds = connections.limit / Int(PLATFORM_READY_MAX) + 8
     while hasMore, rounds > 0 {
       if until != 0 {
@@ -250,12 +253,12 @@ final class CurlTransport: Transport {
       until = 0
       rounds -= 1
     }
-    // Run libcurl's timers after the sockets, since a timer may be the time-out of what a socket has brought.
+    // Run libcurl's timers after the sockets. If a reply has arrived, its time-out must not fire first.
     callWhereDue(platform_monotonic_ms())
     collect()
   }
 
-  /// Continues the requests whose lookup has ended.
+  /// Starts the requests whose name look-up has ended.
   private func takeAnsweredNames() {
     for waiting in names.takeAnswered(now: platform_monotonic_ms()) {
       guard let addresses = waiting.addresses else {
@@ -281,14 +284,15 @@ final class CurlTransport: Transport {
     connections.endIdle()
   }
 
-  /// When libcurl or a request that waits for an address must be called; negative: only after I/O.
+  /// When the transport must act next without I/O: for libcurl's timer, or because a request has waited too long for an
+  /// address. Negative: no such instant.
   private var nextCall: Int64 {
     let next = min(curlDue ?? .max, names.nextDeadline ?? .max)
     return next == .max ? -1 : next
   }
 
-  /// libcurl judges the time-out of a connection before it looks at the socket. If this thread was late, the connection
-  /// may be ready: gives libcurl the lost time back, and a second.
+  /// libcurl checks the time-out of a connection attempt before it reads the socket. If this thread was late, the
+  /// connection may be ready. So libcurl gets the lost time back, plus a second.
   private func allowForLateness(_ now: Int64) {
     guard let due = curlDue, now &- due > 100 else { return }
     let lost = Milliseconds(now &- due &+ 1000)
@@ -323,14 +327,14 @@ final class CurlTransport: Transport {
     if ready.writable != 0 { flags |= CURL_CSELECT_OUT }
     if ready.failed != 0 { flags |= CURL_CSELECT_ERR }
     if event == .flood {
-      // What other connections have brought must not count as this flood.
+      // Collect the replies of other connections first; they do not belong to this flood.
       collect()
       platform_socket_drop(ready.fd)
     }
     callCurl(ready.fd, flags, reason: event == .flood ? .floodInReply : nil)
   }
 
-  /// Lets the requests fail whose sockets epoll does not watch: nobody would notice their replies.
+  /// Ends the requests whose sockets epoll does not watch, because the library would not notice their replies.
   private func failLost() {
     while let socket = connections.takeLost() {
       collect()
@@ -354,7 +358,7 @@ final class CurlTransport: Transport {
     }
   }
 
-  /// Ends libcurl's work on a handle of `running`. When libcurl closes a connection, it first reads it once more.
+  /// Removes a handle of `running` from libcurl. If libcurl closes the connection, it first reads from it once more.
   private func remove(_ easy: UnsafeMutableRawPointer) {
     _ = watchdog.turn { curl_multi_remove_handle(multiHandle, easy) }
     watchdog.requestEnded()
@@ -384,7 +388,8 @@ final class CurlTransport: Transport {
     pool.close()
     watchdog.requestStarted()
     _ = watchdog.turn { curl_multi_cleanup(multiHandle) }
-    // Only the I/O thread starts requests. If there was none, this may be a thread of the host.
+    // Only the I/O thread starts requests. If no request was started, this may be a thread of the host, whose data
+    // OpenSSL must keep.
     if hasStarted { curl_shim_end_thread() }
   }
 }

@@ -33,7 +33,7 @@ package struct HTTPRequest {
   package let body: Secret?
   /// Whether the request leaves the queue before others: true for keep-alives and teardowns.
   package let isUrgent: Bool
-  /// The tokens in the request. No message repeats them as long as their playback lives.
+  /// The tokens in the request. While the playback exists, no message contains them.
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
@@ -61,9 +61,10 @@ package struct HTTPResponse {
   package var header: Secret?
   /// The `Location` of a redirect.
   package var location: Secret?
-  /// What `Content-Type` says; it is read only if the body does not begin as a JSON object.
+  /// What the `Content-Type` header says about the body. It is read only if the body does not begin like a JSON object.
   package var media = MediaType.other
-  /// The reply has no body and did not say how long its body is: the connection may have ended before the body.
+  /// The reply has no body, and its headers do not say how long the body is. So the connection may have ended too
+  /// early.
   package var mayBeCut = false
 }
 
@@ -77,22 +78,24 @@ package enum HTTPOutcome {
 package protocol Transport: AnyObject {
   /// - Parameter isFresh: whether to use a new connection, because earlier ones to this origin failed.
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool)
-  /// Ends a request without reporting an outcome. Its connection is not used again, and what the server has not
-  /// received of it is not sent again: a request that arrived after its retry would make the retry's token old.
+  /// Ends a request without reporting an outcome. Does not use its connection again. If the server has received only a
+  /// part of the request, the rest is not sent: otherwise the request could reach the server after its retry and make
+  /// the token of the retry old.
   /// - Returns: whether the server may have read the request.
   @discardableResult
   func cancel(_ id: TransferID) -> Bool
-  /// Closes kept connections when a new one would make more than `count`.
+  /// Limits the number of connections to `count`: a kept connection closes if a new one would exceed the limit.
   func limitConnections(_ count: Int)
-  /// Whether the server's machine has acknowledged the whole request, so that only the reply is outstanding.
+  /// Whether the server's system has acknowledged the whole request, so that only the reply is missing.
   func isReceived(_ id: TransferID) -> Bool
-  /// Waits until a reply can be read, `wake()`, or the instant (boot time in nanoseconds; nil: no timer), and reads the
-  /// replies that have arrived.
-  /// - Returns: true if the instant passed before it read, so that it has read all replies that arrived until then.
+  /// Waits until a reply can be read, another thread calls `wake()`, or the instant has passed (boot time in
+  /// nanoseconds; nil: no timer). Then reads the replies that have arrived.
+  /// - Returns: true if the instant had passed before it read. Then it has read all replies that arrived until the
+  ///   instant.
   func wait(until instant: Int64?) -> Bool
   /// Reads all replies that have arrived, without waiting.
   func read()
-  /// Any thread: ends a wait.
+  /// Any thread: makes the I/O thread return from `wait`.
   func wake()
   /// Returns the requests that have ended since the last call.
   func takeFinished() -> [FinishedTransfer]

@@ -1,7 +1,7 @@
 internal import CPlatform
 
-/// One lookup of a host name, on a thread that nobody waits for: a name server that does not answer can keep the thread
-/// for as long as the system's resolver tries.
+/// One lookup of a host name, on a separate thread that no other thread waits for: if the name server does not answer,
+/// the system's resolver may keep this thread busy for a long time.
 final class NameLookup {
   private let name: HostAndPort
   /// The value of `NameTable.generation` when the lookup began.
@@ -36,12 +36,12 @@ private func runLookup(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRaw
   return nil
 }
 
-/// The answers of lookups on their way to the I/O thread.
+/// Passes the answers of lookups to the I/O thread.
 final class NameInbox {
   final class Answer {
     let name: HostAndPort
     let generation: UInt32
-    /// As text, separated by commas. Empty: the lookup failed.
+    /// The addresses as text, separated by commas; empty if the lookup failed.
     let addresses: [UInt8]
 
     init(name: HostAndPort, generation: UInt32, addresses: [UInt8]) {

@@ -3,10 +3,10 @@ internal import UsherCore
 
 /// The addresses of the servers, and the requests that wait for an address.
 ///
-/// libcurl would look a name up for each new connection, in a thread each, and could not end these threads while the
-/// name server does not answer. This table looks a name up with one thread at a time, for all requests to it. It keeps
-/// the addresses: if they are older than `maxAge`, the next request still uses them while the table looks them up
-/// again. So a request waits for the name server only while no address is known.
+/// Without this table libcurl would look up the name for each new connection in a separate thread, and could not end
+/// these threads while the name server does not answer. The table uses one thread at a time for a name, for all
+/// requests to it. It keeps the addresses. If they are older than `maxAge`, the next request still uses them while the
+/// table looks the name up again. So a request waits for the name server only while no address is known.
 struct NameTable {
   /// A request that waits for the addresses of its host.
   final class Waiting {
@@ -33,7 +33,7 @@ struct NameTable {
     /// When the last lookup began, in monotonic milliseconds.
     var askedAt: Int64 = 0
     var isAsked = false
-    /// Oldest first.
+    /// The requests that wait for the addresses, oldest first.
     var waiting: [Waiting] = []
 
     init(name: HostAndPort) { self.name = name }
@@ -49,7 +49,8 @@ struct NameTable {
   }
 
   private static var maxAge: Int64 { 60_000 }
-  /// How many threads of a context look names up at most. Further names wait.
+  /// How many threads of a context look names up at the same time. Further names wait until one of these threads is
+  /// free.
   private static var lookupsMax: Int { 8 }
 
   private var entries: [Entry] = []
@@ -100,7 +101,8 @@ struct NameTable {
     var ended: [Waiting] = []
     for answer in inbox.takeAll() {
       lookups -= 1
-      // An answer from before the network changed does not count; another lookup of the name may be under way.
+      // If the network has changed since the lookup began, the answer does not count. Another lookup of this name may
+      // be running.
       guard answer.generation == generation, let entry = entries.first(where: { $0.name == answer.name }) else {
         continue
       }
@@ -110,7 +112,7 @@ struct NameTable {
       ended += entry.waiting
       entry.waiting = []
     }
-    // Names whose lookup had to wait for a thread.
+    // A thread is free now: begin the lookups that waited for a thread.
     for entry in entries where !entry.isAsked && !entry.waiting.isEmpty && !ask(entry, now: now) {
       ended += entry.waiting
       entry.waiting = []

@@ -1,6 +1,6 @@
 internal import CPlatform
 
-/// What the I/O thread waits for: ready sockets, an instant, or a signal of another thread.
+/// Lets the I/O thread wait for ready sockets, an instant, or a signal of another thread.
 final class Poller {
   private let epoll = platform_epoll_new()
   /// The eventfd that ends a wait. Any thread may signal it.
@@ -10,8 +10,8 @@ final class Poller {
   private var timerSetTo: Int64 = 0
   /// The instant that the timerfd was set to when the turn began.
   private var timerAtStart: Int64 = 0
-  /// When the timer should fire, on the monotonic clock, if the system did not set it. Then the limit of the wait does
-  /// the timer's work.
+  /// If the system did not set the timerfd: when it should have fired, on the monotonic clock. Then the time-out of the
+  /// epoll call replaces the timer.
   private var unsetTimer: Int64?
   /// Whether the timer has fired since the turn began.
   private(set) var hasFired = false
@@ -32,10 +32,11 @@ final class Poller {
     platform_epoll_watch(epoll, descriptor, was, interest) == 0
   }
 
-  /// A turn of the loop begins, in which the timer must fire at `instant` (boot time in nanoseconds; nil: it need not).
+  /// Begins a turn of the loop, in which the timer must fire at `instant` (boot time in nanoseconds; nil: it need not
+  /// fire).
   ///
-  /// Sets the timer only if it would fire too late. A wake-up that comes too early costs less than a system call for
-  /// each wait.
+  /// Sets the timerfd only if it would fire too late. If it fires too early, the loop only waits again, which costs
+  /// less than a system call for each wait.
   func begin(timer instant: Int64?) {
     if let instant, timerSetTo == 0 || instant < timerSetTo {
       timerSetTo = instant
@@ -51,7 +52,7 @@ final class Poller {
   /// Whether the timer of this turn was set to exactly this instant, and has fired.
   func hasFired(at instant: Int64?) -> Bool { hasFired && timerAtStart == instant }
 
-  /// One call of epoll: it reports at most `PLATFORM_READY_MAX` descriptors.
+  /// The result of one call of epoll, which reports at most `PLATFORM_READY_MAX` descriptors.
   struct Round {
     /// The ready sockets; valid until the next round.
     let sockets: UnsafeBufferPointer<platform_ready_fd>

@@ -12,8 +12,8 @@ final class RequestDispatcher {
 
   /// After this time without a reply a request loses its permit, so that other requests do not wait for it.
   private static var stallTime: Milliseconds { 1000 }
-  /// How long a keep-alive waits in the queue: `keepAliveWait` if its origin answers no request meanwhile, otherwise at
-  /// most `keepAliveWaitMax`.
+  /// A keep-alive waits in the queue for `keepAliveWait`. If its origin answers other requests meanwhile, it waits
+  /// longer, but at most `keepAliveWaitMax`.
   private static var keepAliveWait: Milliseconds { 100 }
   private static var keepAliveWaitMax: Milliseconds { 500 }
 
@@ -25,7 +25,7 @@ final class RequestDispatcher {
   private var queue: RequestQueue
   /// The limit of `connections_max`. The queue's own limit is lower while the system lacks file descriptors.
   private let connectionsMax: Int
-  /// The number of running calls of `withoutStartingQueued`.
+  /// How many calls of `withoutStartingQueued` are running, one inside another.
   private var pauses = 0
   /// Origins whose last request failed. Their earlier connections are not used until a new connection has been
   /// answered.
@@ -82,10 +82,11 @@ final class RequestDispatcher {
   }
 
   /// Called when a keep-alive has waited in the queue for `keepAliveWait`. While the origin replies to other requests,
-  /// it waits longer, up to `keepAliveWaitMax`, because more connections would only slow the server down. Otherwise it
-  /// is sent without a permit. If no connection is free, it takes the connection of a stalled request that is not
-  /// urgent, or else waits for the next free one.
-  /// - Returns: the reply to the request that lost its connection.
+  /// the keep-alive waits longer, up to `keepAliveWaitMax`, because more connections would only slow the server down.
+  /// Otherwise it is sent without a permit. If no connection is free, this ends a stalled request that is not urgent,
+  /// and the keep-alive uses its connection; if there is no such request, the keep-alive waits for the next free
+  /// connection.
+  /// - Returns: the failure of the request that was ended; nil if none was ended.
   private func keepAliveWaited(_ id: TransferID, _ transfer: Transfer, _ now: Milliseconds) -> Reply? {
     let last = transfer.askedAt.adding(min(Self.keepAliveWaitMax, transfer.timeout / 4))
     if now < last, queue.hasAnswered(transfer.origin, since: now.since(Self.keepAliveWait)) {
@@ -154,9 +155,9 @@ final class RequestDispatcher {
     return Reply(transfer: transfer, outcome: finished.outcome)
   }
 
-  /// The system has no file descriptor for a request: queues it until another request ends, and keeps to fewer
-  /// connections meanwhile. If no other request is in flight, tries once more, because libcurl then closes a connection
-  /// that it only keeps.
+  /// Called when the system had no file descriptor for a request. Queues the request until another one ends, and lowers
+  /// the limit of connections. If no other request is in flight, it tries once more: libcurl then closes a kept
+  /// connection, which frees a descriptor.
   /// - Returns: false if the request has failed.
   private func putBack(_ id: TransferID, _ transfer: Transfer) -> Bool {
     let others = inFlightCount - 1
@@ -189,14 +190,15 @@ final class RequestDispatcher {
     }
     let extensionMax = transfer.isQueued ? transfer.timeout : Timers.extensionMax
     if !transfer.isExtended, let again = Timers.extended(transfer.deadline, now: now, atMost: extensionMax) {
-      // This thread was late. Meanwhile libcurl sent and read nothing, so the reply may be waiting, and a queued
-      // request could not leave the queue.
+      // The I/O thread was late. Meanwhile libcurl could send and read nothing: the reply may have arrived, or the
+      // request may have stayed in the queue only for this reason. So the request gets more time.
       transfer.isExtended = true
       transfer.deadline = again
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
       return nil
     }
-    // The reply may only be lost on its way, and TCP sends it again. A retry would make the server issue another token.
+    // The server has received the request. If a packet of the reply was lost, TCP sends it again, so wait longer. A
+    // retry would make the server issue another token.
     if transfer.isExtensible, transport.isReceived(id) {
       transfer.extend()
       transfer.timer = timers.set(at: transfer.deadline, .transfer(id))
@@ -249,7 +251,7 @@ final class RequestDispatcher {
 
   // MARK: Permits
 
-  /// A request in flight takes so long that it gives its permit up.
+  /// Frees the permit of a request that has been in flight for too long; the request stays in flight.
   private func stalled(_ transfer: Transfer) {
     queue.stalled(transfer.origin)
     transfer.hasPermit = false
@@ -257,15 +259,15 @@ final class RequestDispatcher {
     startQueued()
   }
 
-  /// A request in flight has ended: gives its connection and its permit to queued requests.
+  /// Called when a request in flight has ended: queued requests may use its connection and its permit.
   private func giveBack(_ transfer: Transfer) {
     queue.ended(transfer.origin, hadPermit: transfer.hasPermit)
     transfer.hasPermit = false
     startQueued()
   }
 
-  /// Runs `body`, during which several playbacks may close. Starts no queued request before `body` has ended, because
-  /// `body` may withdraw it.
+  /// Runs `body`, which may close several playbacks. No queued request starts until `body` has ended, because `body`
+  /// may withdraw that request.
   func withoutStartingQueued(_ body: () -> Void) {
     pauses += 1
     body()
@@ -293,8 +295,8 @@ final class RequestDispatcher {
 
   private func trust(_ origin: [UInt8]) { if !distrusted.isEmpty { distrusted.removeAll { $0 == origin } } }
 
-  /// A request failed. If the origin has answered no other request since this one was sent, its other connections may
-  /// be dead too.
+  /// Called when a request failed. If the origin has answered no other request since this one was sent, its other
+  /// connections may be dead too, and are not used any more.
   private func suspect(_ transfer: Transfer) {
     let sentAt = transfer.deadline.since(transfer.timeout)
     if !queue.hasAnswered(transfer.origin, since: sentAt.adding(1)) { distrust(transfer.origin) }
@@ -303,6 +305,6 @@ final class RequestDispatcher {
   /// Drops the addresses of servers and the idle connections. See `Transport.networkChanged`.
   func networkChanged() { transport.networkChanged() }
 
-  /// Requests to an origin use new connections from now on, until one of them is answered.
+  /// Makes all requests to an origin use new connections, until the origin has answered one of them.
   func distrust(_ origin: [UInt8]) { if !distrusted.contains(origin) { distrusted.append(origin) } }
 }

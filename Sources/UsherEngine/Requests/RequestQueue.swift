@@ -1,17 +1,18 @@
 internal import UsherCore
 
-/// Limits the requests in flight, to each origin and together, and queues the others, urgent ones first. A request in
-/// flight holds a permit of its origin. A request that stalls gives its permit up, so that a hanging server does not
-/// delay keep-alives; it keeps its connection.
+/// Limits the requests in flight, for each origin and in total, and queues the others, urgent ones first. A request in
+/// flight holds a permit of its origin. A request that stalls loses its permit and keeps its connection; so a server
+/// that hangs does not delay keep-alives.
 ///
-/// All requests in flight together, with and without a permit, have at most `connectionsMax` connections. An origin may
-/// use only so many that some are left for others: with non-urgent requests twice, with urgent ones four times as many
-/// as are free. So a server that hangs blocks neither other servers nor its own keep-alives.
+/// All requests in flight, with and without a permit, have at most `connectionsMax` connections. An origin cannot take
+/// all of them. It gets another connection for a non-urgent request only while it has less than twice as many
+/// connections as are free, and for an urgent request while it has less than four times as many. So a server that hangs
+/// blocks neither other servers nor its own keep-alives.
 ///
-/// The limit adapts to the time the origin takes to reply. Few connections are best for an origin that replies within a
-/// few milliseconds, but would be too slow for one far away. While requests are queued, the limit grows by two with
-/// each reply, so that it triples per round trip; it also grows with each request that stalls while urgent ones are
-/// queued.
+/// The number of permits of an origin adapts to the time in which it replies. Few connections are best for an origin
+/// that replies within a few milliseconds, but too few for one that is far away. While requests are queued, each reply
+/// adds two permits, so their number triples per round trip. A request that stalls also adds two, if urgent requests
+/// are queued.
 struct RequestQueue {
   private final class OriginQueue {
     let origin: [UInt8]
@@ -24,7 +25,7 @@ struct RequestQueue {
     var urgent = Fifo<TransferID>()
     var others = Fifo<TransferID>()
     var limit: Int
-    /// The usual time to a reply, in µs: a moving average of the quickest of each eight replies.
+    /// The usual time to a reply, in µs. It is a moving average: of every eight replies, only the quickest counts.
     var typical: Int64 = 0
     var quickest = Int64.max
     var answers = 0
@@ -38,7 +39,8 @@ struct RequestQueue {
     var hasQueued: Bool { hasUrgent || !others.isEmpty }
     var hasPermit: Bool { inFlight < limit }
   }
-  /// How long one request may keep the I/O thread busy, in µs.
+  /// The time that one request keeps the I/O thread busy, in µs. An origin gets at most so many permits that its
+  /// requests keep the thread busy all the time.
   private static var share: Int64 { 200 }
   /// The queues of all origins; the one used last comes first, because one request looks it up several times.
   private var origins: [OriginQueue] = []
@@ -93,8 +95,9 @@ struct RequestQueue {
     connectedCount += 1
   }
 
-  /// Called when a keep-alive has waited so long for a permit that it is sent without one.
-  /// - Returns: false if there is no connection for it; then it stays queued, before all other requests of its origin.
+  /// Called when a keep-alive has waited so long for a permit that it may be sent without one.
+  /// - Returns: false if no connection is free. Then the keep-alive stays queued, before all other requests of its
+  ///   origin.
   mutating func sendsWithoutPermit(_ id: TransferID, _ origin: [UInt8]) -> Bool {
     guard let queue = find(origin), queue.urgent.remove(where: { $0 == id }) else { return false }
     guard hasConnection(queue, isUrgent: true) else {
@@ -106,8 +109,8 @@ struct RequestQueue {
     return true
   }
 
-  /// Returns whether an overdue keep-alive may take the connection of a request to `other`, which ends for it.
-  /// An origin may always take its own connections.
+  /// Returns whether an overdue keep-alive may take the connection of a request to `other`, which is ended for this
+  /// purpose. An origin may always take its own connections.
   mutating func mayTakeOver(_ origin: [UInt8], from other: [UInt8]) -> Bool {
     origin == other || find(origin).map { hasConnection($0, isUrgent: true, freed: 1) } ?? false
   }

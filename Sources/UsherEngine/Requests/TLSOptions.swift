@@ -1,7 +1,7 @@
 internal import CCurl
 package import UsherCore
 
-/// Whom a context trusts, and who it is.
+/// Which servers a context trusts, and the certificate with which it identifies itself.
 package final class TLSOptions {
   private var texts = curl_shim_tls()
 

@@ -40,7 +40,7 @@ package final class Transfer {
     deadline = now.adding(timeout)
   }
 
-  /// The request has reached its time limit, but the server has received it: it may take longer, once.
+  /// Called when the request has reached its time limit, but the server has received it: moves the deadline, once.
   func extend() {
     deadline = deadline.adding(longestTimeout &- timeout)
     timeout = longestTimeout

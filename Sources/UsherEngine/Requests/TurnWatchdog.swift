@@ -1,36 +1,38 @@
 internal import CPlatform
 internal import Synchronization
 
-/// Ends turns that would not end. A turn is one call of libcurl by the I/O thread. libcurl and OpenSSL read a
-/// connection until the kernel has no more bytes for them, so a server that sends control frames or TLS messages fast
-/// enough would keep the I/O thread in one turn, and all other servers would wait. The watchdog's thread notices a turn
-/// that takes too long, finds the connection of which the I/O thread reads the most bytes, and drops it. Bytes that
-/// only wait in other sockets do not count.
+/// Ends turns that would never end. A turn is one call of libcurl by the I/O thread. libcurl and OpenSSL read a
+/// connection until the kernel has no more bytes for it. So a server that sends control frames or TLS messages fast
+/// enough would keep the I/O thread in one turn, and the requests to all other servers would wait. The watchdog's
+/// thread notices a turn that takes too long, finds the connection from which the I/O thread reads the most bytes, and
+/// drops that connection. Bytes that wait in other sockets do not count.
 ///
-/// The thread looks every few milliseconds while requests are in flight, and sleeps otherwise. A turn costs the I/O
-/// thread two stores in memory.
+/// The watchdog's thread looks every few milliseconds while requests are in flight, and sleeps otherwise. The I/O
+/// thread only writes two numbers in memory for each turn.
 final class TurnWatchdog {
-  /// How often the watchdog looks for a long turn, in milliseconds. For some time after it dropped a connection it
-  /// looks more often, because servers that flood usually do so on each connection.
+  /// How often the watchdog looks for a long turn, in milliseconds. After it has dropped a connection, it looks more
+  /// often for `alertTime`, because a server that floods usually does so on each connection.
   private static var pause: Int64 { 15 }
   private static var alertPause: Int64 { 2 }
   private static var alertTime: Int64 { 2000 }
-  /// How often it looks at a turn that it has seen before.
+  /// How often it looks again at a turn that it has seen already, in milliseconds.
   private static var closePause: Int64 { 5 }
-  /// If the I/O thread reads more than this from a connection in one turn, the server floods; see `allowed`.
+  /// The limit of bytes that the I/O thread may read from one connection in one turn; see `allowed`. Above it, the
+  /// server floods.
   private static var bytesMost: UInt64 { 1 << 16 }
-  /// Processor time of a turn, in microseconds. The watchdog does nothing before `leastTime`: on a busy machine a turn
-  /// may only seem long, because the I/O thread does not run. After `longTime` a sixteenth of those bytes is a flood.
+  /// Limits of the processor time of a turn, in microseconds. Before `leastTime` the watchdog does nothing: on a busy
+  /// machine a turn may only seem long, because the I/O thread does not run. After `longTime` a sixteenth of the bytes
+  /// is a flood.
   private static var leastTime: Int64 { 4000 }
   private static var longTime: Int64 { 50_000 }
 
-  // The I/O thread changes these.
+  // Only the I/O thread changes these three.
   /// The turns that have begun and ended: an odd number during a turn.
   private let turns = Atomic<UInt64>(0)
   private let inFlight = Atomic<Int>(0)
   private let ioThread = Atomic<UInt64>(0)
 
-  // The watchdog's thread changes these.
+  // Only the watchdog's thread changes these two.
   private let isAsleep = Atomic<Bool>(false)
   private let dropped = Atomic<UInt64>(0)
 
@@ -38,7 +40,7 @@ final class TurnWatchdog {
   private struct Socket {
     let number: Int32
     let cookie: UInt64
-    /// The bytes read when the watchdog began to count in the turn.
+    /// How many bytes had been read from the socket when the watchdog began to count.
     var read: UInt64 = 0
   }
   /// Under the monitor: the sockets that libcurl has opened.
@@ -73,7 +75,7 @@ final class TurnWatchdog {
     platform_thread_join(threadID)
   }
 
-  /// One turn: `body` calls libcurl.
+  /// Runs one turn: `body` calls libcurl.
   func turn<Value>(_ body: () -> Value) -> Value {
     let number = turns.load(ordering: .relaxed)
     turns.store(number &+ 1, ordering: .releasing)
@@ -90,7 +92,7 @@ final class TurnWatchdog {
 
   func requestEnded() { _ = inFlight.wrappingSubtract(1, ordering: .relaxed) }
 
-  /// libcurl has opened this socket.
+  /// Called when libcurl has opened this socket.
   func opened(_ socket: Int32) {
     let cookie = platform_socket_cookie(socket)
     guard cookie != 0 else { return }
@@ -129,7 +131,7 @@ final class TurnWatchdog {
     }
   }
 
-  /// Looks at the turn in progress. Returns nil if there is none.
+  /// Looks at the turn in progress. Returns nil if no turn is in progress.
   private func look(_ seen: Seen?) -> Seen? {
     let turn = turns.load(ordering: .acquiring)
     guard turn & 1 == 1 else { return nil }
@@ -153,7 +155,8 @@ final class TurnWatchdog {
     }
   }
 
-  /// The socket of which most bytes were read since the watchdog began to count, if they are too many.
+  /// Returns the socket from which the most bytes were read since the watchdog began to count; nil if they are not too
+  /// many.
   private func flood(isLong: Bool) -> Socket? {
     var (found, most): (Socket?, UInt64) = (nil, allowed(isLong: isLong))
     for socket in sockets {
@@ -164,8 +167,8 @@ final class TurnWatchdog {
     return found
   }
 
-  /// How many bytes of a connection may be read in a turn: replies to requests that were all sent in this turn are no
-  /// flood.
+  /// Returns how many bytes of one connection may be read in a turn. If requests are in flight, the limit is higher,
+  /// because the replies to all of them may arrive in one turn.
   private func allowed(isLong: Bool) -> UInt64 {
     let most = Self.bytesMost &+ UInt64(clamping: inFlight.load(ordering: .relaxed)) &* 4096
     return isLong ? most / 16 : most
