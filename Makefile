@@ -1,5 +1,6 @@
-# usher: `make demo` shows it, `make test` tests it. Each target first builds what it needs and is not up to date.
-# It writes only to .venv and .venv-bench (Python), build/ (libraries, examples, logs) and .build* (SwiftPM).
+# usher: `make demo` shows it, `make test` tests it. Each target first builds the files that it needs and that are not
+# up to date. It writes only to .venv and .venv-bench (Python), build/ (libraries, examples, logs) and .build*
+# (SwiftPM).
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -21,7 +22,7 @@ sanitized := $(patsubst %,build/%/libusher.so,checked-thread checked-address shi
 player   := build/examples/usher-player
 bench    := build/bench/beats_usher
 cpp      := build/examples-cpp/usher-minimal
-# With the folders: their dates change when a file is added or removed.
+# The list includes the folders, because their dates change when a file is added or removed.
 core     := $(shell find Sources include) Package.swift scripts/build-library
 examples := $(shell find examples/c examples/cpp include)
 benches  := $(shell find benchmarks/c include)
@@ -73,7 +74,7 @@ lint: .venv/ready
 format: .venv/ready
 	@$(python) scripts/format $(FILES)
 
-# Writes the page if every cell has its expected outcome.
+# Writes docs/faults.md if every cell of the table has its expected outcome.
 faults: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 900 $(python) -m pytest -q --timeout 300 -p no:cacheprovider \
 	  --write-page Tests/faults
@@ -82,11 +83,12 @@ floods: $(shipped) .venv/ready
 	@USHER_LIBRARY=$(abspath $(shipped)) $(bounded) 3600 $(python) -m pytest -q -s --timeout 300 -p no:cacheprovider \
 	  Tests/floods --flood-seconds $(or $(SECONDS),5)
 
-# Its parts call this Makefile to build the libraries they need.
+# The parts of sanitize.py call this Makefile to build the libraries that they need.
 sanitize: .venv/ready
 	@$(python) scripts/sanitize.py $(PARTS)
 
-# QUICK only checks that the benchmarks run. It needs no other tools than the tests, and writes below build/.
+# With QUICK=1 it only checks that the benchmarks run. Then it needs only the tools of the tests, and writes below
+# build/.
 ifeq ($(QUICK),)
 bench: $(shipped) $(bench) .venv-bench/ready
 	@.venv-bench/bin/python benchmarks/bench.py --programs $(dir $(bench)) --library $(shipped) \
@@ -133,8 +135,8 @@ packages:
 	  --requirement benchmarks/requirements.txt
 	@touch $@
 
-# If a build changes nothing, the library keeps its date, so that its dependants are not linked again. The stamp next
-# to it records that the build ran.
+# If a build does not change the library, the library keeps its date, so that make does not link its dependants again.
+# The stamp file beside it records that the build ran.
 build/%/stamp: $(core) | packages
 	@echo 'usher: building build/$*/libusher.so'
 	@$(bounded) 1800 scripts/build-library $* $(@D)

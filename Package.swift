@@ -6,7 +6,7 @@ import PackageDescription
 let embedded = Context.environment["USHER_EMBEDDED"] == "1"
 let resourceDir = Context.environment["USHER_RESOURCE_DIR"] ?? "/usr/lib/swift"
 let root = Context.packageDirectory
-/// A build with a sanitizer leaves symbols open that the sanitizer's run-time library defines at load time.
+/// In a build with a sanitizer, the run-time library of the sanitizer defines some symbols only at load time.
 let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
 #if arch(arm64)
   let architecture = "aarch64"
@@ -14,23 +14,24 @@ let isSanitized = Context.environment["USHER_SANITIZED"] == "1"
   let architecture = "x86_64"
 #endif
 
-/// Tables for unwinding would be a tenth of the library, and nothing may unwind through it: no exception, no
-/// cancellation. Debuggers read the same tables from the file with the debug information (`.debug_frame`). Sanitizers
-/// read them in the library.
+/// Leaves out the tables for unwinding. They would be a tenth of the library, and nothing may unwind through it: no
+/// exception, no cancellation. Debuggers read the same tables (`.debug_frame`) from the file with the debug
+/// information. Sanitizers need the tables in the library.
 let withoutUnwindTables =
   isSanitized ? [] : ["-Xcc", "-fno-unwind-tables", "-Xcc", "-fno-asynchronous-unwind-tables"]
 
-/// Only the checked build checks exclusive access at run time, with the same tests. In the shipped build the check
-/// would cost 24 kB and much time.
+/// Only the checked build checks exclusive access at run time; the same tests run in both builds. In the shipped build
+/// this check would cost 24 kB and much time.
 let swiftSettings: [SwiftSetting] =
   embedded
   ? [
     .enableExperimentalFeature("Embedded"),
-    .unsafeFlags([
-      "-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections",
-      // A copy of a function for each closure that is passed to it would take 4 kB and not be faster.
-      "-Xllvm", "-sil-disable-pass=closure-specialize"
-    ] + withoutUnwindTables)
+    .unsafeFlags(
+      [
+        "-wmo", "-Osize", "-enforce-exclusivity=unchecked", "-Xfrontend", "-function-sections",
+        // Otherwise the compiler copies a function for each closure passed to it: 4 kB more, not faster.
+        "-Xllvm", "-sil-disable-pass=closure-specialize"
+      ] + withoutUnwindTables)
   ]
   : []
 
@@ -39,16 +40,17 @@ let shippedLink: [String] =
   embedded
   ? [
     "\(resourceDir)/embedded/\(architecture)-unknown-linux-gnu/libswiftUnicodeDataTables.a",
-    // Sources/Usher/Allocation.swift has the function that takes its place.
+    // Sources/Usher/Allocation.swift has the function that replaces it.
     "--wrap=posix_memalign"
   ]
   : []
 let linkFlags: [String] =
   shippedLink.flatMap { ["-Xlinker", $0] }
   + [
-    // Constants in a segment of their own, which is not executable.
+    // Puts constants into a separate segment, which is not executable.
     "--rosegment",
-    // No index of unwind information: no exception may pass through the library, and debuggers do not need the index.
+    // Leaves out the index of unwind information: exceptions may not pass through the library, debuggers do not need
+    // it.
     "--no-eh-frame-hdr",
     "--gc-sections", "--icf=all", "--version-script=\(root)/Sources/Usher/usher.map", "-soname=libusher.so.0",
     "-z", isSanitized ? "lazy" : "defs", "-z", "nodelete", "-z", "now", "-z", "relro", "-z", "noexecstack"

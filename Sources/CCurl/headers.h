@@ -1,5 +1,5 @@
-/* Limits how much libcurl stores of a reply's header lines: those of the reply, of interim (1xx) replies before it, and
- * of the trailers after a chunked body. Also limits the codings of the body. */
+/* Limits how many bytes of header lines libcurl stores for one reply: the reply's own lines, those of interim (1xx)
+ * replies before it, and the trailers after a chunked body. Also limits the codings of the body. */
 #ifndef USHER_CCURL_HEADERS_H
 #define USHER_CCURL_HEADERS_H
 
@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The bytes that a header line costs in addition to its length: libcurl's record of a short line is larger than the
+/* Each header line counts this many bytes in addition, because libcurl's record of a short line is larger than the
  * line. */
 #define CURL_SHIM_HEADER_LINE_COST 32
 
-/* What the header lines of one reply may still cost, and how its body is coded. */
+/* How many more bytes of header lines one reply may have, and how its body is coded. */
 struct curl_shim_headers {
   int64_t left;
   /* How many codings the body has, besides chunked. */
@@ -46,7 +46,7 @@ static inline void curl_shim_note_coding(struct curl_shim_headers *headers, cons
     if (curl_shim_has_value(value, size, "gzip") || curl_shim_has_value(value, size, "x-gzip") ||
         curl_shim_has_value(value, size, "deflate"))
       headers->codings++;
-    /* Some servers write a word here that is no coding, such as "utf-8" or "none". */
+    /* Some servers write a word here that is not a coding, such as "utf-8" or "none". */
     if (curl_shim_has_value(value, size, "br") || curl_shim_has_value(value, size, "zstd") ||
         curl_shim_has_value(value, size, "compress") || memchr(value, ',', size) != NULL || headers->codings > 1)
       headers->is_bad = 1;
@@ -66,8 +66,8 @@ static inline size_t curl_shim_count_header(char *line, size_t size, size_t coun
   if (bytes > 17 && (line[16] == ':' || line[17] == ':')) curl_shim_note_coding(headers, line, bytes);
   return headers->left < 0 || headers->is_bad ? 0 : bytes;
 }
-/* Makes transfers fail with CURLE_WRITE_ERROR when their header lines cost more than `left`, which then is below 0, or
- * when their coding is bad. */
+/* Makes a transfer fail with CURLE_WRITE_ERROR when the header lines have used up `left`, which is below 0 then, or
+ * when the body has a bad coding. */
 static inline CURLcode curl_shim_limit_headers(CURL *e, struct curl_shim_headers *headers) {
   CURLcode result = curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, curl_shim_count_header);
   return result == CURLE_OK ? curl_easy_setopt(e, CURLOPT_HEADERDATA, headers) : result;

@@ -1,5 +1,5 @@
-/* Bytes that OpenSSL has decrypted and libcurl has not read. They came after the end of a reply, and no system call
- * shows them. */
+/* Finds bytes that OpenSSL has decrypted and libcurl has not read. The server sent them after the end of a reply, and
+ * no system call shows them. */
 #ifndef USHER_CCURL_PENDING_H
 #define USHER_CCURL_PENDING_H
 
@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 typedef int (*curl_shim_ssl_pending)(const void *);
-/* Returns OpenSSL's SSL_pending, which is in the process because libcurl uses it; NULL if libcurl uses another library.
- */
+/* Returns the function SSL_pending of OpenSSL. The process has loaded it because libcurl uses OpenSSL; NULL if libcurl
+ * uses another TLS library. */
 static inline curl_shim_ssl_pending curl_shim_find_ssl_pending(void) {
   union {
     void *address;

@@ -25,20 +25,21 @@ static inline curl_socket_t curl_shim_open_socket(const struct curl_sockaddr *ad
 }
 static inline void curl_shim_close_on_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
-/* Whether `fd` is one of the two ends of a socket pair or pipe in which `count` separate bytes lie; for `count` 0:
- * whether it is empty. */
+/* Whether `fd` is an end of a socket pair or pipe that contains `count` bytes, sent one by one. For `count` 0: whether
+ * it is empty. */
 static inline int curl_shim_has_inside(int fd, int count) {
   int arrived = 0, sent = 0, domain = 0;
   socklen_t size = sizeof domain;
   if (ioctl(fd, FIONREAD, &arrived) != 0) return 0;
-  /* The kernel counts the memory of what was sent through a local socket, not the bytes. */
+  /* For a local socket, the kernel counts the memory that sent bytes take, and not the bytes. */
   if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0)
     if (domain != AF_UNIX || ioctl(fd, TIOCOUTQ, &sent) != 0) return 0;
   return count == 0 ? arrived == 0 && sent == 0 : arrived == count || sent > 0;
 }
-/* Sets FD_CLOEXEC on the two descriptors that curl_multi_init() made for curl_multi_wakeup(). libcurl 7.88 neither sets
- * it nor gives their numbers, so this function recognises them by their behaviour: they fill when it calls
- * curl_multi_wakeup(), and empty when it calls curl_multi_poll(), twice. Call it before you add a handle. */
+/* Sets FD_CLOEXEC on the two descriptors that curl_multi_init() made for curl_multi_wakeup(). libcurl 7.88 does not set
+ * it, and does not report their numbers. So this function recognises the descriptors by what they do: twice, they fill
+ * when it calls curl_multi_wakeup(), and are empty after it calls curl_multi_poll(). Call it before you add a
+ * handle. */
 static inline void curl_shim_close_wake_up_on_exec(CURLM *m) {
   enum { bytes = 29, room = 16, gap_most = 1024 };
   int found[room], count = 0;

@@ -1,6 +1,6 @@
-/* What libcurl's options cannot do for TLS: calls of OpenSSL, which is usually libcurl's TLS library and is then loaded
- * with libcurl. The declarations are weak: if libcurl uses another TLS library, they are NULL, and the functions below
- * do nothing. */
+/* Does for TLS what libcurl's options cannot do, with calls of OpenSSL. OpenSSL is usually libcurl's TLS library, and
+ * is then loaded with libcurl. The declarations are weak: if libcurl uses another TLS library, they are NULL, and the
+ * functions below do nothing. */
 #ifndef USHER_CCURL_TLS_H
 #define USHER_CCURL_TLS_H
 
@@ -38,9 +38,9 @@ extern int OPENSSL_init_crypto(uint64_t options, const void *settings) CURL_SHIM
 extern int OPENSSL_atexit(void (*handler)(void)) CURL_SHIM_WEAK;
 extern void OPENSSL_thread_stop(void) CURL_SHIM_WEAK;
 
-/* OpenSSL usually frees its memory in an exit handler. Threads of the library may use OpenSSL until the process ends,
- * and an exit handler of the host may still close a context, so OpenSSL must not do that. If the host initialised
- * OpenSSL before, this call changes nothing. Call it before libcurl is initialised. */
+/* OpenSSL usually frees its memory in an exit handler. It must not do so here: threads of the library may use OpenSSL
+ * until the process ends, and an exit handler of the host may still close a context. If the host initialised OpenSSL
+ * before, this call changes nothing. Call it before libcurl is initialised. */
 static inline void curl_shim_keep_openssl_at_exit(void) {
   const uint64_t without_exit_handler = 0x00080000; /* OPENSSL_INIT_NO_ATEXIT */
   if (OPENSSL_init_crypto != NULL) OPENSSL_init_crypto(without_exit_handler, NULL);
@@ -71,7 +71,7 @@ static inline void curl_shim_limit_key_exchange(void *context) {
     const void *cipher = OPENSSL_sk_value(ciphers, index);
     const char *name = SSL_CIPHER_get_name(cipher);
     size_t size = name == NULL ? 0 : strlen(name);
-    /* The names of TLS 1.3 begin with "TLS_"; they have a list of their own. */
+    /* The names of TLS 1.3 ciphers begin with "TLS_"; OpenSSL keeps them in a separate list. */
     if (size == 0 || strncmp(name, "TLS_", 4) == 0) continue;
     if (SSL_CIPHER_get_kx_nid(cipher) == kx_dhe) {
       left_out++;
@@ -94,16 +94,16 @@ static inline void curl_shim_limit_key_exchange(void *context) {
   ERR_pop_to_mark();
 }
 
-/* libcurl calls it for the TLS context of each new connection. libcurl writes the keys of all connections to the file
- * that SSLKEYLOGFILE names; these connections are left out. */
+/* libcurl calls this function for the TLS context of each new connection. It stops OpenSSL from writing the keys of the
+ * connection to the file that SSLKEYLOGFILE names; libcurl would write them. */
 static CURLcode curl_shim_on_tls_context(CURL *e, void *context, void *data) {
   (void)e, (void)data;
   if (SSL_CTX_set_keylog_callback != NULL) SSL_CTX_set_keylog_callback(context, NULL);
   curl_shim_limit_key_exchange(context);
   return CURLE_OK;
 }
-/* Whether libcurl has a file with the system's authorities. Then the folder of authorities is not used, because with
- * both libcurl parses the file again for each connection. */
+/* Whether libcurl has a file with the system's certificate authorities. Then the folder of authorities is not used:
+ * with both, libcurl would parse the file again for each connection. */
 static inline int curl_shim_has_authorities_file(void) {
   const curl_version_info_data *version = curl_version_info(CURLVERSION_NOW);
   return version->age >= CURLVERSION_SEVENTH && version->cainfo != NULL && access(version->cainfo, R_OK) == 0;
@@ -115,7 +115,8 @@ static int curl_shim_pass_phrase(char *target, int room, int is_writing, void *p
   if (size > 0) memcpy(target, phrase, size);
   return (int)size;
 }
-/* Whom a handle trusts, and who it is: three files, a pin, and the pass phrase of the key. Each text may be NULL. */
+/* Which servers a handle trusts, and which certificate the client shows: three files, a pin, and the pass phrase of the
+ * key. Each text may be NULL. */
 typedef struct curl_shim_tls {
   const char *authorities, *certificate, *key, *pin, *phrase;
 } curl_shim_tls;
@@ -147,7 +148,7 @@ static inline int curl_shim_set_tls(CURL *e, const curl_shim_tls *tls, int has_a
 #define CURL_SHIM_TLS_INVALID 2
 #define CURL_SHIM_TLS_SHORT 3
 
-/* Whether this is a regular file that is not empty and can be read; NULL counts as one. */
+/* Whether the path names a regular, readable file that is not empty. NULL is accepted too. */
 static inline int curl_shim_check_file(const char *path) {
   struct stat is;
   if (path == NULL) return 0;
@@ -181,7 +182,7 @@ static inline int curl_shim_load_files(const curl_shim_tls *tls) {
     return 0;
   enum { pem = 1 };
   int is_good = 1;
-  ERR_set_mark(); /* The host may use OpenSSL on this thread: leave its errors as they are. */
+  ERR_set_mark(); /* The host may use OpenSSL on this thread, so keep the host's entries in OpenSSL's error queue. */
   void *context = SSL_CTX_new(TLS_client_method());
   if (context != NULL && tls->authorities != NULL)
     is_good = SSL_CTX_load_verify_locations(context, tls->authorities, NULL) == 1;
@@ -231,7 +232,8 @@ static inline const char *curl_shim_tls_alert(const char *text) {
   const char *found = strstr(text, " alert ");
   return found == NULL ? NULL : found + 7;
 }
-/* Whether the server sends this alert only while it checks the client's certificate, so before it reads a request. */
+/* Whether a server sends this alert only while it checks the client's certificate, that is, before it reads a
+ * request. */
 static inline int curl_shim_refuses_certificate(const char *alert) {
   return strstr(alert, "certificate") != NULL || strncmp(alert, "unknown ca", 10) == 0;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function of OpenSSL; NULL if libcurl has another TLS library (see tls.h). */
+/* A function of OpenSSL; NULL if libcurl uses another TLS library (see tls.h). */
 extern int CRYPTO_set_mem_functions(void *(*allocate)(size_t, const char *, int),
     void *(*resize)(void *, size_t, const char *, int), void (*release)(void *, const char *, int))
     __attribute__((weak));
@@ -49,7 +49,7 @@ static void curl_shim_openssl_free(void *block, const char *file, int line) {
   (void)file, (void)line;
   curl_shim_wiping_free(block);
 }
-/* Makes libcurl and OpenSSL use these functions in the whole process. Returns 0 if one of them was in use before. */
+/* Makes libcurl and OpenSSL use these functions in the whole process. Returns 0 if one of the two was in use before. */
 static inline int curl_shim_wipe_freed_memory(void) {
   if (CRYPTO_set_mem_functions != NULL &&
       CRYPTO_set_mem_functions(curl_shim_openssl_malloc, curl_shim_openssl_realloc, curl_shim_openssl_free) != 1)
@@ -58,7 +58,7 @@ static inline int curl_shim_wipe_freed_memory(void) {
   if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_shim_wiping_malloc, curl_shim_wiping_free,
           curl_shim_wiping_realloc, curl_shim_wiping_strdup, curl_shim_wiping_calloc) != CURLE_OK)
     return 0;
-  curl_slist_free_all(curl_slist_append(NULL, "")); /* if libcurl was in use before, it keeps its own functions */
+  curl_slist_free_all(curl_slist_append(NULL, "")); /* if libcurl was in use before, it keeps its memory functions */
   return __atomic_load_n(curl_shim_wiping_used(), __ATOMIC_RELAXED);
 }
 

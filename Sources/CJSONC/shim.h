@@ -36,7 +36,7 @@ static inline json_shim_value json_shim_parse(const char *text, int size, int de
   struct json_tokener *tokener = memchr(text, 0, (size_t)size) == NULL ? json_tokener_new_ex(depth) : NULL;
   if (tokener == NULL) return NULL;
   json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-  /* Make room for the longest possible string now: a buffer that grows leaves an unwiped copy behind. */
+  /* Make room for the longest possible string now, because a buffer that grows leaves an unwiped copy in memory. */
   if (printbuf_memset(tokener->pb, 0, 0, size) >= 0) {
     printbuf_reset(tokener->pb);
     object = json_tokener_parse_ex(tokener, text, size);

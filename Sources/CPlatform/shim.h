@@ -76,8 +76,8 @@ static inline int platform_thread_start(platform_thread_body fn, void *argument,
   if (result == 0 && out != NULL) *out = (uint64_t)thread;
   return result;
 }
-/* pthread_cancel() of the host has no effect on the calling thread until platform_cancel_restore(). Otherwise it could
- * end the thread inside the library, which would then keep a lock for ever. */
+/* Turns cancellation off for the calling thread, until platform_cancel_restore(). Otherwise pthread_cancel() of the
+ * host could end the thread while it holds a lock of the library. */
 static inline int platform_cancel_off(void) {
   int before;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
@@ -120,13 +120,13 @@ static inline int64_t platform_boottime_ns(void) {
 static inline int platform_eventfd_new(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 static inline void platform_eventfd_signal(int fd) {
   uint64_t one = 1;
-  /* It fails only when the counter is full, and then the fd is readable already. */
+  /* The write fails only when the counter is full. Then the descriptor is readable already. */
   while (write(fd, &one, sizeof one) < 0 && errno == EINTR) {}
 }
 static inline void platform_fd_drain(int fd) {
   uint64_t value;
   ssize_t n = read(fd, &value, sizeof value);
-  (void)n; /* The read fails if the counter is 0; then nothing needs to be drained. */
+  (void)n; /* The read fails if the counter is 0. Then there is nothing to drain. */
 }
 /* Returns the wall clock in seconds since 1970. */
 static inline int64_t platform_wall_clock_s(void) {
@@ -139,7 +139,8 @@ static inline int platform_is_in_environment(const char *name) {
   const char *value = getenv(name);
   return value != NULL && value[0] != 0;
 }
-/* Makes close() drop what the peer has not acknowledged, instead of sending it in the background. */
+/* Makes close() drop the bytes that the peer has not acknowledged. Otherwise the kernel would send them in the
+ * background. */
 static inline void platform_socket_abort_at_close(int fd) {
   struct linger at_once = {1, 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -151,7 +152,7 @@ static inline int platform_socket_unacknowledged(int fd) {
 }
 /* Returns the local port of a socket; 0 if it has none. */
 static inline int platform_socket_local_port(int fd) {
-  struct sockaddr_in6 address; /* The port is at the same place as in sockaddr_in. */
+  struct sockaddr_in6 address; /* In sockaddr_in the port has the same offset. */
   socklen_t size = sizeof address;
   if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
   return address.sin6_family == AF_INET || address.sin6_family == AF_INET6 ? ntohs(address.sin6_port) : 0;
@@ -168,12 +169,12 @@ static inline int platform_maps_ipv4(void) {
   close(fd);
   return only == 0;
 }
-/* Looks up a host name. Writes its addresses to `out`, separated by commas, IPv6 addresses in brackets, and returns how
- * many bytes it wrote; 0: the lookup failed.
+/* Looks up a host name. Writes its addresses to `out`, separated by commas, with IPv6 addresses in brackets. Returns
+ * how many bytes it wrote; 0 if the lookup failed.
  *
- * libcurl tries addresses of one family one after the other, each for half of the time that is left, but it tries the
- * two families at the same time, 0.2 s apart. So if all addresses are of IPv4, every other one is written as an IPv6
- * address that maps it ("::ffff:192.0.2.1"). */
+ * libcurl tries IPv4 and IPv6 addresses at the same time, 0.2 s apart. But it tries the addresses of one family one
+ * after the other, each for half of the time that is left. So if all addresses are IPv4, every second one is written as
+ * an IPv6 address that maps it ("::ffff:192.0.2.1"). */
 static inline uint64_t platform_look_up(const void *host, void *out, uint64_t room) {
   struct addrinfo hints, *found = NULL, *each;
   char *text = (char *)out;
@@ -190,7 +191,7 @@ static inline uint64_t platform_look_up(const void *host, void *out, uint64_t ro
     char number[NI_MAXHOST];
     if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
     if (getnameinfo(each->ai_addr, each->ai_addrlen, number, sizeof number, NULL, 0, NI_NUMERICHOST) != 0) continue;
-    if (strchr(number, '%') != NULL) continue; /* An address with a zone. */
+    if (strchr(number, '%') != NULL) continue; /* skips an address with a zone */
     const char *before = each->ai_family == AF_INET6 ? "[" : maps && count % 2 == 1 ? "[::ffff:" : "";
     int size = snprintf(text + used, (size_t)(room - used), "%s%s%s%s", count > 0 ? "," : "", before, number,
         before[0] != 0 ? "]" : "");
@@ -244,7 +245,8 @@ static inline int platform_epoll_wait(int epoll, platform_ready_fd *out, int64_t
     count = epoll_wait(epoll, events, PLATFORM_READY_MAX, until_ms < 0 ? -1 : timeout_ms);
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
-    /* epoll fails for good only if the host closed its descriptor. Do not turn the loop into a busy one. */
+    /* epoll_wait fails again and again only if the host closed the descriptor. Sleep then, so that this is no busy
+     * loop. */
     struct timespec nap = {0, 10000000};
     nanosleep(&nap, NULL);
   }
@@ -261,7 +263,7 @@ static inline void platform_fd_close(int fd) {
 }
 
 /* Fills `p` with random bytes from the kernel. Soon after boot it may wait until the kernel has enough entropy. Returns
- * 0, or -1 if the kernel gives none. */
+ * 0, or -1 if the kernel has no random bytes. */
 static inline int platform_random_bytes(void *p, size_t n) {
   uint8_t *at = (uint8_t *)p;
   int fd = -1;
@@ -311,13 +313,13 @@ static inline int platform_is_short_of_descriptors(void) {
   close(fd);
   return 0;
 }
-/* The highest number of file descriptors that the process may have open; INT32_MAX for more, or if it is unknown. */
+/* The highest number of file descriptors that the process may have open; INT32_MAX if it is larger or unknown. */
 static inline int32_t platform_descriptors_max(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT32_MAX) return INT32_MAX;
   return (int32_t)limit.rlim_cur;
 }
-/* posix_memalign of the C library, in a library that the linker makes with --wrap=posix_memalign. */
+/* posix_memalign of the C library: the linker option --wrap=posix_memalign gives it this name. */
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
 /* Ends the process by a signal if the system has no memory. */
 static inline void platform_allocate_or_end(void **out, size_t alignment, size_t size) {

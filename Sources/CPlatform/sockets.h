@@ -1,4 +1,4 @@
-/* What the kernel knows about a TCP connection. */
+/* Reads what the kernel knows about a TCP connection. */
 #ifndef USHER_CPLATFORM_SOCKETS_H
 #define USHER_CPLATFORM_SOCKETS_H
 
@@ -11,14 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Returns the kernel's number of the socket behind `fd`, which no other socket gets; 0 if it is not a socket. */
+/* Returns the kernel's unique number of the socket behind `fd`; 0 if `fd` is not a socket. No other socket ever has
+ * this number. */
 static inline uint64_t platform_socket_cookie(int fd) {
   uint64_t cookie = 0;
   socklen_t size = sizeof cookie;
   return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
-/* Returns how many bytes the kernel has received on a TCP connection since it was made; 0 if it does not know. The C
- * library's `tcp_info` ends before this field, and the kernel's cannot be included beside it. */
+/* Returns how many bytes the kernel has received on a TCP connection since it was made; 0 if the kernel does not know.
+ * The C library's `tcp_info` is too short for this field, and the kernel's header cannot be included together with
+ * it. */
 static inline uint64_t platform_socket_received(int fd) {
   enum { tcp = 6, tcp_info = 11, bytes_received = 128 / 8 };
   uint64_t info[bytes_received + 1];
@@ -26,15 +28,15 @@ static inline uint64_t platform_socket_received(int fd) {
   info[bytes_received] = 0;
   return getsockopt(fd, tcp, tcp_info, info, &size) == 0 ? info[bytes_received] : 0;
 }
-/* Returns how many of these bytes the process has read. Bytes that arrive meanwhile may be left out. */
+/* Returns how many received bytes the process has read. Bytes that arrive during the call may be missing. */
 static inline uint64_t platform_socket_read(int fd) {
   uint64_t received = platform_socket_received(fd);
   int waiting = 0;
   if (ioctl(fd, FIONREAD, &waiting) != 0 || waiting < 0) return 0;
   return received > (uint64_t)waiting ? received - (uint64_t)waiting : 0;
 }
-/* Ends the TCP connection of `fd` at once and discards what the kernel has received on it: from now on, reading gives
- * the end of the data. The descriptor stays open. */
+/* Ends the TCP connection of `fd` at once, and discards the bytes that the kernel has received on it. From now on
+ * reading returns the end of the data. The descriptor stays open. */
 static inline void platform_socket_drop(int fd) {
   struct sockaddr none;
   int error = 0;
@@ -45,8 +47,8 @@ static inline void platform_socket_drop(int fd) {
   shutdown(fd, SHUT_RDWR);
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size); /* clears it, so that reading does not fail */
 }
-/* The same from another thread, only if `fd` still is the socket with this cookie: a closed descriptor's number may
- * belong to another socket by now. */
+/* Does the same from another thread, but only if `fd` is still the socket with this cookie: if the descriptor was
+ * closed, another socket may have its number by now. */
 static inline void platform_socket_drop_by_cookie(int fd, uint64_t cookie) {
   int mine = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   int used = mine < 0 ? fd : mine;

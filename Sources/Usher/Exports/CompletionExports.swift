@@ -2,7 +2,7 @@ public import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-// Answers to the questions that the library asks with callbacks of the host.
+// Answers of the host to the library's questions.
 
 /// Implements `usher_complete_token`; contract in `include/usher/delegate.h`.
 @_cdecl("usher_complete_token") @implementation

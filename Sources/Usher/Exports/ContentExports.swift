@@ -105,7 +105,7 @@ public func usher_rewrite_hls_keys(
   }
 }
 
-/// Copies to the host's buffer and sets `size` to the length needed; fails if the buffer is too small.
+/// Copies the bytes to the host's buffer and sets `size` to the needed length. Fails if the buffer is too small.
 private func copy(
   _ bytes: [UInt8], _ buffer: UnsafeMutablePointer<UInt8>?, _ size: UnsafeMutablePointer<Int>?
 ) throws(UsherError) {

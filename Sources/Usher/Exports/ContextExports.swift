@@ -35,7 +35,7 @@ public func usher_context_new(
 
 private func startedEngine(_ options: UnsafePointer<usher_context_options>?) throws(UsherError) -> Engine {
   guard guardAgainstFork(), ensureCallbackMark() else { throw UsherError(.system) }
-  // Before the options are read, because that uses OpenSSL for the certificate files.
+  // Initialise libcurl before reading the options: that calls OpenSSL to check the certificate files.
   try ensureCurl(wiping: try wipesFreedMemory(options))
   let chosen = try contextOptions(options)
   guard let engine = Engine.make(chosen), engine.start() else { throw UsherError(.system) }
@@ -68,8 +68,9 @@ public func usher_context_free(_ context: OpaquePointer!) -> Int32 {
     guard isCallbackThread() else { return finish(object.engine) }
     let engine = object.engine
     if let pump = engine.pump {
-      // The callbacks of this context run on the thread that pumps it now. If no thread does, and this callback runs in
-      // a pump of another context, they run on this thread after that pump.
+      // The calling thread is inside a callback, so it must not wait. If a thread pumps this context, that thread runs
+      // the remaining callbacks when its pump ends. Otherwise, if this callback runs in a pump of another context, this
+      // thread runs them after that pump.
       let work = { finish(engine) }
       if pump.afterThisTurn(work) || PumpedExecutor.ofThisCallback?.afterThisTurn(work) == true { return }
     }

@@ -68,7 +68,7 @@ private func customerPolicy(_ given: usher_customer_options) throws(UsherError) 
   return policy
 }
 
-/// Returns nil if the host gave no callback. A host that gives one must also give the licence callback.
+/// Returns nil if the host has set no callback. If it has set one, it must also have set the licence callback.
 @inline(never)
 private func customerCallbacks(
   _ given: usher_customer_callbacks, _ user: UnsafeMutableRawPointer?, _ reference: HostReference

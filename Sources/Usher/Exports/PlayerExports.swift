@@ -39,7 +39,8 @@ public func usher_player_play(
     guard given.clear == 0 || given.clear == 1 else { throw UsherError(.invalidArgument) }
     item.isClear = given.clear == 1
     let waits = delegate.waitsForSetup(item)
-    // Without a content token the wait may need another call of the host, perhaps of this thread.
+    // If the content token is not known, the wait may need another call of the host, perhaps by this thread. Then the
+    // pumping thread must not wait either.
     let isTokenKnown = item.contentToken != nil || !item.contentID.isEmpty
     if waits, isTokenKnown ? isCallbackThread() : mustNotWait(context.engine) { throw UsherError(.wouldDeadlock) }
     let playback = PlaybackObject(context: context, delegate: delegate, shared: PlaybackShared(id), tag: given.tag)

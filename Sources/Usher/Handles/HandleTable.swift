@@ -10,7 +10,7 @@ class HandleObject {
   func ends(with context: ContextObject) -> Bool { false }
 }
 
-/// The table of all handles in the process. A handle is an index and a generation, so that the table recognises stale
+/// The table of all handles in the process. A handle has an index and a generation, by which the table recognises stale
 /// handles; the library never dereferences a handle.
 final class HandleTable {
   private struct Slot {
@@ -55,7 +55,7 @@ final class HandleTable {
         return object
       }
     }
-    // Release the objects here, without the lock, because this may run code of the host.
+    // Release the objects here, without the lock, because their release may call the host's code.
     withExtendedLifetime(ended) {}
   }
 
@@ -87,9 +87,9 @@ private let forkGuard: Int32 = platform_at_fork_child { isForked.store(true, ord
 /// Returns false if the system had no memory for the handler.
 func guardAgainstFork() -> Bool { forkGuard == 0 }
 
-/// Runs the body of an export and returns the status of the error that it throws.
+/// Runs the body of an export and returns the status of the error that the body throws.
 /// - Parameters:
-///   - destroy: runs for `user` even in a child of fork(), where the body does not run.
+///   - destroy: called with `user` even in a child of fork(), where the body does not run.
 func report(
   owing destroy: @autoclosure () -> usher_destroy_fn? = nil, _ user: @autoclosure () -> UnsafeMutableRawPointer? = nil,
   _ body: () throws(UsherError) -> Void
@@ -129,8 +129,8 @@ func refuseInCallbacks() throws(UsherError) {
   if isCallbackThread() { throw UsherError(.wouldDeadlock) }
 }
 
-/// Returns whether the call would wait for work of the calling thread: it is inside a callback, or it is the pumping
-/// thread.
+/// Returns whether the calling thread must not wait, because it would wait for its own work: it is inside a callback,
+/// or it is the pumping thread.
 func mustNotWait(_ engine: Engine) -> Bool { isCallbackThread() || engine.pump?.isPumpingThread == true }
 
 func refuseToWait(_ engine: Engine) throws(UsherError) {

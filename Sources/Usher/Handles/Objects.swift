@@ -3,7 +3,7 @@ internal import Synchronization
 internal import UsherCore
 internal import UsherEngine
 
-/// A context: its engine, the delegate and loaders of its DRM manager, and the handles that end with it.
+/// A context: its engine, its delegate and loaders, and the handles that become stale with it.
 final class ContextObject: HandleObject {
   let engine: Engine
   let allowsInsecureHTTP: Bool
@@ -23,11 +23,12 @@ final class ContextObject: HandleObject {
   /// Returns a number that this context uses only once.
   func newID() -> UInt64 { counter.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-  /// Makes a handle that becomes stale with the context. Fails if the context was freed already, because then the
-  /// handle would stay valid for ever.
+  /// Makes a handle that becomes stale with the context. Fails if the context was freed already: such a handle would
+  /// stay valid for ever.
   func give(_ object: HandleObject) throws(UsherError) -> UInt {
     let handle = handles.give(object)
-    // Add first, then test: `endHandles` sets `isFreed` first and then removes the handles that are in the table.
+    // Add the handle first and test then. `endHandles` works in the other order: it sets `isFreed` and then removes the
+    // handles in the table. So one of the two notices the other.
     if !monitor.locked({ isFreed }) { return handle }
     _ = handles.release(handle)
     throw UsherError(.invalidHandle)
@@ -61,8 +62,8 @@ final class ContextObject: HandleObject {
     return monitor.locked { loaders.first { equalIgnoringCase($0.options.scheme, url[..<colon]) } }
   }
 
-  /// Returns the delegate for items that name none, in a context that has no delegate: for clear items, and for items
-  /// whose keys a loader gets. This delegate sends no requests.
+  /// Returns the delegate for an item that names no delegate, in a context that has none: for a clear item, or for an
+  /// item whose keys a loader gets. This delegate sends no requests.
   func withoutRequests(isClear: Bool) -> LicenseDelegate? {
     guard isClear || monitor.locked({ !loaders.isEmpty }) else { return nil }
     var policy = SSPPolicy()
@@ -84,7 +85,7 @@ final class ContextObject: HandleObject {
   func removeObserverID(_ id: UInt64) -> Bool { monitor.locked { observerIDs.remove(id) != nil } }
 }
 
-/// An object that belongs to a context and ends with it.
+/// An object that belongs to a context. Its handle becomes stale with the context.
 class ContextPart: HandleObject {
   let context: ContextObject
 
@@ -113,9 +114,9 @@ final class LoaderObject: ContextPart {
 
 final class PlayerObject: ContextPart {
   let shared: PlayerShared
-  /// How long a stop waits for the teardown, in milliseconds; 0 if the newest item has no sync delegate.
+  /// How long a stop waits for the teardown, in milliseconds; 0 if the newest item's delegate is not synchronous.
   let teardownWait = Atomic<UInt64>(0)
-  /// The same for the calling thread: a stop never waits in callbacks.
+  /// How long a stop on the calling thread waits: as `teardownWait`, but 0 inside callbacks.
   var longestWait: Milliseconds { isCallbackThread() ? 0 : teardownWait.load(ordering: .relaxed) }
 
   init(context: ContextObject, shared: PlayerShared) {
@@ -142,9 +143,9 @@ final class PlaybackObject: ContextPart {
   var longestWait: Milliseconds { delegate.isSync && !isCallbackThread() ? delegate.policy.teardownTimeout : 0 }
 }
 
-/// The host's handle to the answer of a blocking request.
+/// The answer of a blocking request, behind the handle that the host gets.
 final class ResponseObject: HandleObject {
-  /// The context with which the handle becomes stale; nil if only the host can free the handle.
+  /// The context with which the handle becomes stale; nil if the handle stays valid until the host frees it.
   let context: ContextObject?
   let answer: Answer
   /// NUL-terminated.

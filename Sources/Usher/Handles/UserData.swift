@@ -2,8 +2,9 @@ internal import CUsher
 internal import UsherCore
 internal import UsherEngine
 
-/// Keeps a host's `user_data` alive for the callbacks that receive it, and then runs its `destroy`.
-/// - Parameter lane: the playback whose callbacks must run before `destroy`; 0 if `destroy` waits for no playback.
+/// Keeps a host's `user_data` alive as long as a callback may receive it, then runs its `destroy`.
+/// - Parameter lane: the playback whose callbacks must run before `destroy`; 0 if `destroy` need not wait for a
+///   playback.
 @inline(never)
 func hostReference(
   _ engine: Engine, lane: UInt64 = 0, _ user: UnsafeMutableRawPointer?, _ destroy: usher_destroy_fn?

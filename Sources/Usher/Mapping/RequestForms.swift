@@ -8,7 +8,7 @@ internal import UsherEngine
 /// Starts a checked request; `complete` receives its answer. Returns false if the host has asked to close the playback.
 typealias RequestStart = (_ isBlocking: Bool, _ complete: @escaping (Answer) -> Void) -> Bool
 
-/// The playback that makes a request, and whether the calling function waits.
+/// The playback that a request is for, and whether the calling function waits.
 struct RequestCaller {
   let playback: PlaybackObject
   fileprivate let isBlocking: Bool
@@ -38,7 +38,7 @@ func startRequest(
   }
 }
 
-/// Starts the request. A function of its own, because the compiler copies `startRequest` for each of its callers.
+/// Starts the request. This is a separate function, because the compiler copies `startRequest` for each of its callers.
 @inline(never)
 private func begin(
   _ start: RequestStart, _ playback: OpaquePointer?, _ tag: UInt64, _ fn: @escaping usher_license_fn,
@@ -47,7 +47,7 @@ private func begin(
   try reference.accept()
   let isStarted = start(false) { answer in
     withResponse(answer) { fn(playback, $0, tag, user) }
-    // In the same turn of the lane, so that it comes before PLAYBACK_CLOSED.
+    // Runs `destroy` in the same job of the lane, so that it comes before PLAYBACK_CLOSED.
     reference.end()
   }
   if isStarted { return }

@@ -32,7 +32,7 @@ func contextOptions(_ pointer: UnsafePointer<usher_context_options>?) throws(Ush
   }
   result.connectionsMax =
     given.connections_max == 0 ? result.connectionsMax : Int(min(given.connections_max, 1 << 16))
-  // While an origin is slow to answer its first requests, they must not use all connections.
+  // If an origin does not answer its first requests, they must not take all connections of the context.
   result.requestsPerOriginMin = min(result.requestsPerOriginMin, max(1, result.connectionsMax / 4))
   result.transport.connectTimeout = milliseconds(given.connect_timeout_ms, default: 5000)
   result.transport.httpTimeout = milliseconds(given.http_timeout_ms, default: 10_000)
@@ -56,8 +56,8 @@ func wipesFreedMemory(_ pointer: UnsafePointer<usher_context_options>?) throws(U
   return try options(pointer).wipe_freed_memory == 1
 }
 
-/// Half of the file descriptors that the process may have are for the host. Of the rest, a context needs a few besides
-/// its connections.
+/// The default limit of connections. Half of the file descriptors that the process may open are left to the host, and a
+/// context needs a few others besides its connections.
 private func connectionsMaxDefault() -> Int { min(4096, max(4, Int(platform_descriptors_max()) / 2 - 8)) }
 
 /// The `log_destroy` of options with a valid size. It must run even if the context cannot be created.

@@ -33,7 +33,7 @@ func checkSize(_ raw: UnsafeRawPointer, known: Int) throws(UsherError) {
   }
 }
 
-/// Returns the size of a host's struct that the library will fill.
+/// Returns how many bytes of a host's struct the library may fill.
 func roomFor(_ raw: UnsafeRawPointer, first: Int) throws(UsherError) -> Int {
   let size = raw.load(as: Int.self)
   guard size >= first, size <= 1 << 16 else { throw UsherError(.invalidArgument) }

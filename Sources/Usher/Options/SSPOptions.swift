@@ -219,8 +219,8 @@ private func isHeaderLine(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
   return !isReservedHeader(Array(line[..<colon])) && !hasControl(line[(colon + 1)...].dropLast())
 }
 
-/// Whether the library sets this header itself: a header that says where a request ends, where it goes or what happens
-/// to its connection. A host's value could make a server read one request as two.
+/// Returns whether the library itself sets this header. Such headers say where a request ends, where it goes, or what
+/// happens to its connection. With a host's value in one of them, a server might read one request as two.
 @inline(never)
 private func isReservedHeader(_ name: [UInt8]) -> Bool {
   let reserved: StaticString = """
