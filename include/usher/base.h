@@ -33,7 +33,7 @@ extern "C" {
 
 /** One independent instance of the library. */
 typedef struct usher_context usher_context;
-/** A licence delegate: decides how the library asks for licences. It may serve any number of playbacks, and lives at
+/** A licence delegate: decides how the library asks for licences. It may serve any number of playbacks, and exists at
     least as long as they do. */
 typedef struct usher_delegate usher_delegate;
 /** One screen of the host. It plays one playback at a time. */
@@ -54,8 +54,8 @@ typedef uint64_t usher_completion;
  * this call exactly once; release `user_data` in it.
  * Threads: a callback thread of the context, or the thread that ends the context. If the function that took the
  * `user_data` fails: the calling thread, before the function returns. May call: every function whose comment says "In
- * callbacks: yes". Last call: this is the last; it comes before usher_context_free() returns, unless that function is
- * called in a callback, or another thread calls a function that fails meanwhile.
+ * callbacks: yes". Last call: this call itself. It comes before usher_context_free() returns, except in two cases:
+ * usher_context_free() was called in a callback, or a function that fails on another thread makes this call.
  *
  * @param user_data  as the host passed it.
  */

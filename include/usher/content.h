@@ -18,7 +18,7 @@ extern "C" {
 #define USHER_CONTENT_ID_DECODED_JSON 0
 /** If the text after the scheme is base64: the decoded bytes. Otherwise: the text itself. */
 #define USHER_CONTENT_ID_DECODED_BASE64 1
-/** The host. */
+/** The host of the URL. */
 #define USHER_CONTENT_ID_HOST 2
 /** Everything after the scheme. */
 #define USHER_CONTENT_ID_AFTER_SCHEME 3
@@ -35,9 +35,9 @@ extern "C" {
 typedef struct usher_protection {
   /** Size of this struct in the library. */
   size_t struct_size;
-  /** USHER_KEY_SYSTEM_...; NULL: another key system, or the content names none. */
+  /** USHER_KEY_SYSTEM_...; NULL: the content names another key system, or no key system. */
   const char *key_system;
-  /** The 16 bytes of the system's id; NULL: the content names none. */
+  /** The 16 bytes of the key system's id; NULL: the content does not have the id. */
   const uint8_t *system_id;
   /** Key ids, 16 bytes each, in the byte order of their UUID's text. NULL: none. */
   const uint8_t *key_ids;
@@ -59,8 +59,8 @@ typedef struct usher_protection {
   const uint8_t *iv;
   /** Its length in bytes. */
   size_t iv_size;
-  /** Encryption scheme as a four-letter code: "cenc", "cbcs", ..., "aes1" for whole segments; NULL: the content names
-      none. */
+  /** Encryption scheme as a four-letter code: "cenc", "cbcs", ..., "aes1" for whole segments; NULL: the content does
+      not name the scheme. */
   const char *scheme;
   /** From tenc boxes: the number of encrypted blocks in the pattern; 0: no pattern. */
   uint32_t crypt_blocks;

@@ -23,13 +23,13 @@ extern "C" {
 /** Callbacks run only inside usher_context_pump(), on the thread that calls it. */
 #define USHER_CALLBACKS_PUMPED 1
 
-/** Problems of the library itself. */
+/** Only problems of the library itself. */
 #define USHER_LOG_ERROR 1
-/** Events that report an error. */
+/** Also events that report an error. */
 #define USHER_LOG_WARNING 2
-/** All other events. */
+/** Also all other events. */
 #define USHER_LOG_INFO 3
-/** Each request, with its HTTP status and its duration. */
+/** Also each request, with its HTTP status and its duration. */
 #define USHER_LOG_DEBUG 4
 
 /**
@@ -57,8 +57,8 @@ typedef struct usher_context_options {
   void *log_user_data;
   /** Last call for `log_user_data`. Default: none. */
   usher_destroy_fn log_destroy;
-  /** How many threads may run callbacks at once. Default 16. As long as fewer callbacks than this number block at the
-      same time, no keep-alive waits for a callback. */
+  /** How many threads may run callbacks at the same time. Default 16. While fewer callbacks than this number block, no
+      keep-alive waits for a callback. */
   uint32_t callback_threads_max;
   /** Time limit to connect to a server, ms. Default 5000. */
   uint32_t connect_timeout_ms;
@@ -73,8 +73,8 @@ typedef struct usher_context_options {
   /** 1: allow `http` URLs to hosts other than loopback. Default 0: such URLs get USHER_E_INVALID_ARGUMENT. */
   int32_t allow_insecure_http;
   /** PEM file of the certificate authorities to trust. For servers and for an https proxy, the library then trusts no
-      other authorities. Default: the system's. usher_context_new() checks the files of this and the next three options;
-      libcurl reads them again for new connections. */
+      other authorities. Default: the authorities of the system. usher_context_new() checks the files of this and the
+      next three options; libcurl reads them again for new connections. */
   const char *ca_file;
   /** Pin of the server's public key, in the form of libcurl's CURLOPT_PINNEDPUBLICKEY ("sha256//..."). Default: none.
       */
@@ -100,10 +100,10 @@ typedef struct usher_context_options {
   /** 1: use HTTP/2 for https if the server offers it. Default 0: HTTP/1.1, with which a heartbeat takes less processor
       time. */
   int32_t http2;
-  /** 1: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that no token stays in it. For a
-      host that owns its process: the first context must have this option, and nothing in the process may have used
-      libcurl or OpenSSL before; otherwise usher_context_new() returns USHER_E_STATE. Later contexts may omit it.
-      Default 0. */
+  /** 1: libcurl and OpenSSL wipe all memory that they free, in the whole process, so that no token stays in it. Only
+      for a host that controls its whole process: the first context must have this option, and nothing in the process
+      may have used libcurl or OpenSSL before. Otherwise usher_context_new() returns USHER_E_STATE. Later contexts may
+      omit it. Default 0. */
   int32_t wipe_freed_memory;
 } usher_context_options;
 
@@ -121,8 +121,9 @@ typedef struct usher_context_options {
  * @param out      on USHER_OK a handle to free with usher_context_free(); NULL on failure. Not NULL.
  * @return USHER_OK; USHER_E_INVALID_ARGUMENT, also if a certificate file cannot be read or a pin is malformed;
  *         USHER_E_TLS if a certificate file has no certificate or key, or if key, certificate and pass phrase do not
- *         belong together; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system gives no
- *         thread or file descriptor. After a failure `log_destroy` has run, unless `struct_size` itself was refused.
+ *         belong together; USHER_E_STATE if `wipe_freed_memory` comes too late; USHER_E_SYSTEM if the system has no
+ *         thread or file descriptor for the context. After a failure `log_destroy` has run, unless `struct_size` itself
+ *         was refused.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_context_new(const usher_context_options *options, usher_context **out);
@@ -147,19 +148,19 @@ USHER_API int32_t usher_context_close(usher_context *context, uint32_t timeout_m
 /**
  * Frees a context: closes the playbacks that are still open, with the default time limit, runs the callbacks that are
  * due, and ends its threads. On the manual clock it moves the clock itself. When this function has returned, no
- * callback of the context runs or will run, and all its threads have ended, except threads that look up a host name at
- * a name server that does not answer: at most eight, one for each name, without use of the context, until the system's
- * resolver gives up (see resolv.conf(5)). The handles of its players, playbacks and delegates are then invalid
- * (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
+ * callback of the context runs or will run, and all its threads have ended, with one exception: if a name server does
+ * not answer, at most eight threads, one for each host name, still wait for it until the time limit of the system's
+ * resolver (see resolv.conf(5)). These threads do not use the context. The handles of the context's players, playbacks
+ * and delegates are then invalid (USHER_E_INVALID_HANDLE); you need not free them. NULL is a no-op.
  *
  * Each playback gets PLAYBACK_CLOSED before this function returns. If the server has not answered the teardown of a
- * playback in time, TEARDOWN_ERROR comes before it, and both have `orphan_possible`.
+ * playback in time, TEARDOWN_ERROR comes before PLAYBACK_CLOSED, and both events have `orphan_possible`.
  *
  * If the system could not start a callback thread, the callbacks that are still due run inside this function.
  *
  * In a callback of any context this function returns at once, and the context ends later, usually on a background
  * thread. If a thread is in usher_context_pump() of this context, the context ends before that call returns. Otherwise,
- * if this is a pumped context and the callback runs in a pump of another one, this context ends before that pump
+ * if this context is pumped and the callback runs in a pump of another context, this context ends before that pump
  * returns. The callbacks of a pumped context that are still due run on the thread that ends it; outside callbacks, that
  * is the thread that calls this function.
  *
@@ -172,12 +173,13 @@ USHER_API int32_t usher_context_free(usher_context *context);
 /**
  * Runs the callbacks that are due, on the calling thread. A context made with USHER_CALLBACKS_PUMPED runs callbacks
  * only in this function. Callbacks that become due meanwhile wait for the next pump. The I/O thread keeps sessions
- * alive, however seldom you call this. On the thread that pumped last (the pumping thread), functions that wait for
- * servers or for the host return USHER_E_WOULD_DEADLOCK, since they may wait for a callback that only that thread's
- * next pump runs; the functions of testing.h do not.
+ * alive even if you rarely call this function. The thread that pumped last is the pumping thread. On this thread,
+ * functions that wait for servers or for the host return USHER_E_WOULD_DEADLOCK, because they may wait for a callback
+ * that only the next pump of this thread would run. The functions of testing.h do not return this error on the pumping
+ * thread.
  *
  * @param context  a context in pumped mode.
- * @param out_ran  how many callbacks ran. May be NULL.
+ * @param out_ran  how many callbacks this call ran. May be NULL.
  * @return USHER_OK; USHER_E_INVALID_HANDLE; USHER_E_STATE in threaded mode or while another thread pumps;
  *         USHER_E_WOULD_DEADLOCK in a callback.
  * Threads: any, one at a time; usually the host's main thread. In callbacks: no. Waits: no, it runs callbacks.

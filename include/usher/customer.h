@@ -54,9 +54,9 @@ typedef struct usher_customer_request {
 typedef void (*usher_customer_license_fn)(const usher_customer_request *request, void *user_data);
 
 /**
- * Heartbeat callback for which returning is done (OTVCustomerSSMCallback.heartbeat()): send a heartbeat to your server,
- * and return. The heartbeat fails only if the callback does not return within `heartbeat_timeout_ms`. If your server
- * refuses the heartbeat, close the playback.
+ * Heartbeat callback without an answer (OTVCustomerSSMCallback.heartbeat()): send a heartbeat to your server, and
+ * return. The library takes the return as success; the heartbeat fails only if the callback does not return within
+ * `heartbeat_timeout_ms`. If your server refuses the heartbeat, close the playback.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
  * "In callbacks: yes". Last call: before `destroy`.
  *
@@ -90,15 +90,16 @@ typedef struct usher_customer_options {
   size_t certificate_size;
   /** Gets licences and renewals. Default: none; then set the callbacks with usher_delegate_set_customer_callbacks(). */
   usher_customer_license_fn license;
-  /** Sends heartbeats and answers with a result. Default: none. Without this callback and `simple_heartbeat` the
-      library does nothing when a heartbeat is due. */
+  /** Sends heartbeats and answers with a result. Default: none. If neither this callback nor `simple_heartbeat` is set,
+      the library does nothing when a heartbeat is due. */
   usher_customer_call_fn heartbeat;
   /** Ends the session. Runs once when a playback that had a licence closes (the SDKs have no such callback). Default:
       none. */
   usher_customer_call_fn teardown;
   /** Passed to the callbacks. */
   void *user_data;
-  /** Last call for `user_data`: when the delegate is gone, or if usher_customer_delegate_new() fails. May be NULL. */
+  /** Last call for `user_data`: when the library has freed the delegate, or if usher_customer_delegate_new() fails. May
+      be NULL. */
   usher_destroy_fn destroy;
   /** Time limit for the answer of the licence callback, ms. Default 10000. For a renewal at most
       `heartbeat_timeout_ms`. */
@@ -159,15 +160,15 @@ typedef struct usher_customer_license {
       calls the heartbeat callback. USHER_RENEW_NONE: neither. USHER_RENEW_DEFAULT (0): the same as
       USHER_RENEW_ENFORCED. The first answer decides; the library ignores this field in later ones. */
   int32_t renew_type;
-  /** HTTP status of your server, which goes into the error; 0: none. */
+  /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status;
-  /** Your server's code, which goes into the error; 1007 means too many sessions. 0: none. */
+  /** Your server's code, for `service_code` of the error; 1007 means too many sessions. 0: none. */
   int64_t service_code;
   /** One line for the error's message, up to 1000 bytes. May be NULL. */
   const char *message;
 } usher_customer_license;
 
-/** An answer with no licence and no reason. */
+/** The initial value of an answer: no licence and no reason. */
 #define USHER_CUSTOMER_LICENSE_INIT \
   { sizeof(usher_customer_license), NULL, 0, 0, 0, 0, 0, NULL }
 
@@ -206,9 +207,9 @@ USHER_API int32_t usher_delegate_set_customer_callbacks(
  *
  * @param completion  the id that the callback received.
  * @param license     copied. NULL: the host has no licence; the request fails with USHER_E_CALLBACK.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
- *         USHER_E_INVALID_ARGUMENT for a period that is negative or not a number, an unknown renew type, or a licence
- *         of 0 bytes or more than 1 MiB (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown; USHER_E_INVALID_ARGUMENT for a period that is negative or not a number, an unknown renew type,
+ *         or a licence of 0 bytes or more than 1 MiB (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_license(usher_completion completion, const usher_customer_license *license);
@@ -220,8 +221,8 @@ USHER_API int32_t usher_complete_license(usher_completion completion, const ushe
  * @param status      USHER_OK: done. USHER_E_SESSION, USHER_E_REFUSED, USHER_E_LIMIT: your server ended the session;
  *                    playback must stop. Any other USHER_E_...: the call failed; the library retries a heartbeat, as
  *                    long as the option `retry_permille` allows.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
- *         USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown; USHER_E_INVALID_ARGUMENT for an unknown status (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_call(usher_completion completion, int32_t status);

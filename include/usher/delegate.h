@@ -1,7 +1,7 @@
 /** @file
  * delegate.h - licence delegates: they decide how the library asks for licences. This header has the default delegate
- * and the SSP delegates with SSM v1 and with SSP V2. Others: hooks.h (common delegate), tokens.h (multi-instance),
- * customer.h (customer SSM).
+ * and the SSP delegates with SSM v1 and with SSP V2. Other headers have the other delegates: hooks.h (common delegate),
+ * tokens.h (multi-instance), customer.h (customer SSM).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -71,7 +71,7 @@ extern "C" {
  * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param completion  the question, for usher_complete_token().
- * @param playback    the playback that needs it. Not owned; you may have freed it already.
+ * @param playback    the playback that needs the token. Not owned; you may have freed it already.
  * @param tag         the `tag` of the playback's options.
  * @param user_data   as usher_delegate_set_token_callback() received it.
  */
@@ -141,7 +141,7 @@ typedef struct usher_ssp_options {
   uint32_t period_min_ms;
   /** Longest period, ms; the library lowers a longer period to this value. Default 86400000 (a day). */
   uint32_t period_max_ms;
-  /** 1: a period in a keep-alive reply replaces the one from set-up. Default 0. */
+  /** 1: a period in a keep-alive reply replaces the period from set-up. Default 0. */
   int32_t period_updates;
   /** Each playback sends every keep-alive early by one fixed share of the period; this is the largest share, in
       thousandths of the period. Default 50 (5 %); USHER_OFF: none. At most 500. */
@@ -162,8 +162,8 @@ typedef struct usher_ssp_options {
   /** USHER_WIRE_...: form of Widevine licence requests. The library reads a reply in either form. Default AUTO. */
   int32_t wire_format;
   /** If a teardown fails in transport, with 5xx or with 429, how many times the library retries it (after 0.5 s, 1 s, 2
-      s ...). Default 3; USHER_OFF: never. The retries do not delay a set-up that waits for the slot: it starts after
-      `teardown_timeout_ms`. */
+      s ...). Default 3; USHER_OFF: never. A set-up that waits for the slot does not wait for all retries: it starts
+      after `teardown_timeout_ms` at the latest. */
   uint32_t teardown_retries;
   /** How long a playback without a content token waits for usher_playback_set_content_token(), if the delegate has no
       token callback, ms. Default 5000; USHER_OFF: it does not wait. */
@@ -174,8 +174,9 @@ typedef struct usher_ssp_options {
   int32_t suspend;
   /** Time limit for one heartbeat or enforced renewal, ms. It makes a stalled request fail early enough for a retry
       before the session's lease ends. Default: three eighths of the period, at least 1000; never more than the
-      context's http_timeout_ms. A retry has at most half of the lease that is left, but at least 300. By default, a
-      request that the server's machine has acknowledged may take seven tenths of the lease that is left. */
+      context's http_timeout_ms. A retry may take half of the lease that is left, but at least 300 ms. If you keep the
+      default, and the server's system has acknowledged the bytes of the request, the request may take seven tenths of
+      the lease that is left. */
   uint32_t keep_alive_timeout_ms;
 } usher_ssp_options;
 
@@ -300,8 +301,8 @@ USHER_API int32_t usher_delegate_set_http_header(usher_delegate *delegate, const
  * @param delegate   the delegate whose playbacks use the callback.
  * @param fn         the callback. NULL clears it; `destroy` then runs at once for this `user_data`.
  * @param user_data  passed to every call.
- * @param destroy    last call for `user_data`: after the callback was replaced, when the delegate is gone, or if this
- *                   function fails. May be NULL.
+ * @param destroy    last call for `user_data`: after the callback was replaced, when the library has freed the
+ *                   delegate, or if this function fails. May be NULL.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
@@ -309,7 +310,7 @@ USHER_API int32_t usher_delegate_set_token_callback(
     usher_delegate *delegate, usher_token_fn fn, void *user_data, usher_destroy_fn destroy);
 
 /**
- * Frees the handle. The delegate itself lives as long as playbacks or the context use it. NULL is a no-op.
+ * Frees the handle. The delegate itself exists as long as playbacks or the context use it. NULL is a no-op.
  *
  * @param delegate  stale from now on.
  * @return USHER_OK or USHER_E_INVALID_HANDLE.
@@ -323,8 +324,8 @@ USHER_API int32_t usher_delegate_free(usher_delegate *delegate);
  * @param completion  the id that the callback received.
  * @param token       a header value: not empty, no CR, LF or NUL, at most 64 kB. NULL: the host has no token; the
  *                    request fails with USHER_E_NO_TOKEN.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
- *         USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown; USHER_E_INVALID_ARGUMENT if `token` is not such a header value (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_token(usher_completion completion, const char *token);

@@ -34,13 +34,13 @@ extern "C" {
 #define USHER_E_WOULD_DEADLOCK (-7)
 /** Called in a child process of fork(). */
 #define USHER_E_FORKED (-8)
-/** The system gave no memory, thread or file descriptor. */
+/** The system had no memory, thread or file descriptor for the operation. */
 #define USHER_E_SYSTEM (-9)
 /** A callback of the host failed or answered with an error. */
 #define USHER_E_CALLBACK (-10)
 /** The completion id was answered before, its deadline has passed, or it is unknown. */
 #define USHER_E_INVALID_COMPLETION (-11)
-/** Not possible in the present state, e.g. usher_context_advance() on the system clock. */
+/** The operation is not possible in the present state, e.g. usher_context_advance() on the system clock. */
 #define USHER_E_STATE (-12)
 /** No HTTP reply: connection refused or reset, host unreachable, name not resolved, or proxy failed. */
 #define USHER_E_TRANSPORT (-20)
@@ -48,7 +48,7 @@ extern "C" {
 #define USHER_E_TLS (-21)
 /** The server replied with an HTTP status that is not a success, and without a service code. */
 #define USHER_E_HTTP (-22)
-/** The server refused the request with a code of its own: see usher_error.service_code. */
+/** The server refused the request with an error code: see usher_error.service_code. */
 #define USHER_E_REFUSED (-23)
 /** The account already plays as many streams as it may (the SSM answered code 1007). */
 #define USHER_E_LIMIT (-24)
@@ -56,8 +56,8 @@ extern "C" {
 #define USHER_E_PROTOCOL (-25)
 /** The reply is larger than `max_response_bytes`. From functions of content.h: the buffer is too small. */
 #define USHER_E_TOO_LARGE (-26)
-/** The playback has no content token: the host gave none, and the token callback gave none in time (5022 in the
-    SDKs). */
+/** The playback has no content token: the host set none, and the token callback did not answer with a token in time
+    (5022 in the SDKs). */
 #define USHER_E_NO_TOKEN (-27)
 /** The server replied with a redirect; `message` says where it leads, without the query. The library follows no
     redirects, so that a token goes only to the configured server. */
@@ -116,10 +116,10 @@ typedef struct usher_error {
   int32_t operation;
   /** HTTP status; -1 if there was no HTTP reply. */
   int32_t http_status;
-  /** The server's `errorCode`; 0 if it gave none, or one of more than 7 digits. */
+  /** The server's `errorCode`; 0 if the reply has no code, or a code of more than 7 digits. */
   int64_t service_code;
-  /** The server's message without secrets, or one line from the library. It also says if the server's message was
-      withheld, because it has coded characters such as %41. UTF-8, one line of at most 512 bytes, never NULL.
+  /** The server's message without secrets, or one line from the library. If the server's message has coded characters
+      such as %41, the library withholds it, and this text says so. UTF-8, one line of at most 512 bytes, never NULL.
       Lives as long as the event or response that contains this struct. */
   const char *message;
   /** 1: the host must stop playback. */
@@ -127,7 +127,8 @@ typedef struct usher_error {
   /** 1: the head-end may hold a session whose token never reached the library. That session ends when it expires. */
   int32_t orphan_possible;
   /** 1: an earlier event of the playback has reported this error: a licence request failed because its session failed,
-      and USHER_EVENT_SETUP_ERROR or USHER_EVENT_HEARTBEAT_ERROR said so. Do not show it on the screen a second time. */
+      and USHER_EVENT_SETUP_ERROR or USHER_EVENT_HEARTBEAT_ERROR reported that failure. Do not show it on the screen a
+      second time. */
   int32_t already_reported;
 } usher_error;
 
@@ -206,7 +207,8 @@ USHER_API const char *usher_operation_name(int32_t operation);
 USHER_API int32_t usher_error_legacy_codes(const usher_error *error, usher_legacy_codes *out);
 
 /**
- * Explains an error in words for viewers and support desks. It uses the code table of the origin, if that has one.
+ * Explains an error in words for viewers and support desks. It uses the code table of the origin, if there is such a
+ * table.
  *
  * @param origin        USHER_ORIGIN_...
  * @param status        USHER_E_... of the error; used if the code is 0 or unknown.

@@ -39,9 +39,9 @@ extern "C" {
 #define USHER_EVENT_LICENSE 10
 /** A licence request failed or could not be sent. Not reported for requests that a close or a zap ended. */
 #define USHER_EVENT_LICENSE_ERROR 11
-/** The playback is closed. This is its last event, after the teardown and its retries; only if you then tear down a
-    session that was left (usher_playback_close()), SESSION_ENDED follows again, after a TEARDOWN_ERROR if that teardown
-    failed. `error.status` is USHER_OK, or
+/** The playback is closed. This is its last event; it comes after the teardown and its retries. There is one exception:
+    if you then tear down a session that was left (usher_playback_close()), SESSION_ENDED follows again, after a
+    TEARDOWN_ERROR if that teardown failed. `error.status` is USHER_OK, or
     USHER_E_REPLACED if a newer item closed it. `error.orphan_possible` is 1 if the head-end may hold a session whose
     token never reached the library. In threaded mode usher_playback_wait_closed() returns
     after the observers have received this event; usher_context_close() waits at most a second for them. */
@@ -51,8 +51,8 @@ extern "C" {
     keep-alives and no teardown. Reported once per playback. If the reply to a later licence request has a session
     token, USHER_EVENT_SESSION_STARTED follows. */
 #define USHER_EVENT_NO_SESSION 13
-/** A resource loader has registered the device: the licence server answered a token that registers it. Keep this fact,
-    and set `device_registered` of usher_loader_options when the program starts again. */
+/** A resource loader has registered the device: the licence server accepted a token that registers the device. Store
+    this fact, and set `device_registered` of usher_loader_options when the program starts again. */
 #define USHER_EVENT_DEVICE_REGISTERED 14
 
 /** One event. The struct and everything it points to live until the observer returns. */
@@ -62,7 +62,7 @@ typedef struct usher_event {
   /** USHER_EVENT_... */
   int32_t type;
   /** 1 in a SESSION_ENDED event: the library did not tear the session down, but left it to expire on purpose. If the
-   * session was still being opened, no SESSION_STARTED came before. */
+   * playback was closed during set-up, no SESSION_STARTED came before. */
   int32_t left;
   /** The number of this event, in the order in which the events of the context happened; the first event has 1. */
   uint64_t sequence;

@@ -21,7 +21,8 @@ extern "C" {
 #define USHER_HOOK_CERTIFICATE 2
 /** generateHTTPHeaders(assetID): the headers. Answer with usher_complete_headers(). */
 #define USHER_HOOK_HEADERS 3
-/** getLicenseRequestUrl(): the URL. Answer with its text; add `renew=true` for renewals if the server wants that. */
+/** getLicenseRequestUrl(): the URL. Answer with the text of the URL; add `renew=true` for renewals if the server
+    requires it. */
 #define USHER_HOOK_LICENSE_URL 4
 /** The body of the licence request. Answer with bytes. */
 #define USHER_HOOK_LICENSE_BODY 5
@@ -101,8 +102,8 @@ typedef struct usher_delegate_hooks {
  * @param options    copied before return. Not NULL.
  * @param hooks      copied before return. Not NULL.
  * @param user_data  passed to every hook.
- * @param destroy    last call for `user_data`: after the hooks were replaced, when the delegate is gone, or if this
- *                   function fails. May be NULL.
+ * @param destroy    last call for `user_data`: after the hooks were replaced, when the library has freed the delegate,
+ *                   or if this function fails. May be NULL.
  * @param out        on USHER_OK a handle to free with usher_delegate_free(); NULL on failure. Not NULL.
  * @return USHER_OK, USHER_E_INVALID_HANDLE, USHER_E_INVALID_ARGUMENT, or USHER_E_CLOSED after usher_context_close()
  *         began.
@@ -132,9 +133,9 @@ USHER_API int32_t usher_delegate_set_hooks(
  * @param bytes       the answer, 1 byte to 1 MiB. NULL: the host has no answer; the request fails with
  *                    USHER_E_CALLBACK.
  * @param size        its length in bytes.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to a
- *         headers hook; USHER_E_INVALID_ARGUMENT for a wrong size, or for a licence URL that is not a URL (the question
- *         stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown, or belongs to a headers hook; USHER_E_INVALID_ARGUMENT for a wrong size, or for a licence URL
+ *         that is not a URL (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t *bytes, size_t size);
@@ -145,8 +146,9 @@ USHER_API int32_t usher_complete_hook(usher_completion completion, const uint8_t
  * @param completion  the id that the hook received.
  * @param headers     "Name: value" lines separated by '\n', at most 64 kB. Empty text: the library sends the request
  *                    without these lines. NULL: it does not send the request, which fails with USHER_E_DECLINED.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
- *         another hook; USHER_E_INVALID_ARGUMENT for lines that are not headers (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown, or belongs to another hook; USHER_E_INVALID_ARGUMENT for lines that are not headers (the
+ *         question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_headers(usher_completion completion, const char *headers);
@@ -155,22 +157,23 @@ USHER_API int32_t usher_complete_headers(usher_completion completion, const char
  * Answers any hook, or a server callback of a resource loader, with the result of the built-in behaviour.
  *
  * @param completion  the id that the hook or the callback received.
- * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown.
+ * @return USHER_OK, or USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or
+ *         the id is unknown.
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_builtin(usher_completion completion);
 
 /**
- * Returns the result of the built-in behaviour for a question, and leaves the question open. A hook can use it as a
- * method of a subclass uses the method of the superclass. For a certificate it may wait for the server, at most the
- * context's `http_timeout_ms`; on a manual clock, until another thread moves the clock.
+ * Returns the result of the built-in behaviour for a question, and leaves the question open. A hook can call this
+ * function as a method of a subclass calls the method of the superclass. For a certificate it may wait for the server,
+ * at most the context's `http_timeout_ms`; on a manual clock, until another thread moves the clock.
  *
  * @param completion  the id that the hook received.
  * @param out         a response to free with usher_response_free(): `data` is the bytes, the text of the URL, or the
  *                    header lines. If the built-in behaviour failed, `*out` is a response with the error; if this
  *                    function refused the call, `*out` is NULL. `out` must not be NULL.
- * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the id was answered before, is
- *         too late or unknown; USHER_E_INVALID_ARGUMENT.
+ * @return USHER_OK; the error of the built-in behaviour; USHER_E_INVALID_COMPLETION if the question was answered before
+ *         or its deadline has passed, or the id is unknown; USHER_E_INVALID_ARGUMENT.
  * Threads: any. In callbacks: yes, also in the callback that asked. Waits: for the download of a certificate.
  * Since: 0.1
  */

@@ -30,7 +30,8 @@ extern "C" {
 #define USHER_LICENSE_RENEWAL 1
 
 /* renew_type */
-/** The default: in the answer of a customer's licence callback the same as USHER_RENEW_ENFORCED. No licence has it. */
+/** The default: in the answer of a customer's licence callback the same as USHER_RENEW_ENFORCED. No licence has this
+    value. */
 #define USHER_RENEW_DEFAULT 0
 /** Heartbeats keep the session alive. */
 #define USHER_RENEW_HEARTBEAT 1
@@ -99,7 +100,7 @@ typedef struct usher_response_info {
  * request that was accepted. Also the type of `renewed` in usher_playback_options, which runs once for each renewed
  * licence.
  * Threads: a callback thread, in order with the playback's other callbacks. May call: every function whose comment says
- * "In callbacks: yes". Last call: a completion has only one call; `renewed`: before `destroy`.
+ * "In callbacks: yes". Last call: a completion runs only once; the last call of `renewed` comes before `destroy`.
  *
  * @param playback   the playback that made the request. Not owned; you may have freed it already.
  * @param response   the answer; valid until the callback returns.

@@ -25,8 +25,8 @@ extern "C" {
 #define USHER_ROUTE_TOKEN_URL 2
 
 /* token_kind: which token the library asks of an entitlement server */
-/** As `device_binding` says: without it a token for a limited time; with it a token that registers the device, and
-    once the device is registered, a token for this device only. */
+/** The loader's option `device_binding` decides. Without it: a token for a limited time. With it: a token that
+    registers the device; once the device is registered, a token for this device only. */
 #define USHER_TOKEN_BY_LOADER 0
 /** A token for a limited time, for any device. */
 #define USHER_TOKEN_TIME_BASED 1
@@ -100,7 +100,8 @@ typedef struct usher_spc_request {
  */
 typedef void (*usher_spc_fn)(const usher_spc_request *request, void *user_data);
 
-/** The question which server gets the SPC. The struct and everything it points to live until the callback returns. */
+/** The library's question: which server gets the SPC? The struct and everything it points to live until the callback
+    returns. */
 typedef struct usher_server_request {
   /** Size of this struct in the library. */
   size_t struct_size;
@@ -123,7 +124,7 @@ typedef struct usher_server_request {
   const uint8_t *entitlement_id;
   /** Its length in bytes; 0: the URL has none. */
   size_t entitlement_id_size;
-  /** The entitlement server that the library would ask; NULL: none is known, or its host is not allowed. */
+  /** The entitlement server that the library would ask; NULL: the library knows none, or the host is not allowed. */
   const char *entitlement_url;
   /** The token that the library would ask for: USHER_TOKEN_TIME_BASED, _REGISTRATION or _DEVICE_BOUND. */
   int32_t token_kind;
@@ -143,7 +144,8 @@ typedef struct usher_server_request {
  */
 typedef void (*usher_server_fn)(const usher_server_request *request, void *user_data);
 
-/** What the library asks of an entitlement server: for usher_complete_entitlement(). 0 or NULL: the default. */
+/** What the library asks an entitlement server for. You pass this struct to usher_complete_entitlement(). 0 or NULL:
+    the default. */
 typedef struct usher_entitlement {
   /** USHER_ENTITLEMENT_INIT sets it. */
   size_t struct_size;
@@ -186,7 +188,7 @@ typedef struct usher_loader_options {
   const uint8_t *certificate;
   /** Its length in bytes. */
   size_t certificate_size;
-  /** A file that holds the certificate; read by usher_context_add_loader(). Default: none. */
+  /** A file that has the certificate; usher_context_add_loader() reads it. Default: none. */
   const char *certificate_file;
   /** URL of the certificate. The library fetches it once; after a failure, the next request fetches again. Default:
       none. */
@@ -214,7 +216,8 @@ typedef struct usher_loader_options {
   usher_spc_fn spc;
   /** Passed to `spc`, `server` and `token_url`. */
   void *user_data;
-  /** Last call for `user_data`: when the loader is gone, or if usher_context_add_loader() fails. May be NULL. */
+  /** Last call for `user_data`: when the library has freed the loader, or if usher_context_add_loader() fails. May be
+      NULL. */
   usher_destroy_fn destroy;
   /** Time limit for the answer of the SPC callback, ms. Default 5000. */
   uint32_t spc_timeout_ms;
@@ -222,7 +225,7 @@ typedef struct usher_loader_options {
   const char *response_path;
   /** Decides for each URL to which server the SPC goes, and with which headers. Default: `route` decides. */
   usher_server_fn server;
-  /** Gets the token URL, instead of the library's request to the entitlement server. Default: the library asks the
+  /** Supplies the token URL; the library then does not ask the entitlement server. Default: the library asks the
       entitlement server. */
   usher_server_fn token_url;
   /** Time limit for the answer of each of these two callbacks, ms. Default 10000. */
@@ -240,8 +243,8 @@ typedef struct usher_loader_options {
   }
 
 /**
- * Registers a resource loader for a scheme with the context's DRM manager, and replaces an earlier one for that scheme.
- * A context with a loader can play items that have no licence delegate.
+ * Registers a resource loader for a scheme with the context (in the SDKs: with the DRM manager). It replaces an earlier
+ * loader for that scheme. A context with a loader can play items that have no licence delegate.
  *
  * @param context  the context of the playbacks that it serves.
  * @param options  copied before return. Not NULL.
@@ -261,22 +264,22 @@ USHER_API int32_t usher_context_add_loader(
  *                    server; the loading request fails with USHER_E_CALLBACK.
  * @param headers     "Name: value" lines separated by '\n', at most 64 kB, sent after those of `extra_headers`. NULL:
  *                    none.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
- *         another callback; USHER_E_INVALID_ARGUMENT for a text that is not a URL, or lines that are not headers (the
- *         question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown, or belongs to another callback; USHER_E_INVALID_ARGUMENT for a text that is not a URL, or
+ *         lines that are not headers (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_server(usher_completion completion, const char *url, const char *headers);
 
 /**
  * Answers a server callback: the library asks an entitlement server, and the SPC goes to the URL in its reply if
- * `allowed_hosts` lists that URL's host. In the `server` callback: if the loader has `token_url`, the library calls it
- * first.
+ * `allowed_hosts` lists that URL's host. If you answer the `server` callback with this function, and the loader has a
+ * `token_url` callback, the library calls `token_url` first.
  *
  * @param completion   the id that the callback received.
  * @param entitlement  copied before return. NULL: all defaults.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown, or belongs to
- *         another callback; USHER_E_INVALID_ARGUMENT (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown, or belongs to another callback; USHER_E_INVALID_ARGUMENT (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_entitlement(usher_completion completion, const usher_entitlement *entitlement);
@@ -307,9 +310,9 @@ USHER_API int32_t usher_loader_free(usher_loader *loader);
  * @param destroy     last call for `user_data`: after `fn`, or if this function fails. May be NULL.
  * @param out_id      identifies the request, for usher_playback_cancel_load(). May be NULL.
  * @return USHER_OK: the library handles it. USHER_E_DECLINED: no loader for the scheme; `fn` does not run.
- *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content, unless the loader knows the server without it
- *         (`license_url`, `entitlement_url` or a server callback). USHER_E_INVALID_HANDLE. USHER_E_CLOSED: the playback
- *         is closed.
+ *         USHER_E_INVALID_ARGUMENT: also for a URL that names no content, unless the loader knows the server without
+ *         the URL (`license_url`, `entitlement_url` or a server callback). USHER_E_INVALID_HANDLE. USHER_E_CLOSED: the
+ *         playback is closed.
  * Threads: any. In callbacks: yes. Since: 0.1
  */
 USHER_API int32_t usher_playback_load_resource(usher_playback *playback, const uint8_t *url, size_t url_size,

@@ -21,7 +21,7 @@ extern "C" {
  * "In callbacks: yes". Last call: before `destroy`.
  *
  * @param completion  the question, for usher_complete_payload().
- * @param playback    the playback whose licence it is. Not owned; you may have freed it already.
+ * @param playback    the playback whose licence must be renewed. Not owned; you may have freed it already.
  * @param key_system  USHER_KEY_SYSTEM_... of the playback's licence; valid until the callback returns.
  * @param tag         the `tag` of the playback's options.
  * @param user_data   the `user_data` of the playback's options.
@@ -44,18 +44,19 @@ typedef struct usher_playback_options {
   const uint8_t *content_id;
   /** Its length in bytes. */
   size_t content_id_size;
-  /** A number of your own, which every event and callback of the playback carries. */
+  /** A number that you choose; every event and callback of the playback carries it. */
   uint64_t tag;
   /** Supplies fresh payloads for renewals. Default: none; the library then reports USHER_EVENT_RENEWAL_DUE (with
       customer SSM it calls the licence callback with the last payload instead). */
   usher_payload_fn payload;
-  /** Receives each licence that a renewal by the library brings; failed renewals are not passed to it. Default: none;
-      the host sees such a licence only as USHER_EVENT_LICENSE. */
+  /** Receives each licence that the library itself renewed; it does not receive failed renewals. Default: none; the
+      host sees such a licence only as USHER_EVENT_LICENSE. */
   usher_license_fn renewed;
   /** Passed to `payload` and `renewed`. */
   void *user_data;
   /** Last call for `user_data`, and last callback of the playback (with customer SSM, the teardown callback may run
-      later): after the observers received USHER_EVENT_PLAYBACK_CLOSED, or if usher_player_play() failed. */
+      later). It comes after the observers have received USHER_EVENT_PLAYBACK_CLOSED, or if usher_player_play() failed.
+      Default: none. */
   usher_destroy_fn destroy;
   /** 1: the item is not encrypted. It has no session and needs no token. The library tears the session of the earlier
       item down as usual. Default 0. */
@@ -131,11 +132,11 @@ USHER_API int32_t usher_player_free(usher_player *player);
  * Answers a payload callback, or the SPC callback of a loader.
  *
  * @param completion  the id that the callback received.
- * @param payload     the CDM's fresh challenge or SPC. NULL: the CDM gave none; the request fails with
+ * @param payload     the CDM's fresh challenge or SPC. NULL: the CDM made none; the request fails with
  *                    USHER_E_CALLBACK.
  * @param size        its length in bytes, 1 to 1 MiB.
- * @return USHER_OK; USHER_E_INVALID_COMPLETION if the id was answered before, is too late or unknown;
- *         USHER_E_INVALID_ARGUMENT for a wrong size (the question stays open).
+ * @return USHER_OK; USHER_E_INVALID_COMPLETION if the question was answered before or its deadline has passed, or the
+ *         id is unknown; USHER_E_INVALID_ARGUMENT for a wrong size (the question stays open).
  * Threads: any. In callbacks: yes, also in the callback that asked. Since: 0.1
  */
 USHER_API int32_t usher_complete_payload(usher_completion completion, const uint8_t *payload, size_t size);

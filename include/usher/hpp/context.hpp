@@ -198,8 +198,8 @@ public:
     int32_t s = usher_common_delegate_new(handle_, raw.get(), raw_hooks.get(), it, it->destroy, &out);
     return detail::done(s, delegate(out, kept_));
   }
-  /** The same with an object of your class, derived from common_delegate. The library releases the object after the
-      last call of its hooks. */
+  /** Does the same with an object of your own class, which you derive from common_delegate. The library releases the
+      object after the last call of its hooks. */
   outcome<delegate> new_common_delegate(
       const default_options &options, const std::shared_ptr<common_delegate> &host) const {
     return host ? new_common_delegate(options, detail::hooks_of(host))

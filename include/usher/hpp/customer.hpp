@@ -20,15 +20,15 @@ inline namespace USHER_HPP_FORM {
 /** usher_customer_license: a licence, or the reason why the host has no licence. customer_request::answer() copies it,
     so the bytes of `license` need to live only until answer() returns. */
 struct customer_license {
-  /** No bytes: the host has no licence; the fields below say why. */
+  /** The licence. No bytes: the host has no licence; the fields below say why. */
   bytes_view license;
   /** Period of heartbeats or renewals; zero: none. */
   std::chrono::duration<double> heartbeat{0};
   /** enforced or heartbeat. */
   renew_type renewal = renew_type::enforced;
-  /** HTTP status of your server, which goes into the error; 0: none. */
+  /** HTTP status of your server, for `http_status` of the error; 0: none. */
   int32_t http_status = 0;
-  /** Your server's code, which goes into the error; 1007: too many sessions; 0: none. */
+  /** Your server's code, for `service_code` of the error; 1007: too many sessions; 0: none. */
   int64_t service_code = 0;
   /** One line for the error's message. */
   std::string message{};
@@ -93,7 +93,7 @@ public:
 using customer_license_callback = std::function<void(customer_request request)>;
 
 /** Sends a heartbeat or teardown. Make it from a function that takes a customer_call and answers it, or from a function
-    without parameters: then returning is done, and an exception is a failure. */
+    without parameters: then the call succeeds when the function returns, and fails if the function throws. */
 class customer_call_callback {
 public:
   customer_call_callback() noexcept = default;
@@ -128,7 +128,7 @@ struct customer_callbacks {
 struct customer_options {
   /** The library reads these bytes only while it makes the delegate. */
   bytes_view certificate;
-  /** Gets licences and renewals. Without any callback, set the callbacks with delegate::set_callbacks(). */
+  /** Gets licences and renewals. If you set no callback here, set the callbacks with delegate::set_callbacks(). */
   customer_license_callback license;
   customer_call_callback heartbeat, teardown;
   milliseconds license_timeout{0}, heartbeat_timeout{0}, teardown_timeout{0}, payload_timeout{0};

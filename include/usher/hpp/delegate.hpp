@@ -24,7 +24,7 @@ inline void on_token(usher_completion completion, usher_playback *playback, uint
 } // namespace detail
 
 /** The content tokens of a multi-instance delegate, by content identifier. This object refers to the delegate object
-    and does not own it: use it only while the delegate object lives. Threads: any. In callbacks: yes. */
+    and does not own it: use it only while the delegate object exists. Threads: any. In callbacks: yes. */
 class token_map {
 public:
   token_map(usher_delegate *handle, detail::shared_faults kept) noexcept : handle_(handle), kept_(std::move(kept)) {}
@@ -67,7 +67,7 @@ private:
   detail::shared_faults kept_;
 };
 
-/** Decides how the library asks for licences. The C object lives as long as playbacks or the context use it. */
+/** Decides how the library asks for licences. The C object exists as long as playbacks or the context use it. */
 class delegate : public detail::owner<usher_delegate, usher_delegate_free> {
 public:
   using owner::owner;

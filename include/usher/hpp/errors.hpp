@@ -95,8 +95,8 @@ private:
 };
 #endif
 
-/** A value, or the error that explains why there is no value. After an error value() throws usher::error; without
-    exceptions it ends the process, so call ok() first. */
+/** A value, or the error that explains why there is no value. If there is an error, value() throws usher::error;
+    without exceptions it ends the process. So call ok() first. */
 template <class T>
 class [[nodiscard]] result {
 public:
@@ -166,7 +166,7 @@ template <class T>
 using outcome = T;
 #endif
 
-/** Calls f and gives a result<T>, in either form:
+/** Calls f and returns a result<T>, with or without exceptions:
     `auto r = usher::attempt([&] { return playback.get_license(request); });` */
 template <class F>
 auto attempt(F &&f) {

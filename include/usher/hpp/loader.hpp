@@ -39,7 +39,7 @@ private:
   detail::secret certificate_, content_id_, url_;
 };
 
-/** What the library asks of an entitlement server: usher_entitlement. No value: the default. */
+/** What the library asks an entitlement server for: usher_entitlement. No value: the default. */
 struct entitlement {
   std::optional<std::string> url;
   bytes_view content_id;
@@ -50,8 +50,8 @@ namespace detail {
 inline void no_server(usher_completion id) { usher_complete_server(id, nullptr, nullptr); }
 } // namespace detail
 
-/** The question which server gets the SPC: usher_server_fn. Its bytes are a copy, wiped on destruction. If you refuse
-    it, the loading request fails with USHER_E_CALLBACK. */
+/** The library's question to the host: which server gets the SPC? See usher_server_fn. The bytes in this object are a
+    copy, wiped on destruction. If you refuse the question, the loading request fails with USHER_E_CALLBACK. */
 class server_request : public detail::refusable_question<detail::no_server> {
 public:
   server_request(const usher_server_request &request, detail::shared_faults kept)
@@ -68,7 +68,7 @@ public:
   bytes_view content_id() const noexcept { return content_id_.view(); }
   /** The content identifier for an entitlement server. Empty: the URL has none. */
   bytes_view entitlement_id() const noexcept { return entitlement_id_.view(); }
-  /** The entitlement server that the library would ask. Empty: none is known. */
+  /** The entitlement server that the library would ask. Empty: the library knows none. */
   const std::string &entitlement_url() const noexcept { return entitlement_url_; }
   /** The token that the library would ask for. */
   usher::token_kind token_kind() const noexcept { return token_kind_; }
@@ -110,7 +110,7 @@ struct loader_options {
   spc_callback spc;
   /** Decides for each URL to which server the SPC goes. Empty: `route` decides. */
   server_callback server;
-  /** Gets the token URL. Empty: the library asks the entitlement server. */
+  /** Supplies the token URL. Empty: the library asks the entitlement server. */
   server_callback token_url;
   std::optional<std::string> scheme;
   usher::route route = usher::route::key_server;

@@ -151,7 +151,7 @@ public:
     return *this;
   }
   ~playback() { free(); }
-  /** Gives up ownership of the C handle: free it yourself. */
+  /** Returns the C handle; this object no longer owns it, so free it yourself. */
   usher_playback *release() noexcept { return std::exchange(handle_, nullptr); }
   /** Frees the handle now instead of in the destructor. */
   void free() noexcept {

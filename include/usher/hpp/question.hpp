@@ -29,7 +29,7 @@ public:
   explicit operator bool() const noexcept { return id_ != 0; }
   uint64_t tag() const noexcept { return tag_; }
   playback_ref playback() const noexcept { return {playback_, kept_}; }
-  /** Gives up ownership of the C completion id: answer it with usher_complete_...(). */
+  /** Returns the C completion id; this object can no longer answer, so answer with usher_complete_...(). */
   usher_completion release() noexcept { return std::exchange(id_, 0); }
 
 protected:

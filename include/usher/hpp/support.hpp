@@ -171,7 +171,7 @@ public:
   /** The C handle; this object still owns it. */
   Handle *handle() const noexcept { return handle_; }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
-  /** Gives up ownership of the C handle: free it yourself. */
+  /** Returns the C handle; this object no longer owns it, so free it yourself. */
   Handle *release() noexcept { return std::exchange(handle_, nullptr); }
   /** Frees the handle now instead of in the destructor. */
   void free() noexcept {
