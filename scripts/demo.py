@@ -70,7 +70,8 @@ def indented(text: str) -> None:
 
 
 class Process:
-    """A program that the demo started; its output goes to a file, and the demo ends it by its process id."""
+    """A program that the demo started. The output of the program goes to a file, and the demo ends the program by its
+    process id."""
 
     def __init__(self, name: str, command: list[str], folder: Path, environment: dict[str, str]) -> None:
         self.name = name

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 TABLE = "usher_api"
-"""The structure that is the table of functions."""
+"""The name of the structure that has a pointer to every function."""
 LABELS = ("Threads", "In callbacks", "Waits", "Pumping thread", "Units", "Since", "Deprecated")
 """The labels that the last lines of a function's comment may have: "Label: text." """
 SIZED_BY_THE_LIBRARY = (
@@ -97,7 +97,7 @@ class Structure:
     name: str
     fields: tuple[Parameter, ...]
     body: str
-    """The text between the braces, including comments."""
+    """The text between the braces of the structure, including comments."""
     header: str
 
     @property
@@ -258,7 +258,7 @@ class Headers:
         return major, minor, patch
 
     def takes_destroy(self) -> set[str]:
-        """Functions that take a `destroy`, and structures that have one."""
+        """The functions that have a parameter `destroy`, and the structures that have a field `destroy`."""
         direct = {name for name, function in self.functions.items() if "usher_destroy_fn" in function.types}
         inside = {
             name

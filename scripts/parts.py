@@ -94,8 +94,8 @@ class Part:
     needs: tuple[str, ...] = ()
     """The parts that must pass before this one runs."""
     running: Callable[[str], list[str]] | None = None
-    """Returns the names of the tests that have started and not ended, from the output so far. If the same tests run for
-    `HANG_S`, they hang: the part ends, and its failure names them."""
+    """Returns the names of the tests that have started and not ended, from the output so far. If the list stays the
+    same for `HANG_S`, these tests hang: the part ends, and its failure names them."""
 
     @property
     def log(self) -> Path:

@@ -37,7 +37,8 @@ LATE_ANSWERS = 1_000_000
 STORIES = ["Tests/stories", "--ignore", "Tests/stories/test_examples.py"]
 """All stories except those of the example programs, which run as separate processes and call ffmpeg."""
 VALGRIND_STORIES = ["Tests/stories/test_races.py"]
-"""The stories with the most concurrent work. Only they run under valgrind, where Python is about forty times slower."""
+"""The stories with the most concurrent work. No other stories run under valgrind, where Python is about forty times
+slower."""
 
 
 # ---- the toolchain's run-time libraries ------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ static inline void clip_show(const AVFrame *frame, const AVStream *stream, int64
   av_free(pixels);
 }
 
-/* Plays the clip in real time with the licence's key while its session lasts. @return 0: played to the end. */
+/* Plays the clip in real time while the session is alive, with the licence's key. @return 0: played to the end. */
 static inline int clip_play(const char *file, const uint8_t *licence, size_t size, usher_playback *playback) {
   AVFormatContext *clip = NULL;
   AVCodecContext *decoder = NULL;

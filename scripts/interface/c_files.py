@@ -149,7 +149,8 @@ def functions_h(headers: Headers) -> str:
 
 
 def plain_steps(headers: Headers, called: Iterable[str]) -> str:
-    """Returns the lines of functions.h for the functions that a test calls with plain arguments: all but `called`."""
+    """Returns the lines of functions.h for the functions that a test calls with plain arguments: all but
+    those in `called`."""
     known = set(called)
     return "".join(
         function_line(headers, function) + "\n" for name, function in headers.functions.items() if name not in known

@@ -24,7 +24,7 @@ HEAD = """\
 
 @dataclass(frozen=True)
 class Symbol:
-    """A line of the ledger."""
+    """A line of docs/symbols.txt."""
 
     name: str
     kind: str

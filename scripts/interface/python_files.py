@@ -124,7 +124,7 @@ def abi(headers: Headers) -> str:
     prototypes = "".join(prototype(headers, function) for function in headers.functions.values())
     parts = [
         f'VERSION = {headers.version!r}\n"""USHER_VERSION_MAJOR, _MINOR, _PATCH of the headers."""\n\n'
-        'OFF = 0xFFFFFFFF\n"""USHER_OFF: "none" for a time or a count whose 0 already means "the default"."""\n',
+        'OFF = 0xFFFFFFFF\n"""USHER_OFF: the value for "none" in options for which 0 means "the default"."""\n',
         section("handles: numbers that identify objects, never addresses"),
         *map(handle, headers.handles),
         section("structures and callback types"),

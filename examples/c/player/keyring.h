@@ -1,4 +1,4 @@
-/* keyring.h - the content keys of a file by key id; hexadecimal, base64url. SPDX-License-Identifier: Apache-2.0 */
+/* keyring.h - the content keys of a file by key id, and keys as text. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_KEYRING_H
 #define PLAYER_KEYRING_H
 

@@ -9,13 +9,13 @@
 #include "frame_hash.h"
 #include "keyring.h"
 
-/* One picture or sound track, over all loops. */
+/* What was decoded of one picture or sound track, in all loops together. */
 struct track_report {
   const char *codec; /* NULL: the file has no such track */
   int width, height, sample_rate;
   uint64_t frames;
   uint64_t packets_encrypted;
-  uint64_t decode_errors; /* grows with a wrong key: decoders do not stop at noise */
+  uint64_t decode_errors; /* many if the key is wrong: decoders continue after errors */
   char sha256[FRAME_HASH_TEXT];
 };
 

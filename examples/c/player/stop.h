@@ -1,4 +1,4 @@
-/* stop.h - requests a stop across threads: a fatal event, or Ctrl-C. SPDX-License-Identifier: Apache-2.0 */
+/* stop.h - lets any thread stop the player: at a fatal event, or at Ctrl-C. SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYER_STOP_H
 #define PLAYER_STOP_H
 

@@ -8,7 +8,7 @@ enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GOOD, PAINT_WARN, PAINT_BAD
 
 /** `colour`: "auto" (on a terminal, unless NO_COLOR is set), "always", "never". */
 void terminal_init(const char *colour);
-/** The escape sequence of a paint, or "" without colours. */
+/** The escape sequence of a colour; "" if the terminal shows no colours. */
 const char *paint(enum paint paint);
 /** `utf8` if the locale is UTF-8, otherwise `plain`. */
 const char *sign(const char *utf8, const char *plain);

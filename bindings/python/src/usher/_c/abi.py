@@ -24,7 +24,7 @@ VERSION = (0, 1, 0)
 """USHER_VERSION_MAJOR, _MINOR, _PATCH of the headers."""
 
 OFF = 0xFFFFFFFF
-"""USHER_OFF: "none" for a time or a count whose 0 already means "the default"."""
+"""USHER_OFF: the value for "none" in options for which 0 means "the default"."""
 
 
 # ---- handles: numbers that identify objects, never addresses ---------------------------------------------------------
