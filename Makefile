@@ -37,7 +37,7 @@ help:
 	@echo '                 PARTS="docs examples": only these parts; scripts/test.py --list names them'
 	@echo '  make lint      checks layout and style of all source files; make test does it too (FILES="Sources include")'
 	@echo '  make format    lays out the source files that make lint complains about'
-	@echo '  make generate  writes what follows from the headers: function table, Python declarations, constants'
+	@echo '  make generate  writes the files made from the headers: function table, Python declarations, constants'
 	@echo
 	@echo 'Slower tests:'
 	@echo '  make faults    every fault on every operation; writes docs/faults.md (minutes; needs network namespaces)'

@@ -24,7 +24,7 @@ HANG_S = 60
 
 @dataclass
 class Count:
-    """The results of a part's tests; `failures` are the names of those that failed."""
+    """The results of a part's tests; `failures` has the names of the tests that failed."""
 
     passed: int = 0
     skipped: int = 0

@@ -257,7 +257,7 @@ typedef struct usher_default_options {
   const char *certificate_url;
   /** Further headers for every request. Default: none. */
   const char *extra_headers;
-  /** Name of the header that carries a playback's content token, if it has one. Default "nv-authorizations". */
+  /** Name of the header that carries the content token of a playback that has one. Default "nv-authorizations". */
   const char *token_header;
   /** USHER_WIRE_...: form of Widevine licence requests. Default AUTO. */
   int32_t wire_format;

@@ -21,8 +21,8 @@ typedef struct usher_token_map_options {
   /** How many tokens the map holds at most. When the map is full, a new token removes another: of those that no
       playback holds, the one that was set longest ago. Default 0: no limit. */
   size_t tokens_max;
-  /** Age at which the map removes a token that no playback holds, ms on the context's clock since the token was set.
-      Default 0: never. */
+  /** The map removes a token that no playback holds when this time has passed since the token was set; ms on the
+      context's clock. Default 0: never. */
   uint64_t time_to_live_ms;
 } usher_token_map_options;
 

@@ -17,8 +17,8 @@ struct HLSAttributes {
     (at, end) = (range.lowerBound, range.upperBound)
   }
 
-  /// Returns the next attribute; nil at the end of the list. If a quoted value has no closing quote, it ends with the
-  /// list. A name without a value is skipped.
+  /// Returns the next attribute; nil at the end of the list. A quoted value without a closing quote ends where the list
+  /// ends. A name without a value is skipped.
   mutating func next() -> Attribute? {
     while at < end {
       while at < end && (text[at] == 0x2C || HLSAttributes.isBlank(text[at])) { at += 1 }

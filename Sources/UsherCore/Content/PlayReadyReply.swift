@@ -1,7 +1,7 @@
 /// The XML of a PlayReady server's reply.
 package struct PlayReadyReply {
   package enum Kind: Sendable {
-    /// A SOAP envelope, or the element that carries a licence, with its closing tag.
+    /// A complete SOAP envelope, or a complete element that carries a licence.
     case license
     /// A SOAP fault.
     case fault

@@ -92,8 +92,8 @@ package final class HiddenSecrets {
     return count
   }
 
-  /// Adds a payload or the body of a request. Secret are its `BodyWords`, and the complete body as base64 or as
-  /// numbers.
+  /// Adds a payload or the body of a request. Its `BodyWords` count as secrets, and so does the complete body in base64
+  /// or as numbers.
   package func addBody(_ body: Secret) {
     bodies.append(body)
     size += body.count

@@ -7,7 +7,7 @@ extension PlaybackMachine {
     case waiting
     /// → replacing, sessionless, closing
     case playing
-    /// The session is closing; a new session starts when it is finished.
+    /// The old session is closing; a new session starts when the old one has finished.
     /// → playing, sessionless, closing
     case replacing
     /// The licence reply that should have opened a session had no session token, so playback continues without a

@@ -13,7 +13,7 @@ struct NewestToken {
   private(set) var generation: UInt32 = 0
   /// The token before `secret`. A late reply may repeat it.
   private var previous: Secret?
-  /// The other token of the same depth.
+  /// The other token that has the same depth as `secret`.
   private var other: Secret?
   private var hasTriedOther = false
   /// Whether a teardown carries the newest token, so that `secret` is nil although the server has not refused it.

@@ -89,7 +89,8 @@ extension SSMSession {
   /// token, the caller has already stored it.
   package mutating func renewalEnded(_ failure: WireFailure?, origin: Origin, now: Milliseconds) -> [Action] {
     if let failure {
-      // In an outage the beat no longer waits for this renewal, but its refusal still counts.
+      // In an outage the beat no longer waits for this renewal. But if the server refused the renewal, the refusal
+      // counts.
       if isActive, mode == .cdm || (mode == .enforced && isInOutage), !failure.isTransient {
         return beatRefused(failure, origin: origin, operation: .renewal)
       }

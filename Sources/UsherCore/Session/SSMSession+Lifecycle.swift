@@ -35,7 +35,7 @@ extension SSMSession {
     case ended(Ended)
   }
 
-  /// The phases in groups, for questions of the owner.
+  /// Groups of phases. The owner of the session asks for the group and not for the phase.
   enum Stage { case pending, active, failed, givingBack, left, ended }
 
   /// A teardown and its retries.

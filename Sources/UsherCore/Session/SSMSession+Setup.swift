@@ -85,7 +85,8 @@ extension SSMSession {
     return actions
   }
 
-  /// The action that reports a period below the policy's bound; none if the period is used.
+  /// Returns the action that reports a period below the policy's limit; no action if the session uses the server's
+  /// period.
   func periodRaised(_ field: PeriodField) -> [Action] {
     policy.periodBelowMin(field).map { [.periodRaised(asked: $0)] } ?? []
   }

@@ -148,7 +148,8 @@ package struct SSMSession {
     return false
   }
 
-  /// Whether set-up was refused for the limit and the session waits until this library has given other slots back.
+  /// Whether the server refused set-up because the account has too many sessions, and the session waits until this
+  /// library has given other slots back.
   package var waitsForOwnTeardowns: Bool {
     if stage == .pending, case .contested = lifecycle.phase { return true }
     return false

@@ -2,7 +2,8 @@
 package typealias PlaybackID = UInt64
 
 /// Records which playbacks of a context are tearing down, and which set-ups wait for those teardowns. If the head-end
-/// refuses a set-up for the limit, the library sends it once more when its own teardowns at that head-end have ended.
+/// refuses a set-up because the account has too many sessions, the library sends the set-up once more when its own
+/// teardowns at that head-end have ended.
 package struct SlotLedger {
   /// The server that holds a session. Two delegates with the same teardown server have the same head-end.
   package struct HeadEnd: Equatable {
@@ -41,8 +42,8 @@ package struct SlotLedger {
     if tearingDown.removeValue(forKey: playback) != nil { mark &+= 1 }
   }
 
-  /// Called when the head-end refused this playback's set-up for the limit, while the context was tearing down other
-  /// sessions at the same head-end.
+  /// Called when the head-end refused this playback's set-up because the account has too many sessions, while the
+  /// context was tearing down other sessions at the same head-end.
   package mutating func setupWaits(_ playback: PlaybackID, at headEnd: HeadEnd) { waiting[playback] = headEnd }
 
   package mutating func setupWaitsNoLonger(_ playback: PlaybackID) { waiting.removeValue(forKey: playback) }

@@ -167,7 +167,8 @@ package final class PumpedExecutor: CallbackExecutor {
     return true
   }
 
-  /// Runs `work` when the current turn has ended, on the thread that has the turn. Returns false if no thread has one.
+  /// Runs `work` when the current turn has ended, on the thread that has the turn. Returns false if no thread has a
+  /// turn.
   package func afterThisTurn(_ work: @escaping () -> Void) -> Bool {
     monitor.locked {
       if isTurn { afterTurn.append(work) }

@@ -61,7 +61,7 @@ package final class ResourceLoader {
   package enum ServerAnswer {
     /// The server, and header lines for the request.
     case keyServer(Endpoint, headers: [Secret])
-    /// The library asks an entitlement server for the server.
+    /// The library asks an entitlement server for the URL of the key server.
     case entitlement(Entitlement)
   }
 

@@ -5,7 +5,8 @@ internal import UsherCore
 /// The context's time. Any thread reads it; only the I/O thread sets it. System time goes on while the machine sleeps;
 /// manual time moves only when the tester moves it.
 final class Clock {
-  /// The last instant of manual time, so far below the largest number that no sum of instants and durations overflows.
+  /// The last instant of manual time. It is far below the largest number, so that sums of instants and durations do not
+  /// overflow.
   static var end: Milliseconds { 1 << 62 }
   let isManual: Bool
   private let startedAt: Int64

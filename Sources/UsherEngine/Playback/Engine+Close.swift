@@ -78,7 +78,7 @@ extension Engine {
     endCertificates(of: entry, status)
     endLoads(entry, status)
     step(entry) { $0.close(ending ?? $0.ending(isZap: false), status: status, now: self.clock.now) }
-    // No request of the playback may be sent after its end or its teardown.
+    // Take the queued requests out of the queue: none may be sent after the teardown or after the end of the playback.
     for id in queued { handle(requests.withdrawQueued(id)) }
     // The machine is closing by now, so it does not report an error for these questions without an answer.
     for question in questions where question.atClose == .endsAfterwards { question.end(status) }

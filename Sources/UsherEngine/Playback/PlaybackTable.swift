@@ -1,8 +1,8 @@
 internal import CPlatform
 internal import UsherCore
 
-/// The playbacks of a context, by number, and those that use a token map also by their content. Only the I/O thread
-/// uses it.
+/// Finds the playbacks of a context by their numbers, and the playbacks that use a token map also by their content.
+/// Only the I/O thread uses it.
 struct PlaybackTable {
   private var entries = IDTable<PlaybackEntry>()
   /// The number of the newest playback of each content, by the hash of the content. Each playback's entry has the

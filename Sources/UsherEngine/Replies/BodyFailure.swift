@@ -13,7 +13,7 @@ package enum BodyFailure: Error, Equatable, Sendable {
   case noElement
   case notBase64
   case notJSON
-  /// The reply is JSON without the member.
+  /// The reply is JSON without the member that the library needs.
   case noMember
   case noLicense
   case notPlayReady

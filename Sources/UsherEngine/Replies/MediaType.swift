@@ -21,12 +21,12 @@ package enum MediaType: Sendable {
   }
 }
 
-/// Returns whether the text has this word, which is in lower case, in any letter case.
+/// Returns whether the text has this word in any letter case. The caller passes the word in lower case.
 func contains(_ text: UnsafeBufferPointer<UInt8>, _ word: StaticString) -> Bool {
   findIgnoringCase(word, in: text) != nil
 }
 
-/// Returns the index of the first `word`, which is in lower case, in any letter case.
+/// Returns the index at which `word` first occurs, in any letter case. The caller passes `word` in lower case.
 func findIgnoringCase(_ word: StaticString, in text: UnsafeBufferPointer<UInt8>, from start: Int = 0) -> Int? {
   word.withUTF8Buffer { word in
     var at = start

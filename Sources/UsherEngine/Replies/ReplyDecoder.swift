@@ -101,7 +101,7 @@ enum ReplyDecoder {
 
   static func isSuccess(_ response: HTTPResponse) -> Bool { response.status >= 200 && response.status < 300 }
 
-  /// The server's message, without any secret; the token that this reply brings is one too.
+  /// Returns the server's message without any secret. The token that this reply brings is a secret too.
   private static func message(
     _ root: JSONValue, _ response: HTTPResponse, _ names: SessionFieldNames, _ secrets: ReplySecrets
   ) -> String {

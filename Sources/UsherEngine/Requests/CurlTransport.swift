@@ -47,13 +47,13 @@ final class CurlTransport: Transport {
   /// Whether `CurlUsers` has refused this thread. Then all requests fail, and the transport does not call libcurl.
   private var isRefused = false
 
-  /// Whether the system gave every descriptor and libcurl its memory.
+  /// Whether the transport has all its descriptors and all its objects of libcurl.
   private let isComplete: Bool
 
   /// - Parameters:
   ///   - keptMax: how many connections are kept.
   ///   - connectionsMax: how many connections there may be.
-  /// - Returns: nil if the system gave too little; then no descriptor stays open.
+  /// - Returns: nil if the system or libcurl refused one of the parts; then no descriptor stays open.
   static func make(options: TransportOptions, keptMax: Int, connectionsMax: Int) -> CurlTransport? {
     guard CurlUsers.enter() else { return nil }
     defer { CurlUsers.leave() }

@@ -37,8 +37,8 @@ package struct HTTPRequest {
   package let tokens: [Secret]
   /// The name of the reply header that may carry the session token; NUL-terminated.
   package var replyHeader: [UInt8]?
-  /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if that has answered within the
-  /// last two seconds.
+  /// Whether it repeats a keep-alive that failed. Then it uses a kept connection only if the server has answered on
+  /// that connection within the last two seconds.
   package var isRetry = false
 }
 

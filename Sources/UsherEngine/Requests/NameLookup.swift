@@ -74,6 +74,6 @@ final class NameInbox {
     }
   }
 
-  /// The eventfd is about to be closed: later answers are dropped.
+  /// Called before the eventfd is closed: drops all later answers.
   func close() { lock.locked { wakeFD = nil } }
 }

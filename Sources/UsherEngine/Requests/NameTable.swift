@@ -79,7 +79,7 @@ struct NameTable {
     }
   }
 
-  /// When the first request gives up waiting; nil: no request waits.
+  /// When the first waiting request reaches its time limit; nil: no request waits.
   var nextDeadline: Int64? {
     var next: Int64?
     for entry in entries { if let first = entry.waiting.first { next = min(next ?? first.deadline, first.deadline) } }
@@ -120,7 +120,7 @@ struct NameTable {
     return ended
   }
 
-  /// The network changed: no address counts any more, and lookups begin again.
+  /// Called when the network changed: forgets all addresses, and begins the needed lookups again.
   mutating func forgetAll(now: Int64) {
     generation &+= 1
     for entry in entries {
@@ -130,7 +130,7 @@ struct NameTable {
     }
   }
 
-  /// The I/O thread ends: answers that come later are dropped.
+  /// Called when the I/O thread ends: drops all later answers.
   func close() { inbox.close() }
 
   /// - Returns: false if the system has no thread. If too many lookups are under way, the name is looked up later.

@@ -21,7 +21,7 @@ final class Poller {
 
   deinit { ready.deallocate() }
 
-  /// Starts to watch the eventfd and the timerfd. Returns false if the system gave too little.
+  /// Starts to watch the eventfd and the timerfd. Returns false if the system refused one of the descriptors.
   func start() -> Bool {
     epoll >= 0 && wakeFD >= 0 && timerFD >= 0 && watch(wakeFD, was: 0, PLATFORM_READABLE)
       && watch(timerFD, was: 0, PLATFORM_READABLE)

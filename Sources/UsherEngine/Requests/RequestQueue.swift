@@ -18,7 +18,8 @@ struct RequestQueue {
     let origin: [UInt8]
     /// Requests with a permit.
     var inFlight = 0
-    /// Requests with a connection: those with a permit, and those that gave it up or were sent without one.
+    /// Requests with a connection: those with a permit, those that lost their permit, and those that were sent without
+    /// one.
     var connected = 0
     /// Keep-alives that may be sent without a permit as soon as there is a connection for them.
     var overdue = Fifo<TransferID>()
@@ -116,7 +117,7 @@ struct RequestQueue {
   }
 
   /// Takes the oldest overdue keep-alive of an origin out of the queue, to send it over a connection that another
-  /// request just gave up.
+  /// request has just released.
   mutating func takeOverdue(_ origin: [UInt8]) -> TransferID? {
     guard let queue = find(origin), let next = queue.overdue.popFirst() else { return nil }
     waitingCount -= 1
@@ -203,7 +204,7 @@ struct RequestQueue {
     static func < (a: Rank, b: Rank) -> Bool { a.rawValue < b.rawValue }
   }
 
-  /// The most important request of an origin that may be sent now.
+  /// Returns the rank of the most important request that the origin may send now.
   private func rank(_ queue: OriginQueue) -> Rank {
     if queue.hasUrgent, queue.hasPermit || !queue.overdue.isEmpty, hasConnection(queue, isUrgent: true) {
       return .urgent
