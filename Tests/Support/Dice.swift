@@ -14,7 +14,8 @@ package struct Dice: RandomNumberGenerator {
   package mutating func one(in count: UInt64) -> Bool { next() % count == 0 }
   package mutating func pick<T>(_ choices: [T]) -> T { choices[Int(next() % UInt64(choices.count))] }
 
-  /// A number between `least` and `most`; all orders of magnitude are equally likely.
+  /// Returns a random number between `least` and `most`. A small number is as likely as a large one: all orders of
+  /// magnitude have the same probability.
   package mutating func spread(_ least: UInt64, _ most: UInt64) -> UInt64 {
     var doublings: UInt64 = 0
     while least << (doublings + 1) <= most { doublings += 1 }
@@ -23,7 +24,7 @@ package struct Dice: RandomNumberGenerator {
   }
 }
 
-/// The last step of SplitMix64: each bit of the result depends on every bit of `value`.
+/// Mixes `value`, as the last step of SplitMix64 does: each bit of the result depends on every bit of `value`.
 package func mixBits(_ value: UInt64) -> UInt64 {
   var mixed = value
   mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -1,30 +1,31 @@
 import UsherCore
 
-/// The head-end as a value: accounts with a limit, sessions with leases, and tokens of which the newest is valid, and
-/// with `acceptsPrevious` also the one before it.
-/// The engine's tests, `usher-simulate` and `usher-model` put their networks around it. For each session it also
-/// records the tokens that the client has received and sent, so that tests can check every request.
+/// A model of the head-end as a value: accounts with a limit, and sessions with leases and tokens. Only the newest
+/// token of a session is valid; with `acceptsPrevious` the token before it is valid too. The engine's tests,
+/// `usher-simulate` and `usher-model` use this model, each with its own model of the network. For each session the
+/// model also records the tokens that the client has received and sent, so that tests can check every request.
 package struct HeadEnd {
   package struct Session {
     package let playback: UInt64
     package let account: UInt64
     package fileprivate(set) var isAlive = true
-    /// The generation of the one valid token.
+    /// The generation of the newest token, which is the valid one.
     package fileprivate(set) var generation: UInt64 = 1
     package fileprivate(set) var period: Milliseconds
     /// The time at which the last request extended the lease.
     package fileprivate(set) var lastSeen: Milliseconds
-    /// The generation of the newest token that the client has received; 0: none.
+    /// The generation of the newest token that the client has received; 0 if it has received no token.
     package fileprivate(set) var received: UInt64 = 0
     package fileprivate(set) var receivedAt: Milliseconds = 0
     package fileprivate(set) var teardownsSent = 0
-    /// The generation of the token whose teardown got a final answer; 0: no teardown got one.
+    /// The generation of the token whose teardown got a final answer; 0 if no teardown got a final answer.
     package fileprivate(set) var teardownAnswered: UInt64 = 0
 
-    /// For each token, how many requests led to it: one more than to the token in the request that it answered.
+    /// The depth of each token: how many requests led to it. A token in a reply is one deeper than the token in the
+    /// request.
     fileprivate var depths = [1]
 
-    /// Whether the client cannot know which of two tokens is newer: equally many requests led to them.
+    /// Whether two tokens have the same depth, so that the client cannot know which of them is newer.
     fileprivate func areEqual(_ token: UInt64, _ other: UInt64) -> Bool {
       guard token > 0, other > 0, token <= depths.count, other <= depths.count else { return false }
       return depths[Int(token) - 1] == depths[Int(other) - 1]
@@ -50,15 +51,16 @@ package struct HeadEnd {
     case heartbeat(newPeriod: Milliseconds? = nil)
     case teardown
     /// - opensSession: a request without session token opens a session (SSP V2).
-    /// - rotatesToken: its reply has a new session token.
+    /// - rotatesToken: the reply to the request has a new session token.
     case license(opensSession: Bool, rotatesToken: Bool)
   }
 
   package enum Answer: Equatable {
     case opened(Token)
-    /// The lease is extended; this token replaces the one in the request.
+    /// The head-end has extended the lease, and this new token replaces the token in the request.
     case renewed(Token)
-    /// The token in the request stays valid, unless the request was a teardown.
+    /// The request succeeded without a new token. The token in the request stays valid, unless the request was a
+    /// teardown.
     case accepted
     case refused(Refusal)
 
@@ -77,15 +79,15 @@ package struct HeadEnd {
     case sessionTokenMissing = 4001
   }
 
-  /// Whether a session also accepts the token before its newest one.
+  /// Whether the head-end also accepts the token before the newest one of a session.
   package var acceptsPrevious = false
-  /// Sessions per account; nil: no limit.
+  /// How many sessions an account may have at once; nil: no limit.
   package var limit: Int?
   package var period: Milliseconds
   /// The number of periods after which a session without keep-alives expires; nil: sessions never expire.
   package var leasePeriods: UInt64?
   package private(set) var sessions: [Session] = []
-  /// Indices of each account's sessions; some of them may have ended.
+  /// The indices of each account's sessions, including sessions that have ended.
   private var held: [UInt64: [Int]] = [:]
 
   package init(limit: Int? = nil, period: Milliseconds = 20_000, leasePeriods: UInt64? = nil) {
@@ -96,7 +98,7 @@ package struct HeadEnd {
 
   package var alive: [Session] { sessions.filter(\.isAlive) }
 
-  /// The session that a token belongs to, whether the token is valid or not.
+  /// The session to which a token belongs. The token need not be valid any more.
   package subscript(_ token: Token) -> Session? { index(of: token).map { sessions[$0] } }
 
   /// The valid tokens of a playback's sessions.
@@ -126,14 +128,14 @@ package struct HeadEnd {
     }
   }
 
-  /// Handles a heartbeat with an empty reply: the lease is extended, and the token stays valid.
+  /// Handles a heartbeat and sends an empty reply: extends the lease, and keeps the token valid.
   package mutating func extendLease(_ token: Token?, now: Milliseconds) -> Answer {
     guard let index = validSession(token, now: now) else { return .refused(.unknownSession) }
     sessions[index].lastSeen = now
     return .accepted
   }
 
-  /// Ends the sessions of one account, as an operator would; nil: all sessions.
+  /// Ends all sessions of one account, as an operator would; nil: the sessions of all accounts.
   package mutating func kill(account: UInt64? = nil) {
     for index in sessions.indices where account == nil || sessions[index].account == account {
       sessions[index].isAlive = false
@@ -186,9 +188,9 @@ package struct HeadEnd {
 
   // MARK: What the client does
 
-  /// A rule of the protocol that a request breaks.
+  /// A rule of the protocol that a request may break.
   package enum Violation: Equatable {
-    /// The client had received this newer token.
+    /// The request has an old token, although the client had already received this newer one.
     case oldToken(newest: Token)
     case teardownAfterItsAnswer
     case requestAfterTeardown
@@ -223,7 +225,7 @@ package struct HeadEnd {
     sessions[index].receivedAt = now
   }
 
-  /// Records that the client got the answer to a teardown with this token: a success or a refusal.
+  /// Records that the client got the answer (a success or a refusal) to a teardown with this token.
   package mutating func clientReceivesTeardownAnswer(_ token: Token) {
     guard let index = index(of: token) else { return }
     sessions[index].teardownAnswered = max(sessions[index].teardownAnswered, token.generation)

@@ -1,20 +1,20 @@
 import UsherCore
 
-/// A token as it appears in a header: "s3.2" is the second token of session 3.
+/// A session token as it appears in a header: "s3.2" is the second token of session 3.
 package struct Token: Hashable {
   package enum Kind: UInt8 {
     /// "s<session>.<generation>", given by the head-end.
     case session = 0x73
-    /// "c<playback>.<number>", a content token given for one playback.
+    /// "c<playback>.<number>": a content token that the host gives for one playback.
     case playback = 0x63
-    /// "m<content>.<number>", a content token from the token map.
+    /// "m<content>.<number>": a content token that comes from the token map.
     case content = 0x6D
   }
 
   package let kind: Kind
   /// The number of the session, playback or content to which the token belongs.
   package let owner: UInt64
-  /// The number of the token among the tokens of its owner, from 1.
+  /// The number of the token among all tokens of the same session, playback or content; the first one has the number 1.
   package let generation: UInt64
 
   package init(_ kind: Kind, _ owner: UInt64, _ generation: UInt64) {
@@ -54,7 +54,7 @@ package struct Token: Hashable {
   package var text: String { String(decoding: bytes, as: UTF8.self) }
   package var secret: Secret { Secret(bytes) }
 
-  /// The tokens in the authorisation header of a request, in their order; texts that are no tokens are left out.
+  /// The tokens in the authorisation header of a request, in order. Other texts in the header are left out.
   package static func all(in headers: [Secret]) -> [Token] {
     let name: StaticString = "nv-authorizations: "
     for header in headers {

@@ -13,7 +13,8 @@ final class ModelTransport: Transport {
     let tokens: [String]
     var sessionToken: Token? { tokens.last.flatMap { Token($0.utf8) } }
   }
-  /// A reply on the network. `answer` is nil if the network made the reply or damaged it.
+  /// A reply on the network. `answer` is what the head-end answered; nil if the network made the reply itself or
+  /// damaged it.
   private struct Reply {
     let transfer: FinishedTransfer
     let call: Call
@@ -47,7 +48,7 @@ final class ModelTransport: Transport {
   private var dice: Dice
   private var latencyMost: Milliseconds
   private let faults: [Fault]
-  /// One of `faultRate` requests meets a fault; 0: no request does.
+  /// On average one of `faultRate` requests meets a fault; 0: no request meets a fault.
   private let faultRate: UInt64
   private var teardownFaults: [Token: Int] = [:]
   private(set) var journal: [Call] = []
@@ -133,7 +134,8 @@ final class ModelTransport: Transport {
     var fault = Fault.none
     if faultRate > 0, dice.one(in: faultRate) { fault = dice.pick(faults) }
     if call.path == "teardown", let token = call.sessionToken {
-      // The library gives up a teardown after three retries, so at most two tries of each teardown meet a fault.
+      // The library retries a teardown at most three times. So the network makes at most two attempts of each teardown
+      // fail.
       if fault != .none { teardownFaults[token, default: 0] += 1 }
       if teardownFaults[token, default: 0] > 2 { fault = .none }
       if fault == .mute { fault = .unreachable }
@@ -168,8 +170,8 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// Reads the client from the content token "account/playback/number". The code of the account's first letter is the
-  /// number of the account.
+  /// Finds out from the content token "account/playback/number" which client sent the request. The character code of
+  /// the account's first letter is the number of the account.
   private static func client(_ call: Call) -> HeadEnd.Client {
     let parts = (call.tokens.first ?? "").split(separator: "/")
     return HeadEnd.Client(
@@ -208,7 +210,7 @@ final class ModelTransport: Transport {
     if let token = answer.token { headEnd.clientReceives(token, now: now) }
   }
 
-  /// Records a complaint if the client must not send this request.
+  /// Records a violation if the client must not send this request.
   private func judge(_ call: Call) {
     guard call.path != "setup", let token = call.sessionToken else { return }
     for violation in headEnd.clientSends(token, isTeardown: call.path == "teardown") {
@@ -248,7 +250,7 @@ final class ModelTransport: Transport {
     }
   }
 
-  /// The number of times that the engine has begun to wait; nil while it works.
+  /// How often the engine has begun to wait; nil while the engine is working.
   var rest: Int? { monitor.locked { isWaiting && !isWoken && (finished.isEmpty || isLate) ? epoch : nil } }
 
   /// While the I/O thread is late, it leaves the replies in the sockets.

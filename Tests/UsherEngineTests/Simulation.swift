@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The real engine over the model of the head-end, both on one virtual clock.
+/// The real engine with the model of the head-end. Both use one virtual clock.
 final class Simulation {
   let engine: Engine
   let network: ModelTransport
@@ -93,7 +93,7 @@ final class Simulation {
     settle()
   }
 
-  /// Waits until the I/O thread and all callbacks are idle at this instant.
+  /// Waits until the I/O thread is idle and no callback is running. Does not move the clock.
   func settle() {
     let end = monotonicMilliseconds() + 20_000
     while monotonicMilliseconds() < end {
@@ -130,8 +130,8 @@ final class Simulation {
   /// Imitates a machine that sleeps: nothing runs for `duration`, then everything that is due runs at once.
   func sleep(_ duration: Milliseconds) { step(to: now + duration) }
 
-  /// The I/O thread does not run for `duration`, while the network and the head-end do. When it runs again, its timers
-  /// are due before it has read the sockets.
+  /// Stops the I/O thread for `duration`, while the network and the head-end continue. When the I/O thread runs again,
+  /// its timers are due, but it has not read the sockets yet.
   func delay(_ duration: Milliseconds) {
     network.setLate(true)
     now += duration

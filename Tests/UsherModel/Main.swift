@@ -60,7 +60,8 @@ import UsherCore
     exit(1)
   }
 
-  /// Searches the kinds of delegate one after the other, each for an equal share of the time, and deeper in each round.
+  /// Searches all kinds of delegate, one after the other. Each kind gets an equal share of the time. When all are done,
+  /// the next round searches deeper.
   private static func search(seconds: Int) {
     let end = time(nil) + seconds
     let log = TransitionLog()

@@ -7,7 +7,7 @@ import UsherCore
 /// Reads the comment above each phase of the machines, and compares it with the transitions that the search has seen.
 /// One line of the comment lists the phases that may follow, like `/// → settingUp, failed, ended` or `/// → nothing`.
 struct PhaseComments {
-  /// The file of each machine's `enum Phase`, relative to the root of the repository.
+  /// For each machine the file with its `enum Phase`, relative to the root of the repository.
   private static let sources = [
     ("SSMSession", "Sources/UsherCore/Session/SSMSession+Lifecycle.swift"),
     ("PlaybackMachine", "Sources/UsherCore/Playback/PlaybackMachine+Phase.swift")
@@ -22,7 +22,7 @@ struct PhaseComments {
   }
 
   private var comments: [Comment] = []
-  /// Errors in the comments that do not depend on the search.
+  /// The errors in the comments that can be found without a search.
   private var errors: [String] = []
 
   init() {
@@ -35,7 +35,7 @@ struct PhaseComments {
     }
   }
 
-  /// The differences between the comments and the transitions, a line each.
+  /// Returns the differences between the comments and the transitions, one line for each.
   /// - Parameter isWhole: the search was deep enough to see every transition.
   func differences(_ seen: Set<TransitionLog.Transition>, isWhole: Bool) -> [String] {
     var lines = isWhole ? errors : []

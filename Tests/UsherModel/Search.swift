@@ -13,7 +13,7 @@ struct Search {
   private(set) var rows: [Row: Int] = [:]
   private(set) var violation: (story: [String], text: String)?
   private let deadline: () -> Bool
-  /// The transitions that all searches with this log have seen so far.
+  /// The transitions that all searches which share this log have seen so far.
   private let log: TransitionLog
 
   /// - Parameter deadline: returns true when the time is over.
@@ -22,7 +22,7 @@ struct Search {
     self.deadline = deadline
   }
 
-  /// Returns false if the time was over before the search was complete, or if the search found a violation.
+  /// Runs the search. Returns false if the time was over before the search was complete, or if it found a violation.
   mutating func run(_ setting: Setting, depth: Int) -> Bool {
     var story: [Step] = []
     return visit(World(setting, log), depth, &story)

@@ -257,11 +257,11 @@ extension World {
 }
 
 extension World {
-  /// Whether nothing more happens, unless the host asks to tear down a session that it left.
+  /// Whether the playback has ended. Then nothing more happens, unless the host tears down a session that it left.
   private var isFinished: Bool { machine.isFinished || (machine.session.isLeft && requests.isEmpty) }
 
-  /// Closes the playback and delivers all requests and replies without faults. Everything that is left then is a
-  /// violation.
+  /// Closes the playback, and delivers all requests and replies without faults. If then any session or request is left,
+  /// this is a violation.
   mutating func drain() {
     budget = Budget(licenses: 0, renewals: 0, faults: 0, kills: 0, suspends: 0, networks: 0, abandons: 0, closes: 0)
     if !isClosed { take(.close(false)) }
@@ -276,7 +276,7 @@ extension World {
     for license in 1..<nextLicense where completions[license] != 1 {
       fail("licence \(license) was completed \(completions[license] ?? 0) times")
     }
-    // After its last retry the library may give up a teardown.
+    // After the last retry of a teardown failed, the library may stop trying.
     guard !isLeft, failedTeardowns <= Int(setting.policy.teardownRetries) else { return }
     // If the network lost the reply with the newest token, the client cannot end that session.
     for session in headEnd.alive where session.isNewestReceived {

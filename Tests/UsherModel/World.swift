@@ -4,7 +4,8 @@ import UsherCore
 /// A playback's machine with the network and the head-end around it. It is a value, so the search can copy it and try
 /// another event on each copy.
 struct World {
-  /// A request on the network. The head-end handles it, then the reply arrives; other events may happen in between.
+  /// A request on the network. First the head-end handles the request, and later the reply arrives; other events may
+  /// happen between the two.
   struct Request {
     enum Kind {
       case ssm(SSMSession.Call)
@@ -13,7 +14,7 @@ struct World {
     let id: RequestID
     let kind: Kind
     let token: Token?
-    /// Set when the head-end has handled it.
+    /// The reply; set when the head-end has handled the request.
     var outcome: Outcome?
 
     var isSetup: Bool {
@@ -43,7 +44,7 @@ struct World {
     case failure(WireFailure)
   }
 
-  /// The number of further events of each kind that the search may choose.
+  /// For each kind of event, how many more the search may choose.
   struct Budget {
     var licenses: Int
     var renewals: Int
@@ -53,7 +54,7 @@ struct World {
     var networks: Int
     var abandons: Int
     var closes = 1
-    /// Set-ups refused because the account has too many sessions.
+    /// Set-ups that the head-end refuses because the account has too many sessions.
     var limits = 0
     /// Content tokens that the host gives before the library asks.
     var tokens = 0
@@ -66,7 +67,7 @@ struct World {
   var now: Milliseconds = 0
   var timer: Milliseconds?
   var requests: [Request] = []
-  /// Licence requests whose reply the host's licence hook is reading.
+  /// Licence requests whose reply the host's licence hook has not answered yet.
   var inHook: [RequestID] = []
   /// How many further licence replies open no session.
   var freeReplies: Int
@@ -157,7 +158,7 @@ struct World {
     }
   }
 
-  /// Whether the network lost the reply with the valid token of a session.
+  /// Whether the network has lost the reply that had the valid token of a session.
   var hasLostToken: Bool {
     headEnd.sessions.enumerated().contains { index, session in
       guard session.received > 0, !session.isNewestReceived else { return false }
@@ -187,7 +188,7 @@ struct World {
   }
 }
 
-/// One kind of delegate, and the number of events of each kind that the search may choose.
+/// A setting of the search: a kind of delegate, and for each kind of event how many the search may choose.
 struct Setting {
   let name: String
   var policy: SSPPolicy
@@ -196,14 +197,14 @@ struct Setting {
   var keySystem = KeySystem.fairPlay
   /// Licence replies have a session token, so renewals keep the session alive.
   var isEnforced = false
-  /// How many licence replies open no session although the delegate expects one.
+  /// How many licence replies open no session although the delegate expects a session.
   var freeReplies = 0
   /// The host has a licence hook, which answers some time after the reply has arrived.
   var hasHook = false
   /// The head-end also accepts the token before the newest one, so it can issue two tokens in reply to requests with
   /// the same token.
   var acceptsPrevious = false
-  /// Another item plays on the player at first.
+  /// When the search begins, another item plays on the player.
   var startsLate = false
   /// The token map has a content token for each licence request.
   var hasTokenMap = false
@@ -221,7 +222,7 @@ struct Setting {
     return policy
   }
 
-  /// The same setting; the search begins when the first licence has arrived.
+  /// Returns the same setting, but the search begins when the first licence has arrived.
   private func playing(_ steps: [Step]) -> Setting {
     Setting(
       name: "\(name), playing", policy: policy, hasToken: hasToken, hasCallback: hasCallback, keySystem: keySystem,

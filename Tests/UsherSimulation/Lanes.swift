@@ -2,7 +2,7 @@ import UsherCore
 
 @testable import UsherEngine
 
-/// The callback executor without threads. Each playback has a lane, whose jobs run in order. Host code blocks at most
+/// A callback executor without threads. Each playback has a lane, whose jobs run in order. Host code can block at most
 /// `cap` lanes at a time.
 final class Lanes: CallbackExecutor {
   private var lanes: [UInt64: [() -> Void]] = [:]
@@ -51,7 +51,7 @@ final class Lanes: CallbackExecutor {
     if lanes[lane]?.isEmpty == true { lanes.removeValue(forKey: lane) } else { ready.append(lane) }
   }
 
-  /// Called by the running host code: blocks its lane until `until`.
+  /// Blocks the lane of the job that is running until the time `until`. The simulated host calls this.
   func block(until: Milliseconds) { isBlocking = until }
 
   func free(now: Milliseconds) {

@@ -11,7 +11,7 @@ final class Play {
   let choice: Choice
   let account: UInt64
   var phase = Phase.unborn
-  /// Whether the engine has ever had this playback.
+  /// Whether the engine has started this playback at any time.
   var wasKnown = false
   /// The time at which the host or a zap closed it.
   var closedAt: Milliseconds?
@@ -38,7 +38,7 @@ final class Play {
   /// The number of questions that the library has asked the host.
   var answers: UInt64 = 0
   var lastLoad: UInt64 = 0
-  /// A second input in the same step, if there was one.
+  /// The second input of the same step; nil if the step had only one.
   var sideInput: Input?
 
   init(_ id: PlaybackID, _ player: UInt64, _ kind: Kind, _ choice: Choice, account: UInt64) {

@@ -1,5 +1,5 @@
-/// The reason why a run does not reach some inputs in some phases. A cell is one input in one phase. Every cell that a
-/// run did not reach needs a reason, and a run must not reach a cell whose reason says that it is impossible.
+/// The reason why a run does not reach some cells. A cell is one input in one phase. Each cell that a run did not reach
+/// needs a reason. If a reason says that a cell is impossible, no run may reach this cell.
 struct Reason {
   let phases: [Phase]
   let inputs: [Input]
@@ -103,7 +103,7 @@ enum Reasons {
       isRare: true)
   ]
 
-  /// The errors of a run: cells without a reason, and reasons that are wrong.
+  /// Returns the errors of a run: cells that were not reached and have no reason, and reasons that are wrong.
   static func judge(_ coverage: Coverage) -> [String] {
     var problems: [String] = []
     for phase in Phase.allCases {
@@ -133,7 +133,7 @@ enum Reasons {
 
   static func never(_ coverage: Coverage) -> Int { count(coverage) { !$0.isRare } }
 
-  /// The number of cells that the run did not reach and whose first reason is of the wanted kind.
+  /// Returns how many of the cells that the run did not reach have a first reason of this kind.
   private static func count(_ coverage: Coverage, _ wanted: (Reason) -> Bool) -> Int {
     Phase.allCases.reduce(0) { sum, phase in
       sum

@@ -1,6 +1,6 @@
 @testable import UsherEngine
 
-/// Plays many stories on several threads; stops at the first that breaks a promise.
+/// Plays many stories on several threads. Stops when a story breaks a promise.
 final class Run {
   private let monitor = Monitor()
   private let seeds: [UInt64]
@@ -11,7 +11,7 @@ final class Run {
   private(set) var coverage = Coverage()
   /// The stories that are being played, with the real time at which each began.
   private var playing: [UInt64: Int64] = [:]
-  /// The seed of a story that has not ended after a minute; most stories take seconds.
+  /// The seed of a story that has run for more than a minute; nil if there is none. Most stories take seconds.
   private(set) var hanging: UInt64?
   private(set) var broken: (seed: UInt64, violation: World.Violation)?
 
@@ -55,7 +55,8 @@ final class Run {
     monitor.locked {
       playing[seed] = nil
       coverage.add(world.coverage)
-      // Keeps the lowest seed, so that the result does not depend on the order of the threads.
+      // If several stories break a promise, keeps the one with the lowest seed, so that the result does not depend on
+      // the order of the threads.
       if let violation, seed < broken?.seed ?? .max { broken = (seed, violation) }
     }
   }

@@ -1,11 +1,11 @@
-/// Finds the shortest story that still breaks the same promise, by leaving items out (delta debugging).
+/// Makes a story shorter: removes items as long as the story still breaks the same promise (delta debugging).
 struct Shrink {
   private(set) var story: Story
   private(set) var runs = 0
   private let rule: String
   private let most: Int
 
-  /// - Parameter most: the number of stories that it may play.
+  /// - Parameter most: how many stories this search may play.
   init(_ story: Story, rule: String, most: Int = 3000) {
     self.story = story
     self.rule = rule
@@ -85,7 +85,7 @@ struct Shrink {
 }
 
 extension Action {
-  /// The playback that the action is about.
+  /// The playback that the action concerns.
   var playback: UInt64? {
     switch self {
     case .play(let id, _, _, _), .close(let id, _), .license(let id, _, _), .certificate(let id), .contentID(let id),

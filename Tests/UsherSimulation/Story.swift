@@ -50,7 +50,7 @@ struct Story {
 
   static func isLong(_ seed: UInt64) -> Bool { seed % 4 == 0 }
 
-  /// Another story with other items or another setting.
+  /// Returns a copy of the story with other items or another setting.
   init(_ other: Story, items: [Item], setting: Setting? = nil, end: UInt64? = nil) {
     seed = other.seed
     self.setting = setting ?? other.setting
@@ -68,7 +68,7 @@ private struct Writer {
   var items: [Item] = []
   var nextPlayback: PlaybackID = 1
 
-  /// The unit of time: an hour in a long story, a minute and a half in a dense one.
+  /// The unit of time for the items: an hour in a long story, a minute and a half in a dense story.
   private var hour: Milliseconds { isDense ? 90_000 : 3_600_000 }
 
   mutating func add(_ at: Milliseconds, _ action: Action) { if at < end { items.append(Item(at: at, action: action)) } }
@@ -80,7 +80,7 @@ private struct Writer {
     addLateness()
   }
 
-  /// Adds one player, which plays items for a long time or zaps through several.
+  /// Adds the items of one player, which either plays each item for a long time or zaps through several items.
   private mutating func addPlayer(_ player: UInt64) {
     var at = dice.upTo(hour / 4)
     while at < end {
@@ -114,7 +114,7 @@ private struct Writer {
     if dice.one(in: 9) { add(at + dice.upTo(500), .contentID(id)) }
     if lasts > 0 || dice.one(in: 2) { add(at + dice.upTo(500), .license(id, isRenewal: false, timeout: timeout(4))) }
     guard lasts > 0 else { return }
-    // Key rotation and other outputs need further licences.
+    // The player requests further licences, as for key rotation or another output.
     while dice.one(in: 3) { add(at + dice.upTo(lasts), .license(id, isRenewal: dice.one(in: 3), timeout: timeout(3))) }
     switch dice.upTo(3) {
     case 0:
@@ -157,7 +157,7 @@ private struct Writer {
     }
   }
 
-  /// Adds times in which the I/O thread does not run.
+  /// Adds periods of time in which the I/O thread does not run.
   private mutating func addLateness() {
     var at = dice.spread(1, hour)
     while at < end {

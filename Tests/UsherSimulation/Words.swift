@@ -23,7 +23,7 @@ enum Kind: UInt8, CaseIterable {
   }
 }
 
-/// The service that a request goes to; its letter is the last one of the URL.
+/// The service to which a request goes. Each service has a letter, which is the last letter of the URL.
 enum Route: UInt8, CaseIterable {
   case setup = 0x53  // S
   case heartbeat = 0x48  // H
@@ -45,7 +45,7 @@ enum Fault: UInt8, CaseIterable {
   case busy, busyRetryAfter, tooMany, gatewayBefore, gatewayAfter, forbidden, notFound, redirect, serviceError
   case page, brokenJSON, empty, tooLarge
 
-  /// The head-end still acts on the request.
+  /// Whether the head-end executes the request in spite of the fault.
   var takesEffect: Bool {
     switch self {
     case .resetAfter, .muteAfter, .late, .gatewayAfter, .page, .brokenJSON, .tooLarge: return true
@@ -57,12 +57,12 @@ enum Fault: UInt8, CaseIterable {
 /// A callback of the host.
 enum Callback: UInt8, CaseIterable { case token, payload, hook, customer, event }
 
-/// The way in which the host answers for a while: late, never, with a failure, or so slowly that it blocks the thread.
+/// How the host answers for some time: late, never, with a failure, or so slowly that it blocks the thread.
 enum Habit: UInt8, CaseIterable { case later, never, fails, blocks }
 
 /// One item of a story.
 enum Action {
-  /// The host plays an item; this is a zap if the player plays another item.
+  /// The host plays an item on a player. If the player already plays another item, this is a zap.
   case play(PlaybackID, player: UInt64, Kind, Choice)
   /// The host closes a playback. `leave`: whether to let the session expire; nil: the default of the delegate.
   case close(PlaybackID, leave: Bool?)
@@ -92,11 +92,11 @@ enum Action {
   case habit(Callback, Habit, lasts: Milliseconds)
 }
 
-/// The choices in which playbacks of the same kind differ.
+/// The options of one playback.
 struct Choice {
   /// The host gives the content token at the start.
   var hasToken = true
-  /// The host has a payload callback; without one it renews when RENEWAL_DUE comes.
+  /// The host has a payload callback. Without this callback, the host makes a renewal when it gets RENEWAL_DUE.
   var hasPayload = true
   var content: UInt64 = 0
 }

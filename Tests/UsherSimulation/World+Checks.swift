@@ -3,7 +3,7 @@ import TestSupport
 @testable import UsherCore
 @testable import UsherEngine
 
-/// The promises, checked with every request, every event and every step.
+/// Checks the library's promises with every request, every event and every step.
 extension World {
   // MARK: Requests
 
@@ -58,7 +58,7 @@ extension World {
     }
   }
 
-  /// On one screen, the set-up of an item must wait for the teardown of the session of the item before.
+  /// On one screen, the set-up of an item must wait until the session of the previous item is torn down.
   private func judgeTurn(_ play: Play) {
     let held = headEnd.tokens(of: play.id).first { token in
       headEnd[token].map { $0.isNewestReceived && $0.teardownsSent == 0 } ?? false
@@ -84,11 +84,11 @@ extension World {
 
   // MARK: Keep-alives
 
-  /// How late the engine may send a keep-alive. A keep-alive may wait 100 ms in the request queue, and longer if the
-  /// host allows only few requests at a time and replies arrive all the time.
+  /// How late the engine may send a keep-alive. A keep-alive may wait for 100 ms in the request queue. It may wait
+  /// longer if the host's options allow only few requests at a time and replies arrive all the time.
   private var slack: Milliseconds { story.setting.perOrigin < 64 ? 10_000 : 100 }
 
-  /// Called when the library sent a keep-alive, or asked the host for the payload or the heartbeat.
+  /// Called when the library has sent a keep-alive, or has asked the host for a payload or for a heartbeat.
   func beat(_ play: Play) {
     guard let last = play.lastBeat else { return }
     if now > max(last + play.beatPeriod, play.pauseUntil) + slack, !isLate { late(play, last) }
@@ -112,7 +112,7 @@ extension World {
       return
     }
     play.beatPeriod = session.period
-    // The host causes the delay if it has not answered a question or if its callbacks block.
+    // Whether the host caused the delay: it has not answered a question, or its callbacks block.
     let isAsked = entry.questions.contains { $0.kind != .token && $0.kind != .spc }
     let isHosts = (play.kind.isCustomer || play.kind.asksHost) && (isAsked || lanes.isFull || lanes.isBlocked(play.id))
     guard let last = play.lastBeat, !isHosts else {
@@ -149,7 +149,7 @@ extension World {
       if !play.isOutage { fail("one error", "playback \(play.id): recovered from nothing") }
       play.isOutage = false
     case .keptAlive:
-      // A renewal that needs the host counts as sent when it is complete.
+      // If a renewal needs an answer of the host, it counts as sent when the renewal is complete.
       if play.kind.asksHost, play.lastBeat != nil { play.lastBeat = now }
       if play.timesStarted == 0 { fail("events", "playback \(play.id): kept alive before it started") }
     case .teardownError: play.hasTeardownError = true
@@ -164,12 +164,12 @@ extension World {
     }
   }
 
-  /// In a story without faults, no error may be reported.
+  /// In a story without faults, the library may report no error.
   func checkFaultless(_ play: Play, _ error: UsherError, _ what: String) {
     switch error.status {
     case .ok, .closed, .replaced, .noToken, .state, .timeout: break
     default:
-      // A session that was left to expire may still hold a slot.
+      // A session that the host left may still use a slot until it expires.
       if error.status == .limit, plays.values.contains(where: { $0.isLeft }) { return }
       fail("faultless", "playback \(play.id) (\(play.kind)): \(what): \(error.message), in a story without faults")
     }
@@ -184,8 +184,8 @@ extension World {
     for token in headEnd.tokens(of: play.id) { pending.append((play, token, now)) }
   }
 
-  /// Checks the sessions that the head-end held when their playback ended. It checks a minute after that end, since the
-  /// events that explain such a session may come later.
+  /// Checks the sessions that the head-end still held when their playback ended. The check is made a minute later,
+  /// since the events that explain such a session may come after the end of the playback.
   func judgeLeft(isLast: Bool) {
     // The last events of the playback may still wait for a callback thread.
     guard isLast || lanes.pending == 0 else { return }
@@ -206,7 +206,8 @@ extension World {
 
   func finalChecks(_ engine: Engine) {
     judgeLeft(isLast: true)
-    // A session that the host left keeps its playback until the host frees the handle: the host may still tear it down.
+    // If the host left a session, the engine keeps the playback until the host frees the handle, since the host may
+    // still tear the session down.
     let playbacks = engine.playbacks.sortedIDs.filter { engine.playbacks[$0]?.machine.session.isLeft != true }
     let left = [
       playbacks.count, engine.requests.transfers.count, engine.timers.count, engine.requests.queuedCount,

@@ -68,7 +68,7 @@ extension World {
       switch question.kind {
       case .licenseBody: good = .value(secret("other"))
       case .license:
-        // The hook reads complete replies only; the library handles all others.
+        // The library calls this hook only for complete replies; it handles all other replies itself.
         if question.data?.withBytes({ $0.first == 0x7B && $0.last == 0x7D }) == true { good = .value(secret("ckc")) }
       case .certificate: good = .value(Secret([0x30, 0x03, 0x02, 0x01, 0x05]))
       case .headers:
@@ -154,8 +154,8 @@ extension World {
     }
   }
 
-  /// Reads a line of the log. One error has a log line, but no event: the library could not end a session whose token
-  /// came after PLAYBACK_CLOSED.
+  /// Reads a line of the log. The library reports one error only in the log, without an event: it could not tear down a
+  /// session whose token came after PLAYBACK_CLOSED.
   func logged(_ line: String) {
     guard !isOver, line.contains("came late could not be given back"),
       let id = UInt64(line.dropFirst("playback ".count).prefix { $0.isNumber })
@@ -182,7 +182,8 @@ extension World {
     }
   }
 
-  /// Makes a request. The library must refuse it if the host has closed the playback, and only then.
+  /// Makes a request. If the host has closed the playback, the library must refuse the request; otherwise it must
+  /// accept it.
   func request(
     _ play: Play, _ what: String, then: @escaping (Answer) -> Void = { _ in },
     start: (@escaping (Answer) -> Void) -> Bool
@@ -201,7 +202,7 @@ extension World {
     subject = (play, isRenewal ? .renewalAsked : .licenceAsked)
     let renew = { [self] (answer: Answer) in
       guard play.kind == .widevine, answer.error.status == .ok, play.timesClosed == 0 else { return }
-      // The CDM renews; the library does not ask for it.
+      // The CDM starts the renewal itself; the library does not ask for it.
       later.add(now + story.setting.period * 4 / 5) { [self] in
         if play.timesClosed == 0 { license(play, isRenewal: true, timeout: nil) }
       }

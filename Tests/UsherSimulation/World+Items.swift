@@ -14,7 +14,8 @@ extension World {
     case .close(let id, let leave):
       guard let play = plays[id] else { return }
       subject = (play, leave == true ? .left : .closed)
-      // A teardown after a leave waits for the I/O thread, which this simulation runs itself: the model plays it.
+      // A call that tears a left session down waits for the I/O thread, which this simulation runs on the same thread.
+      // So the simulation cannot make this call; the state model (`make model`) tests it instead.
       let ending: SSMSession.Ending? = play.closedAt == nil && leave == false ? .teardown : leave == nil ? nil : .leave
       noteClose(play, leave: leave)
       _ = engine.closePlayback(play.shared, ending)
@@ -119,7 +120,8 @@ extension World {
 
   private func screen(of player: UInt64) -> PlayerShared { screens[player] ?? PlayerShared(player) }
 
-  /// Notes that a playback will close, and whether its session is left to expire. Only the first call counts.
+  /// Records that a playback will close, and whether the library leaves its session to expire. Only the first call for
+  /// a playback counts.
   func noteClose(_ play: Play, leave: Bool?, isZap: Bool = false) {
     guard play.closedAt == nil, let policy = delegates[Int(play.kind.rawValue)]?.policy else { return }
     play.closedAt = now
@@ -140,7 +142,7 @@ extension World {
     }
   }
 
-  /// After a sleep or a suspension, no keep-alive counts as late.
+  /// Called after a sleep or a suspension: from now on no earlier keep-alive counts as late.
   func restartKeepAliveClocks() { for play in live where play.lastBeat != nil { play.lastBeat = now } }
 
   private func describe(_ action: Action) -> String {

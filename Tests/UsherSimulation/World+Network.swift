@@ -11,11 +11,12 @@ final class Call {
   let isRenewal: Bool
   let number: UInt64
   let askedAt: Milliseconds
-  /// The request may have waited in the engine's queue, so another token may have replaced its token since.
+  /// The time at which the engine chose the token. The request may then have waited in the engine's queue, while
+  /// another token replaced this one.
   let mayHaveWaited: Bool
   /// The head-end has received the request.
   var hasArrived = false
-  /// The engine cancelled the request, but its bytes still reach the head-end.
+  /// The engine has cancelled the request, but the bytes of the request still reach the head-end.
   var isCancelled = false
   var reply: Reply?
   var fault: Fault?
@@ -74,7 +75,8 @@ extension World {
     if let index = arrived.firstIndex(where: { $0.id == id }) {
       arrived.remove(at: index)
       running[id] = nil
-      // The engine cancels these requests only after a time-out. (It cancels the requests of a load for the host, too.)
+      // The engine cancels these requests only after a time-out. (It also cancels the requests of a resource loader if
+      // the host asks for this.)
       if call.route.isSSM || call.route.isLicense {
         fail("late thread", "\(call.text) was cancelled, but its reply lay in the socket")
       }
@@ -116,7 +118,7 @@ extension World {
 
   // MARK: The network
 
-  /// A random number for one purpose in one request. It does not depend on other requests.
+  /// Returns a random number for one purpose in one request. The number does not depend on other requests.
   private func chance(_ call: Call, _ use: UInt64) -> UInt64 {
     mixed(story.seed, call.play?.id ?? 0, UInt64(call.route.rawValue) &* 8 &+ use, call.number)
   }
@@ -205,7 +207,7 @@ extension World {
     }
   }
 
-  /// The reply that the network delivers for a request; nil: it delivers none.
+  /// Returns the reply that the network delivers for a request; nil if it delivers no reply.
   private func outcome(_ call: Call, _ fault: Fault?) -> HTTPOutcome? {
     switch fault {
     case nil, .late?: return .response(response(call))
@@ -246,7 +248,7 @@ extension World {
     }
   }
 
-  /// A reply that grants the entitlement.
+  /// Returns a reply of the entitlement server that allows the content.
   private func entitlement(_ question: Secret?) -> Secret {
     let start = Array("{\"messageID\":\"".utf8)
     let id = question?.withBytes { body in Array(body.dropFirst(start.count).prefix { $0 != 0x22 }) } ?? []

@@ -3,10 +3,9 @@ import TestSupport
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Plays one story on the real engine. It is the engine's transport, and has the network, the head-end, the host and
-/// the clock.
-/// The engine's I/O thread calls `wait` whenever it is idle and then runs the story, so one thread does everything and
-/// a story is the same in every run.
+/// Plays one story on the real engine. This class is the transport of the engine, and contains the simulated network,
+/// head-end, host and clock. Whenever the engine's I/O thread is idle, it calls `wait`, which runs the story. So one
+/// thread does everything, and a story is the same in every run.
 final class World: Transport {
   struct Violation {
     let rule: String
@@ -26,7 +25,7 @@ final class World: Transport {
   var now: Milliseconds = 0
   var cursor = 0
   private var stepsNow = 0
-  /// The I/O thread does not run before this time.
+  /// Until this time the story does not let the I/O thread run.
   var lateUntil: Milliseconds = 0
   /// Many events happened while the I/O thread was late, so the coverage cannot say which of them moved a playback to
   /// another phase.
@@ -41,7 +40,7 @@ final class World: Transport {
   /// `arrived`: the replies in the sockets. `readable`: the replies that the engine has read but not taken yet.
   var arrived: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
   var readable: [(id: TransferID, call: Call, outcome: HTTPOutcome)] = []
-  /// Whether the engine has taken a reply whose effect `observe` has not recorded yet.
+  /// Whether the engine has taken a reply, but `observe` has not yet recorded the effect of the reply.
   var hasDelivered = false
   var faults: [(fault: Fault, route: Route?, share: UInt64, until: Milliseconds)] = []
   var downUntil: Milliseconds = 0
@@ -95,7 +94,7 @@ final class World: Transport {
     return violation
   }
 
-  /// Removes the closures that hold the world, so that it can be freed.
+  /// Removes the closures that refer to this object, so that it can be freed.
   private func breakCycles() {
     delegates = []
     loaders = []
@@ -147,11 +146,11 @@ final class World: Transport {
     }
   }
 
-  /// Runs `body` on a new thread: a call that blocks until the I/O thread acts. The story waits until the call wakes
-  /// the engine or returns.
+  /// Runs `body`, a call that blocks until the I/O thread acts, on a new thread. The story waits until the call has
+  /// woken the engine or has returned.
   func runBlocking(_ body: @escaping () -> Void) {
-    // The story cannot see whether the call already waits for an I/O thread that does not run. So the I/O thread
-    // runs again first.
+    // While the I/O thread does not run, the story cannot see whether the call already waits for it. So the story first
+    // lets the I/O thread run again.
     if isLate, let engine { endLateness(engine) }
     monitor.locked { helpers += 1 }
     startThread { [self] in
@@ -163,7 +162,8 @@ final class World: Transport {
     }
   }
 
-  /// Waits until the engine is woken or no helper thread runs. Returns whether the engine was woken.
+  /// Waits until a helper thread wakes the engine, or no helper thread is running. Returns whether the engine was
+  /// woken.
   private func wasWoken() -> Bool {
     monitor.locked {
       while helpers > 0 && !isWoken { monitor.wait() }
@@ -209,7 +209,7 @@ final class World: Transport {
   /// Whether the I/O thread is late: the story does not let it run now.
   var isLate: Bool { now < lateUntil }
 
-  /// Lets the I/O thread run again. It has not read the sockets since the lateness began.
+  /// Lets the I/O thread run again. It has not read the sockets since the story stopped it.
   private func endLateness(_ engine: Engine) {
     lateUntil = now
     isMixed = true
@@ -219,7 +219,7 @@ final class World: Transport {
     restartKeepAliveClocks()
   }
 
-  /// Runs one of the events that are due; the story's seed decides which one. Returns false if none is due.
+  /// Runs one of the events that are due; the story's seed decides which. Returns false if no event is due.
   private func runOneDueEvent() -> Bool {
     let hasJob = lanes.isReady
     let hasNetwork = (network.next ?? .max) <= now
@@ -265,7 +265,7 @@ final class World: Transport {
     return next == .max ? nil : next
   }
 
-  /// Called when no event is due any more: checks that nothing is left.
+  /// Called when no more events will come: checks that no session, playback or request is left.
   private func end(_ engine: Engine) {
     guard isDraining else { return }
     finalChecks(engine)
@@ -334,7 +334,7 @@ final class World: Transport {
     }
   }
 
-  /// Counts an input. Does nothing if many inputs came at once because the I/O thread was late.
+  /// Counts an input for the coverage. If many inputs came at once because the I/O thread was late, does nothing.
   private func note(_ play: Play, _ input: Input, _ to: Phase) {
     if isMixed || (play.phase == .unborn && play.wasPlayedLate) { return }
     coverage.add(play.phase, input, to)
@@ -349,8 +349,8 @@ final class World: Transport {
   }
 }
 
-/// Forwards the engine's calls to the world. The engine needs a transport when it is made, and the world needs the
-/// engine.
+/// Forwards the engine's calls to the `World`. This extra object is necessary because the engine needs a transport when
+/// it is made, but the `World`, which is the transport, needs the engine when it is made.
 private final class Seam: Transport {
   var world: World?
   func start(_ id: TransferID, _ request: HTTPRequest, isFresh: Bool) { world?.start(id, request, isFresh: isFresh) }

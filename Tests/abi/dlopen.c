@@ -1,7 +1,7 @@
 /*
- * dlopen.c - a host that does not include the headers and is not linked with the library: it loads the file that its
- * argument names with RTLD_LOCAL, calls functions that dlsym finds, and unloads the library while its threads
- * may still be ending.
+ * dlopen.c - a host that does not include the headers and is not linked with the library. It loads the library with
+ * RTLD_LOCAL (the argument is the path), calls functions that dlsym finds, and unloads the library while the library's
+ * threads may still be ending.
  *   cc dlopen.c -ldl -o dlopen && ./dlopen /path/libusher.so
  */
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ typedef int32_t (*new_fn)(const void *, void **);
 typedef int32_t (*close_fn)(void *, uint32_t, uint32_t *);
 typedef int32_t (*free_fn)(void *);
 
-/* ISO C has no cast from an object pointer to a function pointer; POSIX has the copy. */
+/* ISO C has no cast from an object pointer to a function pointer, so POSIX recommends to copy the bytes. */
 static int find(void *library, const char *name, void *function, size_t size) {
   void *symbol = dlsym(library, name);
   memcpy(function, &symbol, size);

@@ -1,7 +1,7 @@
 /*
- * bad_handles.c - calls every function that takes a handle with NULL, garbage, a freed handle and a handle of another
- * kind. Each function refuses them, sets every out parameter to NULL, and destroys each user_data once. functions.h has
- * the list of functions.
+ * bad_handles.c - calls every function that takes a handle with four invalid handles: NULL, garbage, a freed handle and
+ * a handle of another kind. Each function refuses these handles, sets every out parameter to NULL, and destroys each
+ * user_data once. functions.h has the list of functions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

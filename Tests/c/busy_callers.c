@@ -21,7 +21,7 @@ static void on_event(const usher_event *event, void *user_data) {
   if (event->type != USHER_EVENT_KEPT_ALIVE) return;
   if ((int)event->lateness_ms > get(&latest_ms)) add(&latest_ms, (int)event->lateness_ms - get(&latest_ms));
   add(&kept, 1);
-  usher_playback_resume(busy); /* a callback waits for room in the queue like any other thread */
+  usher_playback_resume(busy); /* if the queue is full, a callback waits like any other thread */
 }
 static void *call(void *context) {
   while (!get(&stopping)) {
@@ -64,7 +64,7 @@ int main(void) {
   tell(get(&kept) >= 2 * HEARTBEATS * 3 / 4 && get(&errors) == 0, "heartbeats continue: %d, errors: %d", get(&kept),
       get(&errors));
   tell(get(&latest_ms) < 100 * patience(), "the latest heartbeat was %d ms late", get(&latest_ms));
-  /* AddressSanitizer keeps freed memory for a time, so under it the growth says nothing. */
+  /* AddressSanitizer keeps freed memory for a time, so with this tool the growth of the memory proves nothing. */
   if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL)
     tell(grown < 16384L * patience(), "the process grew by %ld kB", grown);
   usher_context_free(context);

@@ -1,6 +1,6 @@
 /*
  * cancelled.c - a host cancels its own threads while they call the library. No function of the library is a
- * cancellation point: each call returns, and the thread ends afterwards. Callback threads cannot be cancelled.
+ * cancellation point: each call returns, and only then the thread ends. Callback threads cannot be cancelled.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

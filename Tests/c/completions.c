@@ -1,6 +1,7 @@
 /*
- * completions.c - answers to the token and payload callbacks: correct, repeated, late, after close and free, from other
- * threads, of the wrong kind, with ids that the library never gave out, with invalid values.
+ * completions.c - how the library handles answers to the token and payload callbacks: correct answers, and answers that
+ * are repeated, late, after close and free, from other threads, of the wrong kind, with unknown ids or with invalid
+ * values.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

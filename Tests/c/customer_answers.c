@@ -1,12 +1,13 @@
 /*
- * customer_answers.c - answers to customer callbacks that the library accepts or refuses: garbage, of the wrong kind,
- * repeated, from another thread, too late, after close and free.
+ * customer_answers.c - which answers to the callbacks of a customer SSM the library accepts or refuses: answers that
+ * are garbage, of the wrong kind, repeated, from another thread, too late, or after close and free.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "support.h"
 
-static usher_completion asked[3]; /* newest question of each callback (licence, heartbeat, teardown), or 0 */
+static usher_completion asked[3]; /* the newest question of each callback (licence, heartbeat, teardown); 0: no question
+*/
 static int questions[3], renewals, told_count, told_before, events[32];
 static int32_t told_status;
 static int64_t told_code;

@@ -1,7 +1,7 @@
 /*
- * destroy_delegates.c - each `destroy` runs exactly once, as in destroy_once.c, here for the user_data of hooks,
- * customer callbacks and resource loaders: after success, after every failure, and when the host replaces, clears or
- * frees the object.
+ * destroy_delegates.c - each `destroy` runs exactly once: after success, after every failure, and when the host
+ * replaces, clears or frees the object. This file tests the user_data of hooks, customer callbacks and resource
+ * loaders; destroy_once.c tests all others.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -222,7 +222,7 @@ static void requests_of(int32_t callbacks) {
     usher_playback_request_license(playback, &request, on_license, watch(&many[index]), on_destroy);
   usher_playback_close(playback, USHER_CLOSE_DEFAULT);
   comes(context, callbacks, &many[0]->calls, 1, 5000);
-  release_held(); /* the request that was sent keeps its user_data until its reply arrives */
+  release_held(); /* the library keeps the user_data of a request in flight until the reply arrives */
   for (index = 0; index < 8; index++)
     once(context, callbacks, many[index], 1,
         index ? "another licence request when its playback is closed"

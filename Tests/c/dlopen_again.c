@@ -1,6 +1,7 @@
 /*
- * dlopen_again.c - a host that does not link libusher and has loaded its own libcurl (the GnuTLS one) calls dlopen with
- * RTLD_LOCAL, plays through usher_get_api(), calls dlclose and dlopen again, and plays again.
+ * dlopen_again.c - a host that is not linked with libusher and has already loaded another libcurl (the one for GnuTLS).
+ * It loads libusher with dlopen and RTLD_LOCAL, plays with the functions of usher_get_api(), unloads the library, loads
+ * it again, and plays again.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -105,12 +106,12 @@ int main(void) {
     tell(usher->version()[0] != 0, "libusher stays mapped after dlclose");
   }
   usher = load(&library, RTLD_LOCAL);
-  story(usher, 1); /* leaves its context and session; the session expires after this process */
+  story(usher, 1); /* does not free its context and session; the session expires when this process has ended */
   answers(0, dlclose(library), "dlclose while a context lives");
   index = (size_t)get(&events);
   tell(reaches(&events, (int)index + 1, 5000), "heartbeats still keep its session alive");
-  /* Loads it again while the old context still runs. Nobody has the handle of that context any more, since story() has
-     returned. */
+  /* Loads the library again while the old context still runs. No code has the handle of the old context any more, since
+     story() has returned. */
   usher = load(&library, RTLD_LOCAL);
   story(usher, 1);
   host_uses_curl(curl);

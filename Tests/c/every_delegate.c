@@ -1,6 +1,6 @@
 /*
- * every_delegate.c - one story for every kind of delegate: default, common, SSP V2, multi-instance, customer. Also a
- * resource loader, a late token, a clear item, a sleep, and the readers of contents.
+ * every_delegate.c - one story for every kind of delegate: default, common, SSP V2, multi-instance, customer SSM.
+ * Further stories test a resource loader, a late token, a clear item, a sleep, and the functions that read contents.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * every_function.c - calls all functions that belong to one playback with an SSP delegate. every_delegate.c has the
+ * every_function.c - calls all functions that one playback with an SSP delegate can use. every_delegate.c tests the
  * other delegates.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -114,9 +114,9 @@ static void story(void) {
   nothing_held("story");
 }
 
-/* Calls every function that no C test calls by name, with plain arguments on live objects; it must succeed. If a
-   function needs other arguments, call it in a C test; then it is not called here. Tests/c/runner.py writes
-   plain_calls.h, the lines of functions.h for these functions. */
+/* Calls every function that no other C test calls, with simple arguments and valid handles; each call must succeed. If
+   a function needs other arguments, call it in another C test; then it is not called here. Tests/c/runner.py writes
+   plain_calls.h, which has the lines of functions.h for these functions. */
 static void call_the_rest(void) {
   usher_context *live_usher_context = new_context(USHER_CALLBACKS_THREADED);
   usher_delegate *live_usher_delegate = new_delegate(live_usher_context, license_url());

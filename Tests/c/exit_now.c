@@ -1,7 +1,7 @@
 /*
  * exit_now.c - the process ends while the library works: main returns, or main, a callback or another thread calls
- * exit(); callbacks run, requests wait for replies, threaded and pumped; an atexit handler or a destructor still calls
- * the library. Each process must end at once, with its own exit code.
+ * exit(). Meanwhile callbacks run, and requests wait for replies; an atexit handler or a destructor may still call the
+ * library. The test does this in threaded and pumped mode. Each process must end at once, with its own exit code.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -83,7 +83,8 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     if (child == 0) {
       alarm((unsigned)limit);
-      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe: under valgrind that file is valgrind */
+      execl(argv[0], argv[0], ways[index], (char *)NULL); /* not /proc/self/exe, because under valgrind this is the file
+      of valgrind itself */
       _exit(127);
     }
     waitpid(child, &status, 0);

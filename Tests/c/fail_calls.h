@@ -34,7 +34,7 @@ enum {
   FAIL_KINDS,
   FAIL_OWN_MEMORY = FAIL_KINDS /* allocations of libusher itself, which then ends the process */
 };
-/* Makes the n-th call of a function (FAIL_...) from now on fail; if `all_after` is 1, also all later calls of it. */
+/* Makes the n-th of the next calls of a function (FAIL_...) fail; if `all_after` is 1, also all calls after it. */
 void fail_nth(int call, int nth, int all_after) __attribute__((weak));
 /* Lets every call succeed again. @return how many calls failed. */
 int fail_stop(void) __attribute__((weak));

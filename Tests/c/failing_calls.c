@@ -1,6 +1,6 @@
 /*
- * failing_calls.c - a host calls every function, many times; each time another system call of the library fails. Each
- * function returns a status that the headers name, each playback gets PLAYBACK_CLOSED, each `destroy` runs, and
+ * failing_calls.c - a host calls every function many times, and each time another system call of the library fails.
+ * Each function returns a status that the headers name, each playback gets PLAYBACK_CLOSED, each `destroy` runs, and
  * afterwards the process has as many descriptors and threads as before. Tests/c/run preloads fail_calls.c.
  *
  * USHER_TEST_ROUNDS sets how many times each kind of system call fails (4).
@@ -42,7 +42,8 @@ static void known(const char *name, int32_t status) {
   if (strcmp(usher_status_name(status), "unknown") == 0) tell(0, "%s: %s returns %d", now, name, (int)status);
 }
 
-/* Calls every function except those in `skipped` and the ..._free() functions, with plain arguments on live objects. */
+/* Calls every function, except those in `skipped` and the ..._free() functions, with simple arguments and valid
+   handles. */
 static void call_all(usher_context *live_usher_context, usher_delegate *live_usher_delegate,
     usher_player *live_usher_player, usher_playback *live_usher_playback) {
   static const char skipped[] =
@@ -109,7 +110,8 @@ static void walk(void) {
   usher_ssp_delegate_new(context, &ssp, &delegate);
   usher_player_new(context, &player);
   loader.license_url = license_url();
-  loader.certificate_file = "/proc/self/exe"; /* the library opens it, then refuses it: too large */
+  loader.certificate_file = "/proc/self/exe"; /* the library opens this file, and then refuses it, because it is too
+  large */
   loader.spc = plain_usher_spc_fn;
   known("usher_context_add_loader", usher_context_add_loader(context, &loader, &with_file));
   item.delegate = delegate;
@@ -163,11 +165,12 @@ static void each_call(int most) {
 }
 
 /* If libusher itself gets no memory, the process ends by a signal at once; it does not continue with a bad pointer.
- * Only the shipped library allocates itself: in the checked build Swift's run-time library does it for libusher. */
+ * This concerns only the shipped library, which allocates its memory itself: in the checked build Swift's run-time
+ * library allocates memory for libusher. */
 static void without_own_memory(void) {
   int nth, ended = 0, others = 0;
   if (dlsym(RTLD_DEFAULT, "swift_allocObject") != NULL) return;
-  /* Among the first allocations are those of locks and tables, which are no Swift objects. */
+  /* The first allocations are not all for Swift objects: some are for locks and tables. */
   for (nth = 1; nth <= 400; nth += nth < 20 ? 1 : 57) {
     int status = 0;
     pid_t child = fork();
@@ -177,7 +180,7 @@ static void without_own_memory(void) {
       fail_nth(FAIL_OWN_MEMORY, nth, 0);
       walk();
       fail_stop();
-      /* The child may come here: libcurl allocates in tail calls, which look like calls of libusher. */
+      /* The child may get here: libcurl makes some allocations in tail calls, which look like calls by libusher. */
       _exit(failed);
     }
     waitpid(child, &status, 0);
@@ -208,7 +211,7 @@ static void no_more_threads(void) {
   tell(get(&system_lines) > lines_before, "the log reports USHER_E_SYSTEM");
 }
 
-/* For some time the system refuses to start threads. When it starts them again, the callbacks run. */
+/* For some time the system refuses to start threads. When the system starts threads again, the callbacks run. */
 static void threads_come_back(void) {
   usher_context *context;
   usher_playback *playback;
@@ -262,7 +265,8 @@ static void free_in_callback(void) {
   tell(is_clean(descriptors_before, threads_before), "the context ends as soon as a thread starts");
 }
 
-/* A request may take 20 s in this context, so a test that ends earlier did not wait for the time-out. */
+/* The time-out of a request in this context is 20 s. So if the test ends earlier, no request waited for its time-out.
+   */
 static usher_context *patient_context(void) {
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
   usher_context *context = NULL;
@@ -272,7 +276,8 @@ static usher_context *patient_context(void) {
   return context;
 }
 
-/* The system does not set the timer of the loop: the limit of its wait does the timer's work. */
+/* The system refuses to set the timer of the I/O thread. So the I/O thread limits its wait in epoll to the time of the
+   next timer. */
 static void timer_is_not_set(void) {
   usher_context *context = patient_context();
   usher_playback *playback;
@@ -315,8 +320,8 @@ static void socket_is_not_watched(void) {
   tell(good && count > 0, "%d sockets were not watched; no request waits for its time-out", count);
 }
 
-/* A server stops replying to heartbeats. When a request times out, the library looks for its socket. It asks each
- * socket for its port once, not at each time-out. */
+/* A server stops replying to heartbeats. When a request times out, the library looks for the socket of the request. It
+ * asks the system for the port of each socket only once, not at each time-out. */
 static void many_time_outs(void) {
   enum { count = 100, none_fails = 1 << 30 };
   usher_context_options options = USHER_CONTEXT_OPTIONS_INIT;
@@ -346,7 +351,7 @@ static void many_time_outs(void) {
   answers(USHER_OK, usher_context_free(context), "usher_context_free");
 }
 
-/* A URL that libcurl cannot split without memory is not called a bad one. */
+/* If libcurl has no memory to split a URL, the library does not report that the URL is bad. */
 static void urls_without_memory(void) {
   usher_context *context = opened();
   usher_default_options options = USHER_DEFAULT_OPTIONS_INIT;
@@ -367,7 +372,8 @@ static void urls_without_memory(void) {
   usher_context_free(context);
 }
 
-/* A failed initialisation of libcurl is tried again; in a child, since the process does it once. */
+/* If the initialisation of libcurl fails, the library tries it again in the next call. The test runs in a child
+   process, since a process initialises libcurl only once. */
 static void initialised_later(void) {
   int status = 0;
   pid_t child = fork();
@@ -388,7 +394,8 @@ int main(void) {
   const char *wanted = getenv("USHER_TEST_ROUNDS");
   if (!fail_nth) return tell(0, "fail_calls.c is preloaded") - 1;
   signal(SIGALRM, on_hang);
-  without_own_memory(); /* first, because a child of fork() may use the library only before the first context */
+  without_own_memory(); /* must be the first test, because a child of fork() can use the library only if the parent has
+  made no context yet */
   initialised_later();
   each_call(wanted ? atoi(wanted) : 4);
   no_more_threads();

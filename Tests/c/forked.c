@@ -1,6 +1,6 @@
 /*
  * forked.c - fork() while the library's threads run: in the child every function returns USHER_E_FORKED at once, and
- * the child can end in any way. The parent's session continues undisturbed. Also fork() inside a callback.
+ * the child can end in any way. The parent's session continues. One test calls fork() inside a callback.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,7 +34,8 @@ static void is_forked(int32_t found, const char *what) {
   printf("not ok - in the child usher_%s answers %s\n", what, usher_status_name(found));
 }
 
-/* Runs in the child: options with a too small `struct_size`, which end where readable memory ends. */
+/* Runs in the child. Passes options whose `struct_size` is too small; the memory after these options is not readable.
+   */
 static void short_options(void) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *pages = (char *)mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -202,9 +203,9 @@ static void *plays(void *unused) {
 }
 
 /*
- * A child forked before the first context is an ordinary process: the library works there. The run-time library of
- * ordinary Swift (the checked build) has a bug: it remembers a thread's number across fork(), so the child's first
- * thread may wait forever when two threads ask for a type's metadata at once. In that build the child plays on a second
+ * If the parent forks before it makes its first context, the library works in the child. In the checked build Swift's
+ * run-time library has a bug: it remembers a thread's number across fork(). So the child's first thread may wait for
+ * ever when two threads ask for the metadata of a type at once. Therefore in this build the child plays on a second
  * thread.
  */
 static void forked_before(void) {

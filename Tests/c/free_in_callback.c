@@ -1,6 +1,7 @@
 /*
- * free_in_callback.c - every kind of callback frees the playback, its player, its delegate or the whole context,
- * threaded and pumped: the free returns, each `destroy` runs exactly once, and no session stays at the head-end.
+ * free_in_callback.c - every kind of callback frees the playback, its player, its delegate or the whole context, in
+ * threaded and in pumped mode. The call that frees returns, each `destroy` runs exactly once, and the head-end holds no
+ * session.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -76,7 +77,8 @@ static void story(int32_t callbacks, enum kind kind, enum action action) {
   item.user_data = &s;
   item.destroy = on_destroy;
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
-  /* The callback under test may free the playback before these calls. Then they fail, and still run `destroy`. */
+  /* The callback under test may free the playback before these calls. In this case the calls fail, but still run
+     `destroy`. */
   usher_playback_request_license(playback, &request, on_license, &s, on_destroy);
   usher_playback_request_certificate(playback, on_certificate, &s, on_destroy);
   s.given += 2;

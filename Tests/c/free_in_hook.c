@@ -1,12 +1,12 @@
 /*
  * free_in_hook.c - every hook, customer callback and SPC callback frees the playback, its player, its delegate or the
- * whole context, as in free_in_callback.c. The callback answers its question after the free, when it may be too late.
+ * whole context, as in free_in_callback.c. The callback then answers its question, which may be too late.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "stage.h"
 
-/* 1 to 6 are the hooks, by their numbers in the header. */
+/* 1 to 6 are the hooks, with their numbers from the header. */
 enum kind {
   BUILTIN_CERTIFICATE = USHER_HOOK_LICENSE + 1,
   CUSTOMER_LICENSE,
@@ -26,7 +26,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
       call->hook == USHER_HOOK_CERTIFICATE && ((struct stage *)user_data)->kind == BUILTIN_CERTIFICATE
           ? BUILTIN_CERTIFICATE
           : call->hook);
-  usher_hook_builtin(call->completion, &response); /* may wait for the server; fails if it is too late */
+  usher_hook_builtin(call->completion, &response); /* may wait for the server; fails if the playback is already freed */
   usher_response_free(response);
   usher_complete_builtin(call->completion);
 }
@@ -112,7 +112,8 @@ static void story(int32_t callbacks, int kind, enum action action) {
   item.user_data = &s;
   item.destroy = on_destroy;
   s.given += usher_player_play(s.player, &item, &playback) == USHER_OK;
-  /* The callback under test may free the playback before these calls. Then they fail, and still run `destroy`. */
+  /* The callback under test may free the playback before these calls. In this case the calls fail, but still run
+     `destroy`. */
   if (kind == USHER_HOOK_CONTENT_ID) usher_playback_request_content_id(playback, url, 9, on_answer, &s, on_destroy);
   else if (kind == USHER_HOOK_CERTIFICATE || kind == BUILTIN_CERTIFICATE)
     usher_playback_request_certificate(playback, on_answer, &s, on_destroy);

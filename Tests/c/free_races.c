@@ -42,7 +42,7 @@ static void cross_free(void) {
   nothing_held("contexts that free each other");
 }
 
-/* A callback frees a pumped context that no thread pumps: the call returns at once, also if the teardown takes long. */
+/* A callback frees a pumped context that no thread pumps. The call returns at once, even if the teardown takes long. */
 static usher_context *idle_one;
 static int idle_destroyed, freed_ms = -1;
 
@@ -154,7 +154,7 @@ static void freed_under_waiting_threads(void) {
     }
     reaches(&waiting, BLOCKED, 5000);
     sleep_ms(10);
-    /* The threads pause inside their calls, and leave them when the context has been freed. */
+    /* The threads pause inside their calls. When the context has been freed, these calls return. */
     for (index = 0; index < BLOCKED; index++) pthread_kill(threads[index], SIGUSR1);
     usher_context_free(context);
     missing += BLOCKED - get(&destroyed);
@@ -194,7 +194,7 @@ static void freed_under_a_pump(void) {
     }
     seed = seed * 1103515245u + 12345u;
     usleep(seed >> 16 & 2047);
-    pthread_kill(thread, SIGUSR1); /* the thread pauses where it is, perhaps at the end of a pump */
+    pthread_kill(thread, SIGUSR1); /* the thread pauses in its current call, perhaps at the end of a pump */
     usher_context_free(context);
     missing += given - get(&destroyed);
     parallels += get(&parallel);

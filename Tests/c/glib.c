@@ -1,6 +1,6 @@
 /*
- * glib.c - a GLib main loop pumps contexts: events arrive, several contexts share one loop, the host destroys a source
- * before or after its context.
+ * glib.c - a GLib main loop pumps contexts. Events arrive, several contexts share one loop, and the host destroys the
+ * source of a context before or after the context.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,7 +45,7 @@ int main(void) {
   guint sources[3];
   int index;
   loop = g_main_loop_new(NULL, FALSE);
-  count_at_start(); /* again: GLib keeps the descriptor of its default loop */
+  count_at_start(); /* counts again, because GLib keeps the descriptor of its default loop */
   for (index = 0; index < 3; index++)
     contexts[index] = new_context(USHER_CALLBACKS_PUMPED), sources[index] = watched(contexts[index]);
   run(3);
@@ -56,7 +56,7 @@ int main(void) {
 
   contexts[0] = new_context(USHER_CALLBACKS_PUMPED);
   sources[0] = watched(contexts[0]);
-  g_source_remove(sources[0]); /* now no loop pumps, so usher_context_free() must run the callbacks */
+  g_source_remove(sources[0]); /* no loop pumps any more, so usher_context_free() must run the callbacks */
   usher_playback_wait_closed(NULL, 1);
   answers(USHER_OK, usher_context_free(contexts[0]), "the source destroyed first, then the context with callbacks due");
   tell(destroyed == 4 && closed == 4, "usher_context_free ran its callbacks");

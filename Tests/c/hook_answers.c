@@ -1,7 +1,7 @@
 /*
- * hook_answers.c - answers to hooks that the library accepts or refuses: garbage, of the wrong kind, repeated, from
- * another thread, too late, after close and free. If a hook has no valid answer, the request fails with the reason, and
- * the library does not send it.
+ * hook_answers.c - which answers to hooks the library accepts or refuses: answers that are garbage, of the wrong kind,
+ * repeated, from another thread, too late, or after close and free. If a hook gives no valid answer, the library does
+ * not send the request, which fails with the reason.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -98,7 +98,7 @@ static void none_of_the_others(int hook_kind) {
   tell(wrong == 0, "hook %d: answers of other kinds are refused (%d were not)", hook_kind, wrong);
 }
 
-/* Answers of the content identifier hook, which are bytes. */
+/* Tests the answers of the content identifier hook, which are bytes. */
 static void bytes(void) {
   struct scene s = scene(USHER_HOOK_CONTENT_ID, 0);
   usher_response *response = (usher_response *)&s;
@@ -185,8 +185,8 @@ static void urls(void) {
   usher_context_free(s.context);
 }
 
-/* The hook that reads replies. The library does not call it for an error reply. If it gives no licence, the request
-   fails. */
+/* Tests the hook that reads licence replies. The library does not call it for an error reply. If the hook gives no
+   licence, the request fails. */
 static void replies(void) {
   struct scene s = scene(USHER_HOOK_LICENSE, 0);
   usher_license_request request = a_request(USHER_KEY_SYSTEM_FAIRPLAY);

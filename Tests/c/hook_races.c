@@ -1,6 +1,6 @@
 /*
- * hook_races.c - one thread answers hooks while another closes or frees the playback or replaces the hooks: each
- * request completes exactly once, each blocked thread returns, each destroy runs exactly once.
+ * hook_races.c - one thread answers hooks while another thread closes or frees the playback, or replaces the hooks.
+ * Each request completes exactly once, each blocked thread returns, and each destroy runs exactly once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,7 +17,7 @@ static void on_hook(const usher_hook_call *call, void *user_data) {
   __atomic_store_n(&asked, call->completion, __ATOMIC_SEQ_CST);
   add(&questions, 1);
 }
-/* A certificate hook that requests the built-in answer, which comes from the server, and waits for it. */
+/* A certificate hook that asks for the built-in answer and waits for it. This answer comes from the server. */
 static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response *response = NULL;
   int32_t status = usher_hook_builtin(call->completion, &response);
@@ -26,7 +26,7 @@ static void on_certificate(const usher_hook_call *call, void *user_data) {
   usher_response_free(response);
   on_hook(call, user_data);
 }
-/* Answers each question as soon as it sees it. */
+/* Runs on a thread that answers each question as soon as the question is known. */
 static void *answer(void *unused) {
   (void)unused;
   while (get(&answering)) {
@@ -72,7 +72,8 @@ static int ask_for_all(usher_playback *playback, int round, int *gone) {
   else accepted += usher_playback_request_license(playback, &request, on_answer, gone, count_destroy) == USHER_OK;
   return accepted;
 }
-/* Waits for a question and then a little longer, so that the caller acts at a random moment of the answer. */
+/* Waits for a question, and then for a short random time. So the caller acts at a random moment while another thread
+   answers the question. */
 static void linger(int before, int round) {
   volatile int spins = round % 97 * 97;
   while (get(&questions) == before && spins > -200000) spins--;

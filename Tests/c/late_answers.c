@@ -1,10 +1,11 @@
 /*
- * late_answers.c - a host closes a playback that has an open question, and answers the question: after the close on the
- * same thread, or at the same time on another thread. After the close the library refuses the answer; before it, the
- * request completes with the answer. PLAYBACK_CLOSED and then the `destroy` of the playback's options are the last
- * calls of a playback. `destroy` frees the memory that every callback reads, so AddressSanitizer reports a later call.
+ * late_answers.c - a host closes a playback that has an open question, and answers this question: either after the
+ * close on the same thread, or at the same time on another thread. If the answer is first, the request completes with
+ * it; if the close is first, the library refuses the answer. The last callbacks of a playback are PLAYBACK_CLOSED and
+ * then the `destroy` of the playback's options. This `destroy` frees the memory that every callback reads, so
+ * AddressSanitizer reports a later callback.
  *
- * The same with usher_context_close and usher_context_free, with a context for each round: one round in 20.
+ * In one of 20 rounds the host makes a separate context, and ends it with usher_context_close or usher_context_free.
  *
  * USHER_TEST_ROUNDS sets the number of playbacks (5,000).
  *
@@ -26,7 +27,7 @@ enum kind {
   PAYLOAD,
   CUSTOMER_LICENSE,
   CUSTOMER_HEARTBEAT,
-  LICENSE, /* needs a reply of the licence server, so it has the fewest rounds */
+  LICENSE, /* this kind needs a reply of the licence server, so it gets the fewest rounds */
   KINDS
 };
 static const char *const kind_names[] = {"content identifier", "certificate", "headers", "licence URL", "licence body",
@@ -38,12 +39,12 @@ enum closer { CLOSE, STOP, ZAP, FREE, FREE_PLAYER, CLOSERS };
 static const char *const closer_names[] = {
     "usher_playback_close", "usher_player_stop", "usher_player_play", "usher_playback_free", "usher_player_free"};
 
-/* One playback of the host; the `destroy` of its options frees it. */
+/* The host's record of one playback; the `destroy` of the playback's options frees it. */
 struct screen {
   int closed;
   enum kind kind;
 };
-/* One request; its own `destroy` frees it. */
+/* The host's record of one request; the `destroy` of the request frees it. */
 struct job {
   struct screen *screen;
 };
@@ -53,7 +54,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static usher_completion asked;
 static int asks, completed, last_status, screens_gone, jobs_gone, told_closed;
 static int after_closed; /* callbacks of a playback after its PLAYBACK_CLOSED */
-static int in_race, answered; /* in_race: the other thread 0: waits, 1: answers now, 2: ends; answered: its answers */
+static int in_race, answered; /* in_race: what the other thread does: 0: it waits, 1: it answers now, 2: it ends;
+answered: the number of its answers */
 static int32_t race_status;
 
 static void bump(int *counter) {
@@ -62,8 +64,8 @@ static void bump(int *counter) {
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
-/* Waits until the counter is at least `wanted`. The limit is shorter than the 5 s after which an idle callback thread
-   looks for work without a signal, so that the test finds a signal that was not sent. */
+/* Waits until the counter is at least `wanted`. An idle callback thread looks for work after 5 s even without a signal.
+   The time limit of this wait is shorter, so that the test fails if the library forgets to send a signal. */
 static int arrives(int *counter, int wanted) {
   struct timespec end;
   int good, late = 0;
@@ -150,7 +152,7 @@ static void on_screen_gone(void *user_data) {
 static void on_event(const usher_event *event, void *user_data) {
   struct screen *screen = (struct screen *)(uintptr_t)event->tag;
   (void)user_data;
-  if (!screen) return; /* a clear item, which replaces a playback */
+  if (!screen) return; /* a clear item, which replaces the playback by a zap */
   look(screen);
   if (event->type != USHER_EVENT_PLAYBACK_CLOSED) return;
   screen->closed = 1;
@@ -329,7 +331,7 @@ static void rounds(int count) {
       __atomic_store_n(&kind_now, (int)kind, __ATOMIC_SEQ_CST);
       __atomic_store_n(&in_race, 1, __ATOMIC_SEQ_CST);
       while (spins-- > 0) __atomic_signal_fence(__ATOMIC_SEQ_CST);
-      /* In every fourth race this thread lets the other thread answer first. */
+      /* In every fourth race this thread waits until the other thread has answered. */
       for (spins = 0; round % 4 == 0 && spins < 100000 && get(&in_race) == 1; spins++) sched_yield();
     }
     if ((status = close_by(&s, playback, closer)) != USHER_OK) complain(kind, closer, "the close", status);
@@ -376,8 +378,8 @@ static void open_a_question(struct stage *s, enum kind kind, struct screen *scre
   if (!arrives(&asks, asks_before + 1)) wrong += !tell(0, "%s, %s: no question", kind_names[kind], closer);
 }
 
-/* A host ends the context of an open question. In customer SSM the library waits for the answer, so there the answer
-   always races with the close. */
+/* A host ends a context while a question is open. With customer SSM the library waits for the answer before it ends the
+   context, so the other thread always answers during the close. */
 static void context_rounds(int count) {
   pthread_t other;
   int round, kind_now = 0, races = 0, won = 0, closed_before = told_closed, screens_before = screens_gone;

@@ -1,7 +1,7 @@
 /*
- * plain.h - an argument for each parameter of every function in functions.h: defaults, small numbers, callbacks that do
- * nothing. They are taken from `struct plain *plain`, which the test fills from `plain_defaults`. The test defines the
- * rest: ARG_HANDLE(type), ARG_OUT_HANDLE(type), ARG_USER_DATA and ARG_DESTROY.
+ * plain.h - a simple argument for each parameter of every function in functions.h: defaults, small numbers, and
+ * callbacks that do nothing. These arguments are in `struct plain *plain`, which the test fills from `plain_defaults`.
+ * The test itself defines the other arguments: ARG_HANDLE(type), ARG_OUT_HANDLE(type), ARG_USER_DATA and ARG_DESTROY.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

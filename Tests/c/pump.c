@@ -1,7 +1,7 @@
 /*
  * pump.c - in pumped mode callbacks run only inside usher_context_pump(), on the thread that calls it. The host pumps
- * inside callbacks, on two threads, rarely, never; waits for the descriptor; blocks on the pumping thread; frees the
- * context inside a pump.
+ * in different ways: inside callbacks, on two threads, rarely, never. It also waits for the descriptor, calls functions
+ * that wait on the pumping thread, and frees the context inside a pump.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ static int readable(int fd, int ms) {
   watched.events = POLLIN;
   return poll(&watched, 1, ms * patience()) == 1;
 }
-/* Does what a host's main loop does: waits for the descriptor, pumps. */
+/* Does what a host's main loop does: waits for the descriptor, and then pumps. */
 static int loop_until(int fd, int *counter, int wanted, int ms) {
   double end = now_s() + ms * patience() / 1000.0;
   while (get(counter) < wanted && now_s() < end)
@@ -65,7 +65,7 @@ static void *wait_closed(void *result) {
   add(&waited_for, 1);
   return NULL;
 }
-/* The playback is closed, but no thread runs its callbacks: a wait of at most 50 ms returns after 50 ms. */
+/* The playback is closed, but no thread runs its callbacks. So a wait with a limit of 50 ms returns after 50 ms. */
 static void waits_have_an_end(void) {
   static int32_t status;
   pthread_t thread;

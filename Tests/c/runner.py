@@ -1,7 +1,8 @@
 """Builds test programs, runs them with a head-end and counts their claims. Tests/c/run and Tests/cpp/run use it.
 
-Each program has its own account and time limit, and prints "ok - ..." / "not ok - ..." lines. When it has ended, the
-head-end must hold no session of that account. The last line is the sum: "N passed, N failed". Standard library only.
+Each program has its own account and time limit, and prints a line "ok - ..." or "not ok - ..." for each claim. When a
+program has ended, the head-end must hold no session of its account. The last line of the output is the sum: "N passed,
+N failed". Standard library only.
 """
 
 from __future__ import annotations
@@ -28,10 +29,9 @@ from interface import c_files  # noqa: E402
 
 HEADERS = Headers()
 STRESS = [ROOT / "Tests" / "c" / name for name in ("stress.h", "stress_steps.h")]
-"""The runner writes a step with plain arguments for every function that no step in these files calls."""
+"""If no step in these files calls a function, the runner writes a step that calls it with simple arguments."""
 STORIES = [*sorted((ROOT / "Tests" / "c").glob("*.c")), ROOT / "Tests" / "c" / "support.h"]
-"""The runner writes a call with plain arguments into every_function.c for every function that none of these files
-calls."""
+"""If none of these files calls a function, the runner adds a call with simple arguments to every_function.c."""
 C_FLAGS = ["-std=c99", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 CXX_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-O1", "-pthread"]
 KID = "00112233445566778899aabbccddeeff"
@@ -54,20 +54,23 @@ class Program:
     preload: Path | None = None
     """The source file of a library that the runner builds and preloads."""
     needs: str = ""
-    """A pkg-config name; if it is not installed, the program is skipped."""
+    """The pkg-config name of a library that the program needs. If the library is not installed, the runner skips the
+    program."""
     linked: bool = True
     """Whether the program is linked with libusher."""
     expires: bool = False
-    """The program ends without teardown on purpose, so its sessions end only when they expire."""
+    """Whether the program ends without teardown on purpose, so that its sessions end only when they expire."""
     own_allocator: bool = False
-    """The program replaces malloc, as sanitizers and valgrind do, so the runner skips it with them."""
+    """Whether the program replaces malloc. Sanitizers and valgrind replace malloc too, so the runner skips the program
+    under these tools."""
     finds_stale_memory: bool = False
-    """The program itself runs under AddressSanitizer, so the runner skips it with ThreadSanitizer and valgrind."""
+    """Whether the program itself is built with AddressSanitizer. Then the runner skips it under ThreadSanitizer and
+    valgrind."""
     suppressed: str = ""
     """The NAME of Tests/sanitizers/valgrind-NAME.supp, which lists the reports to suppress, with the reason."""
     timeout_s: float = 60
     says: str = ""
-    """A pattern that the output must contain; for examples, which print no claims."""
+    """For an example, which prints no claims: a pattern that its output must match."""
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -291,7 +294,8 @@ class Runner:
         self.end_of(program, passed, failures, time.monotonic() - started)
 
     def under(self, program: Program) -> list[str]:
-        """The command of `--under`, to put before the program; valgrind gets the suppressions of this program."""
+        """Returns the command of `--under`, which runs the program; if it is valgrind, adds the suppressions of this
+        program."""
         under = shlex.split(self.arguments.under)
         if program.suppressed and under and Path(under[0]).name == "valgrind":
             under.append(f"--suppressions={ROOT / 'Tests' / 'sanitizers' / f'valgrind-{program.suppressed}.supp'}")
@@ -342,7 +346,7 @@ def functions() -> list[str]:
 
 
 def words(*files: Path) -> set[str]:
-    """All identifiers that begin with usher_ in these files, without comments."""
+    """Returns all identifiers that begin with usher_ in the code of these files; comments do not count."""
     text = "\n".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S) for file in files)
     return set(re.findall(r"\b(usher_\w+)\b", text))
 

@@ -1,6 +1,6 @@
 /*
- * stage.h - shared by the tests whose callbacks free their own playback, player, delegate or context: the objects, the
- * actions that free them, and the checks afterwards.
+ * stage.h - parts of the tests whose callbacks free the playback, player, delegate or context for which they run: the
+ * objects, the actions that free them, and the checks after that.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,22 +14,23 @@ static const char *const action_names[] = {
     "playback freed", "playback closed and freed", "player freed", "delegate freed", "context freed", "all freed"};
 
 struct stage {
-  int kind; /* the kind of callback in which the test frees */
+  int kind; /* the kind of callback in which the test frees an object */
   enum action action;
   usher_context *context;
   usher_delegate *delegate;
-  usher_loader *loader; /* or NULL; freed with the delegate */
+  usher_loader *loader; /* may be NULL; the test frees it with the delegate */
   usher_player *player;
   usher_playback *playback;
   int acted, destroyed, given, claimed;
   int32_t status;
 };
 
-/* Every callback calls it. In the first callback of the kind under test it frees the objects that `action` names. */
+/* Every callback calls this function. In the first callback of the kind under test, it frees the objects that `action`
+   names. */
 static void act(struct stage *s, int kind) {
   int32_t status = USHER_OK;
   if (s->kind != kind) return;
-  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1); /* until the test has stored the handle */
+  while (!__atomic_load_n(&s->playback, __ATOMIC_SEQ_CST)) sleep_ms(1); /* waits until the test has stored the handle */
   if (__atomic_exchange_n(&s->claimed, 1, __ATOMIC_SEQ_CST)) return;
   if (s->action == CLOSE_AND_FREE) status = usher_playback_close(s->playback, USHER_CLOSE_TEARDOWN);
   if (s->action <= CLOSE_AND_FREE || s->action == FREE_ALL) status |= usher_playback_free(s->playback);
@@ -54,7 +55,7 @@ static void finish(struct stage *s, int32_t callbacks, const char *what) {
     status = usher_context_free(s->context);
     if (status != USHER_OK) tell(0, "%s: usher_context_free answers %s", what, usher_status_name(status));
   } else {
-    reaches(&s->destroyed, s->given, 8000); /* a threaded context runs them in the background */
+    reaches(&s->destroyed, s->given, 8000); /* a threaded context runs each destroy in the background */
     if (usher_context_free(s->context) != USHER_E_INVALID_HANDLE) tell(0, "%s: the handle is stale", what);
   }
   for (tries = 0; tries < 10 && get(&s->destroyed) == s->given; tries++) sleep_ms(1);

@@ -1,8 +1,8 @@
 /*
  * stress.c - for USHER_TEST_SECONDS (5), eight threads call random functions of the whole API with random handles, some
  * of them stale, and close and free objects at random. The process does not crash or hang, each destroy runs exactly
- * once, no session is left, and each thread calls every function. USHER_TEST_SEED repeats a run, as far as the order of
- * threads allows. stress_steps.h has the steps; stress.h has their shared parts.
+ * once, no session is left, and each thread calls every function. USHER_TEST_SEED makes the same random choices again;
+ * the threads may still run in another order. stress_steps.h has the steps, and stress.h the parts that they share.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 
 static int ended, busy[THREADS];
 
-/* A thread: runs each step once, in random order; then random steps until the test stops. */
+/* The work of one thread: runs each step once, in random order, and then random steps until the test stops. */
 static void *work(void *index) {
   struct dice d;
   uint32_t order[STEPS], at, other, kept;
@@ -32,12 +32,14 @@ static void run_threads(void) {
   for (index = 0; index < THREADS; index++) pthread_create(&threads[index], NULL, work, (void *)(intptr_t)index);
   for (; now_s() < until; sleep_ms(20)) {
     __atomic_store_n(
-        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s of storm, then 2.5 s of calm */
+        &calm, (int)((now_s() - since) * 2) % 7 > 1, __ATOMIC_RELAXED); /* 1 s with many calls, then 2.5 s with few
+        calls */
     usher_context_advance(
         (usher_context *)look(&contexts[MANUAL]), 20, 0); /* moves the manual clock, for which all threads may wait */
   }
   for (index = 0; index < THREADS; index++) before[index] = get(&busy[index]);
-  until = now_s() + 13 * patience(); /* longer than a synchronous play, or a free that waits for its time-out */
+  until = now_s() + 13 * patience(); /* longer than the longest call: a synchronous play, or a free that waits for its
+  time-out */
   do {
     sleep_ms(20);
     usher_context_advance((usher_context *)look(&contexts[MANUAL]), 20, 0);
@@ -53,8 +55,9 @@ static void run_threads(void) {
 }
 
 /*
- * Prints for each function the number of threads that called it, of calls and of successes. In a run of half a minute
- * every function must succeed, also functions that need a session some seconds old.
+ * Prints for each function how many threads called it, how many calls they made, and how many calls succeeded. In a run
+ * of half a minute every function must succeed at least once, also functions that need a session which is some seconds
+ * old.
  */
 static void claim_calls(int is_long) {
   int function, index, total = 0;

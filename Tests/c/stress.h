@@ -1,7 +1,7 @@
 /*
- * stress.h - shared by the threads of stress.c: random numbers, a counter for each function, handles that every thread
- * may use or free, and callbacks. Counters and slots are relaxed atomics. They synchronise no threads, so
- * ThreadSanitizer sees only the synchronisation of the library.
+ * stress.h - data that the threads of stress.c share: random numbers, a counter for each function, slots with handles
+ * that every thread may use or free, and callbacks. The counters and slots are relaxed atomics, which do not
+ * synchronise threads. So ThreadSanitizer sees only the synchronisation that the library does.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,13 +13,13 @@
 #define THREADS 8
 #define CONTEXTS 4
 #define SLOTS 32
-/* The context on the manual clock. Its playbacks have no session, because a jump of time past a request's deadline
-   would lose the reply with its session token. */
+/* The context with the manual clock. Its playbacks have no session: if a thread moved the clock past the deadline of a
+   request, the reply with the session token would be lost. */
 #define MANUAL 3
 
 /* ---- dice and counters ------------------------------------------------------------------------------------------- */
 
-/* A number for every function of the headers. */
+/* Each function of the headers has a number. */
 enum {
 #define FUNCTION(name, ...) at_##name,
 #include "functions.h"
@@ -38,7 +38,7 @@ static uint64_t seed;
 struct dice {
   uint64_t state;
   int thread; /* the thread's number; THREADS in a callback */
-  int first; /* 1: the first round, in which each step takes every branch */
+  int first; /* 1 in the first round, in which each step runs every branch */
 };
 static uint32_t roll(struct dice *d, uint32_t below) {
   d->state ^= d->state << 13, d->state ^= d->state >> 7, d->state ^= d->state << 17;
@@ -80,7 +80,7 @@ static void *pick(struct dice *d, void *volatile *slots, uint32_t count) {
 #define RESPONSE ((usher_response *)pick(d, responses, SLOTS))
 #define LOADER ((usher_loader *)pick(d, loaders, SLOTS))
 
-/* The newest questions, by the kind of answer. */
+/* The newest questions, one for each kind of answer. */
 enum question { TOKEN, PAYLOAD, BYTES, HEADERS, LICENSE, CALLED, QUESTIONS };
 static volatile usher_completion questions[QUESTIONS][SLOTS];
 static void keep(enum question kind, usher_completion id) {
@@ -92,7 +92,7 @@ static usher_completion question(struct dice *d, enum question kind) {
   return roll(d, 20) ? id : d->state;
 }
 
-/* For each function that takes user_data: how many the test gave it, and how many the library destroyed. */
+/* For each function that takes a user_data: how many of them the test passed, and how many the library destroyed. */
 static struct place {
   const char *name;
   int given, destroyed;
@@ -123,7 +123,8 @@ static struct dice callback_dice(void) {
   roll(&d, 2);
   return d;
 }
-/* Runs a step inside a callback, but rarely: a step may cause more callbacks, and too many could never all run. */
+/* Runs a step inside a callback, but rarely: a step may cause more callbacks, and their number must not grow without
+   end. */
 static void do_more(struct dice *d) {
   if (!known(&stop) && roll(d, 12) == 0) take_any_step(d);
 }
@@ -144,7 +145,7 @@ static void on_answer(usher_playback *p, const usher_response_info *r, uint64_t 
   do_more(&d);
 }
 
-/* Gives a random answer of the kind that the question needs. */
+/* Answers a question with a random answer of the kind that it needs. */
 static void answer(struct dice *d, enum question kind, usher_completion id) {
   usher_customer_license made = USHER_CUSTOMER_LICENSE_INIT;
   made.license = (const uint8_t *)"licence", made.license_size = roll(d, 8);

@@ -63,7 +63,7 @@ static void make_context(struct dice *d, uint32_t slot) {
 }
 static void replace_context(struct dice *d) {
   uint32_t slot = roll(d, CONTEXTS);
-  if (d->thread == THREADS) { /* a callback: the step may free its context; the slot then keeps a stale handle */
+  if (d->thread == THREADS) { /* in a callback the step may free its own context; the slot then keeps a stale handle */
     CALL(usher_context_free, ((usher_context *)look(&contexts[slot])));
   } else {
     CALL(usher_context_free, ((usher_context *)__atomic_exchange_n(&contexts[slot], NULL, __ATOMIC_RELAXED)));
@@ -111,7 +111,8 @@ static usher_delegate_hooks some_hooks(struct dice *d) {
   usher_delegate_hooks hooks = USHER_DELEGATE_HOOKS_INIT;
   hooks.content_id = roll(d, 2) ? on_hook : NULL;
   hooks.certificate = roll(d, 2) ? on_hook : NULL;
-  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* seldom set, because a licence needs the built-in headers */
+  hooks.http_headers = roll(d, 3) ? NULL : on_hook; /* the step rarely sets this hook, because a licence request needs
+  the built-in headers */
   hooks.license_url = roll(d, 3) ? NULL : on_hook;
   hooks.license_body = roll(d, 2) ? on_hook : NULL;
   hooks.license = roll(d, 2) ? on_hook : NULL;

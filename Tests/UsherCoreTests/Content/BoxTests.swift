@@ -252,7 +252,7 @@ private func pssh(_ system: [UInt8], ids: [[UInt8]] = [], _ data: [UInt8] = []) 
     #expect(all((0..<2000).flatMap { _ in tenc(0, ivSize: 8) }).count == TrackEncryption.mostTracks)
   }
 
-  /// Reads the `moov` box of a clip that ffmpeg made and encrypted: H.264 and AAC, key id
+  /// Reads the `moov` box of a clip (H.264 and AAC) that ffmpeg made and encrypted. Its key id is
   /// 0fedcba9876543210123456789abcdef.
   @Test func initialisationSegment_ofFFmpeg_isRead() {
     let segment = withBytes(Self.moov) { Base64.decode($0) }?.withBytes { Array($0) } ?? []

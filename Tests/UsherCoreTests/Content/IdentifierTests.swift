@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Random bytes, mixed with some of `pieces`.
+/// Returns random bytes with some of `pieces` among them.
 func hostile(_ dice: inout Dice, _ pieces: [String], upTo most: UInt64 = 14) -> [UInt8] {
   var made: [UInt8] = []
   for _ in 0..<dice.upTo(most) {

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 
 @Suite struct XMLScannerTests {
-  /// Lists the tokens: `<name a=value>` for each start tag, `</name>` for each end tag, and the texts.
+  /// Returns what the scanner finds: `<name a=value>` for each start tag, `</name>` for each end tag, and the texts.
   private func told(_ xml: [UInt8]) -> [String] {
     withBytes(xml) { xml in
       var scanner = XMLScanner(xml)

@@ -3,7 +3,7 @@ import Testing
 @testable import UsherCore
 
 @Suite struct FPSRequestFormatTests {
-  /// In base64 "+/++/w==", which has all characters that a form must percent-code.
+  /// In base64 these bytes are "+/++/w==". This text contains all characters of base64 that a form must percent-code.
   private let payload: [UInt8] = [0xFB, 0xFF, 0xBE, 0xFF]
 
   private func body(_ format: FPSRequestFormat, _ payload: [UInt8]) throws(FPSRequestFormat.Failure) -> String {

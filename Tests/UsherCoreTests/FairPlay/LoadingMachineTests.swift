@@ -119,7 +119,7 @@ import Testing
     #expect(!Machine.Ending.cancelled.isReported)
   }
 
-  /// Tries every order of replies, answers and endings, expected or not, on every route.
+  /// For every route, tries every order of replies, answers and endings. Some of them the machine does not expect.
   @Test func everyOrder_asksOnce_requestsTheKeyOnce_andEndsOnce() {
     for bits in 0..<16 {
       var search = LoadingSearch()
@@ -132,7 +132,7 @@ import Testing
   }
 }
 
-/// The history of one loading request, and the first rule that the machine broke.
+/// The inputs of one loading request so far, and the first rule that the machine broke.
 private struct LoadingRun {
   enum Input: CaseIterable {
     case startAllowed, startRefused, startMissing, decidedServer, decidedEntitlement, decidedBuiltin, entitledAllowed,
@@ -141,7 +141,7 @@ private struct LoadingRun {
   }
 
   private(set) var machine: LoadingMachine<String>
-  /// The input that the machine's last action asked for, until the test gives it.
+  /// The input that the machine waits for since its last action; nil when the test has given this input.
   private var awaited = "start"
   private var done: Set<String> = []
   private var endings = 0

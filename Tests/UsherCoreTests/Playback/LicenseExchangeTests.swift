@@ -139,7 +139,8 @@ import Testing
     }
   }
 
-  /// Tries every order of answers, replies and closes, expected or not, with every set of hooks.
+  /// For every set of hooks, tries every order of answers, replies and closes. Some of them the exchange does not
+  /// expect.
   @Test func everyOrder_asksEachHookOnce_sendsOnce_andEndsOnce() throws {
     for bits in 0..<16 {
       let exchange = exchange(url: bits & 1 != 0, body: bits & 2 != 0, headers: bits & 4 != 0, hasURL: bits & 8 != 0)
@@ -150,7 +151,7 @@ import Testing
   }
 }
 
-/// The history of one exchange, and the first rule that it broke.
+/// The inputs of one exchange so far, and the first rule that the exchange broke.
 private struct ExchangeRun {
   enum Input: CaseIterable {
     case start, value, builtin, declined, late, closed, abandon, replyForHook, reply

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Playbacks while the host is suspended, resumed, or without network.
+/// Tests playbacks while the host is suspended, after it is resumed, and while it has no network.
 @Suite struct LifecycleTests {
   @Test func suspend_keep_changesNothing() {
     var p = PlaybackDriver.active()

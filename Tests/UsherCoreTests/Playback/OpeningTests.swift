@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Sessions that the first licence opens: SSP V2 and customer SSM.
+/// Tests sessions that the first licence request opens: those of SSP V2 and of customer SSM.
 @Suite struct OpeningTests {
   private func v2(_ change: (inout SSPPolicy) -> Void = { _ in }, callback: Bool = false) -> PlaybackDriver {
     var driver = PlaybackDriver(

@@ -2,8 +2,8 @@ import Testing
 
 @testable import UsherCore
 
-/// A server denies a content token: the machine asks the token callback once for all denied requests, then sends each
-/// of them once more.
+/// If a server denies a content token, the machine asks the token callback once for all denied requests, and then sends
+/// each of these requests once more.
 @Suite struct ReauthorisationTests {
   @Test(arguments: [Int32(401), 403]) func licence_denied_goesOnceMoreWithAFreshToken(http: Int32) {
     var p = PlaybackDriver.active(hasTokenCallback: true)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Tests each row of the table in docs/protocol.md, "Races".
+/// Tests each row of the table "Races" in docs/protocol.md.
 @Suite struct SSMSessionCloseTests {
   // shows: teardown-frees-slot
   @Test func close_active_tearsDownOnce() {

@@ -41,7 +41,8 @@ import Testing
     s.ring(at: 190_000)
     #expect(s.take() == [])
     s.answer(.heartbeat, Say.token("t2"))
-    // The session sends one heartbeat at once in place of all that it missed, then returns to its fixed schedule.
+    // The session sends one heartbeat at once, instead of all the heartbeats that it missed. The next heartbeats follow
+    // the fixed schedule again.
     s.run(until: 190_000)
     #expect(s.take() == ["kept alive", "doubtful", "heartbeat t2"])
     s.answer(.heartbeat, Say.token("t3"))
@@ -120,7 +121,8 @@ import Testing
     #expect(s.timer == s.now, "the keep-alive that was due meanwhile")
   }
 
-  /// If the reply to a keep-alive arrives late, the new lease begins with that reply, not at the keep-alive's due time.
+  /// If the reply to a keep-alive arrives late, the new lease begins when this reply arrives, not when the keep-alive
+  /// was due.
   @Test func retries_afterALateAnswer_useTheWholeLease() {
     var s = SessionDriver.beating()
     s.answer(.heartbeat, Say.unreachable)
@@ -134,7 +136,8 @@ import Testing
     #expect(s.take().last == "heartbeat t2")
   }
 
-  /// An attempt on a connection that hangs takes only a part of the lease; the next attempt follows soon.
+  /// If a connection hangs, the keep-alive on it times out after a part of the lease, and the next attempt follows
+  /// soon.
   @Test func timeOuts_ofRetries_leaveTimeForSeveralAttempts() {
     var s = SessionDriver.beating(period: 5)
     var attempts: [Milliseconds] = []
@@ -179,8 +182,8 @@ import Testing
     #expect(s.take() == ["heartbeat t1", "heartbeat t1", "heartbeat failed: HTTP"])
   }
 
-  /// The lease is over. The pause in Retry-After ends after the next keep-alive is due, so that keep-alive is the next
-  /// attempt.
+  /// The lease is over. The pause that the server asked for with Retry-After is longer than the time until the next
+  /// keep-alive is due. So the next keep-alive is the next attempt.
   @Test func retryAfter_duringAnOutage_waitsForTheSchedule() {
     var s = SessionDriver.active(steady { $0.retry = 500 })
     s.run(until: 60_000)
@@ -218,7 +221,7 @@ import Testing
     let end = s.take()
     #expect(end.first == "heartbeat t1" && end.last == "recovered" && end.count == 3)
     #expect(!s.session.isDoubtful)
-    // The session reports the next outage too.
+    // When a second outage begins, the session reports it too.
     s.run(until: 360_000)
     s.answer(.heartbeat, Say.unreachable)
     #expect(s.take() == ["heartbeat t2", "heartbeat failed: TRANSPORT"])
@@ -401,7 +404,7 @@ import Testing
   }
 
   @Test func renewal_refusedByLicenceServerWith1006_doesNotMeanTheSessionIsUnknown() {
-    // Code 1006 of a licence server has another meaning.
+    // From a licence server, code 1006 has another meaning than from the session manager.
     var s = enforced()
     s.run(until: 60_000)
     s.renewalFailed(WireFailure(.refused, httpStatus: 400, serviceCode: 1006), origin: .license)

@@ -167,7 +167,7 @@ import Testing
     s.answer(.setup, Say.refused(1007), ownTeardowns: .underWay)
     #expect(s.timer == 3000)
     s.run(until: 3000)
-    // The session sends set-up once more or reports the error; it never does nothing.
+    // The session must either send set-up once more or report the error.
     #expect(s.take().count == 2)
   }
 

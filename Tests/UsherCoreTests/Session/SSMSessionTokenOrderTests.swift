@@ -2,8 +2,8 @@ import Testing
 
 @testable import UsherCore
 
-/// Requests in flight at the same time, whose replies bring session tokens in another order than the server issued
-/// them.
+/// Tests requests that are in flight at the same time. Their replies bring session tokens in another order than the
+/// order in which the server made the tokens.
 @Suite struct SSMSessionTokenOrderTests {
   @Test func licenseReply_slowerThanTwoHeartbeats_doesNotReplaceTheirToken() {
     var s = SessionDriver.active()
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test func heartbeatReply_repeatingItsToken_doesNotReplaceTheTokenOfALicense() {
-    // The head-end processed the heartbeat first and the licence then, but the licence reply arrived first.
+    // The head-end handled the heartbeat before the licence request, but the licence reply arrived first.
     var s = SessionDriver.active()
     s.licenseSent()
     s.run(until: 60_000)
@@ -72,7 +72,7 @@ import Testing
 
   // MARK: Two tokens of the same depth
 
-  /// A session with the tokens `t3` (of a heartbeat) and `t2` (of a licence), both in reply to `t1`.
+  /// A session that got two tokens in reply to `t1`: `t3` from a heartbeat and `t2` from a licence.
   private func withTwoTokens() -> SessionDriver {
     var s = SessionDriver.active()
     s.licenseSent()

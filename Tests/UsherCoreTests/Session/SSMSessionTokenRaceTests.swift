@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherCore
 
-/// Races in which an earlier version lost a token, a retry or a renewal.
+/// Tests races in which an earlier version of the library lost a token, a retry or a renewal.
 @Suite struct SSMSessionTokenRaceTests {
   @Test func newestToken_whileTheTeardownIsToBeRetried_isTheOneUsed() {
     var s = SessionDriver.beating()
@@ -27,7 +27,8 @@ import Testing
   }
 
   @Test func close_beatAndLicenseInFlight_unknownBeatFirst_tearsDownTheLicensesToken() {
-    // The head-end accepts only the newest token, and the licence replaced the token before the heartbeat arrived.
+    // The head-end accepts only the newest token. The licence reply brought a new token before the heartbeat arrived at
+    // the head-end.
     var s = SessionDriver.active()
     s.licenseSent()
     s.run(until: 60_000)
@@ -157,7 +158,7 @@ import Testing
   }
 }
 
-/// Licence requests of one session in parallel. The head-end replaces the session token with each reply.
+/// Several licence requests of one session are in flight. The head-end replaces the session token with each reply.
 @Suite struct PlaybackTokenRaceTests {
   @Test func licenses_inParallel_denialOvertakingTheNewToken_isResentWithIt() {
     var p = PlaybackDriver.active()
@@ -201,8 +202,8 @@ import Testing
   }
 
   @Test func close_whileASessionIsReplacedPastTheCap_releasesThePlayer() {
-    // The teardown of the session that is being replaced gets no reply; the machine must release the player when the
-    // longest wait for a teardown is over.
+    // The machine replaces the session, and the teardown of the old session gets no reply. When the longest wait for a
+    // teardown is over, the machine must let the player continue.
     var p = PlaybackDriver.active(steady { $0.resetup = .always })
     p.ask(1)
     p.licensed(1)

@@ -16,7 +16,7 @@ struct SessionDriver {
   private(set) var timer: Milliseconds?
   /// Requests without a reply, oldest first.
   private(set) var waiting: [Sent] = []
-  /// The actions since the last `take()`, a line each.
+  /// The machine's actions since the last `take()`, one line for each.
   private(set) var story: [String] = []
   private(set) var lastError: UsherError?
   /// The token generations of the licence requests in flight, oldest first.
@@ -55,7 +55,7 @@ struct SessionDriver {
   mutating func tearDownLeft() { perform(session.tearDownLeft(now: now)) }
   mutating func close(_ ending: SSMSession.Ending = .teardown) { perform(session.close(ending, now: now)) }
 
-  /// Answers the oldest request of this kind.
+  /// Gives the session the reply to the oldest request of this kind.
   mutating func answer(
     _ call: SSMSession.Call, _ outcome: SSMOutcome, ownTeardowns: SSMSession.OwnTeardowns = .none,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -70,7 +70,7 @@ private let shapes = [
     if !["bold", "tags of Unicode", "its end", "its start"].contains(name) {
       #expect(message.contains("[redacted]") || message.contains("withheld"), "\(name): \(message)")
     }
-    // The message must contain neither hex nor base64 of the secret.
+    // The message must contain neither the hex form nor the base64 form of the secret.
     for form in [letters(token.utf8.map { hex($0) }.joined()), letters(base64(token))] {
       for at in 0..<(form.count - 11) {
         #expect(!said.contains(String(form[at..<(at + 12)])), "\(name): \(message)")
@@ -240,7 +240,7 @@ private func number(_ byte: UInt8, _ radix: Int, digits: Int) -> String {
   return String(repeating: "0", count: max(0, digits - text.count)) + text
 }
 
-/// As `html.escape` of Python does it, and with `&` after each fifth character.
+/// Escapes the text as Python's `html.escape` does, after it has added `&` after each fifth character.
 private func escaped(_ text: String) -> String {
   groups(text, 5, "&").map { character in
     switch character {

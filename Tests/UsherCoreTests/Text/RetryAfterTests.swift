@@ -14,7 +14,7 @@ import Testing
   ])
   func seconds_areRead_andNeverOverflow(text: String, expected: Milliseconds) { #expect(pause(text) == expected) }
 
-  /// The three forms of a date in RFC 9110; each text is the time 90 s after `now`.
+  /// The time 90 s after `now`, in each of the three forms of a date that RFC 9110 allows.
   @Test(arguments: [
     "Sun, 06 Nov 1994 08:51:07 GMT", "Sunday, 06-Nov-94 08:51:07 GMT", "Sun Nov  6 08:51:07 1994",
     "sun, 6 nov 1994 08:51:07 gmt", " Sun, 06 Nov 1994 08:51:07 GMT "

@@ -210,7 +210,7 @@ extension TokenMap {
   }
 }
 
-/// A slow and simple map with the same rules, to compare with `TokenMap`.
+/// A slow and simple map with the same rules as `TokenMap`. The test compares the results of both.
 private struct PlainMap {
   struct Entry {
     var token: String

@@ -8,7 +8,7 @@ import Testing
     var dice = Dice(seed)
     var table = IDTable<UInt64>()
     var model: [UInt64: UInt64] = [:]
-    // The ids of a table: few or many, some close together and some far apart.
+    // The sets of ids to test: few or many ids, some close together and some far apart.
     let numbers = (1...(1 + dice.upTo(400))).map { dice.one(in: 2) ? $0 : max(1, dice.next()) }
     for _ in 0..<3000 {
       let id = dice.pick(numbers)

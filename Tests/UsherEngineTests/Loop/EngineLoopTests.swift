@@ -7,8 +7,8 @@ import Testing
   import Glibc
 #endif
 
-/// The loop of the I/O thread reads replies before it handles time-outs, runs commands in turns, and does little work
-/// for playbacks that a command does not concern.
+/// Tests the loop of the I/O thread: it reads replies before it handles time-outs, runs only some commands in each
+/// turn, and does little work for playbacks that a command does not concern.
 @Suite(.timeLimit(.minutes(1))) struct EngineLoopTests {
   private func simulation(_ headEnd: HeadEnd = HeadEnd(leasePeriods: 2)) throws -> Simulation {
     try #require(Simulation(ModelTransport(headEnd, seed: 7, latencyMost: 0)))
@@ -54,8 +54,9 @@ import Testing
     s.finish()
   }
 
-  /// The host closes while a set-up is in flight. The reply arrives, but the I/O thread does not run until the longest
-  /// wait of the close is over; then the engine tears the session down, and no event reports an orphan.
+  /// The host closes the playback while its set-up is in flight. The reply arrives, but the I/O thread does not run
+  /// until the longest wait of the close is over. Then the engine tears the session down, and no event reports an
+  /// orphan.
   @Test func close_setupRepliedWhileTheIOThreadIsLate_tearsTheSessionDown() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -85,8 +86,8 @@ import Testing
 
   // MARK: Commands
 
-  /// A thread submits more commands than the queue takes while the I/O thread is busy; that thread waits for room, and
-  /// all commands run in their order.
+  /// While the I/O thread is busy, another thread submits more commands than the queue can hold. The submitting thread
+  /// waits until the queue has room, and all commands run in order.
   @Test func commands_moreThanTheQueueTakes_theirThreadWaits() throws {
     let s = try simulation()
     let gate = Wait<Bool>()
@@ -101,7 +102,7 @@ import Testing
       }
     }
     #expect(submitted.wait(for: 4000))
-    // The thread must wait at the bound of the queue while the I/O thread takes no command.
+    // While the I/O thread takes no command, the thread must wait as soon as the queue is full.
     #expect(submitted.all.count <= 2 * 4096)
     #expect(ran.all.isEmpty)
     gate.end(true)
@@ -111,7 +112,8 @@ import Testing
     s.finish()
   }
 
-  /// The I/O thread itself submits more commands than the queue takes; it does not wait for itself.
+  /// The I/O thread itself submits more commands than the queue can hold. It does not wait, since it would wait for
+  /// itself.
   @Test func commands_submittedOnTheIOThread_neverWait() throws {
     let s = try simulation()
     let ran = Notes<Int>()
@@ -121,7 +123,8 @@ import Testing
     s.finish()
   }
 
-  /// The queue is closed while another thread waits for room; that thread returns, and the queue refuses its command.
+  /// The queue is closed while a thread waits because the queue is full. The wait ends, and the queue refuses the
+  /// command.
   @Test func queue_closedWhileAThreadWaits_theThreadReturns() {
     let queue = CommandQueue(most: 1)
     let answers = Notes<CommandQueue.Appended>()
@@ -160,8 +163,8 @@ import Testing
 
   // MARK: Waits and time
 
-  /// If a wait ends before its time-out, the engine removes the timer of the wait. If a wait times out, its playback
-  /// forgets it.
+  /// If a wait ends before its time-out, the engine removes the timer of the wait. If a wait times out, the engine
+  /// removes it from the playback's list of waits.
   @Test func waits_thatHaveEnded_leaveNoTimersAndNoEntries() throws {
     let s = try simulation()
     s.addPlayer(1)
@@ -205,11 +208,12 @@ import Testing
 
   // MARK: Work
 
-  /// The host sets 20,000 tokens. With 5,000 playbacks the I/O thread needs about as much CPU time as with 50.
+  /// The host sets 20,000 tokens. The I/O thread needs about as much CPU time with 5,000 playbacks as with 50.
   @Test func streamTokens_setWhileManyPlaybacksPlay_takeNoLongerThanWithFew() throws {
     let few = try tokenWork(playbacks: 50, tokens: 20_000)
     let many = try tokenWork(playbacks: 5000, tokens: 20_000)
-    // If the work grew with the number of playbacks, it would be a hundred times as much.
+    // There are a hundred times as many playbacks. If the work grew with their number, it would take a hundred times as
+    // long.
     #expect(many < 10 * few + 20_000_000, "50 playbacks: \(few) ns, 5,000 playbacks: \(many) ns")
   }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct IdleMonitorTests {
-  /// Waits for the monitor on a separate thread.
+  /// Waits on a separate thread until the monitor reports that the engine is idle.
   private struct Waiter {
     private let answer = Wait<Bool>()
     private let thread = ThreadedExecutor(cap: 1, onChange: { _ in })

@@ -4,7 +4,7 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Customer SSM: the engine calls the host's callbacks instead of sending requests.
+/// Tests customer SSM, where the engine calls the host's callbacks instead of sending requests.
 @Suite struct CustomerTests {
   private final class Host {
     let asked = Notes<String>()

@@ -4,8 +4,8 @@ import Testing
 @testable import UsherEngine
 
 @Suite struct EngineRaceTests {
-  /// The set-up arrives at the head-end before our teardown, so the head-end refuses it; but the reply to the teardown
-  /// reaches the engine before that refusal.
+  /// The set-up arrives at the head-end before the teardown of the earlier session, so the head-end refuses the set-up.
+  /// But the reply to the teardown reaches the engine before this refusal.
   @Test func limit_refusalOvertakenByOwnTeardownsReply_isTriedOnceMore() throws {
     let s = try #require(Simulation(ModelTransport(HeadEnd(limit: 1), seed: 1, latencyMost: 400)))
     s.addPlayer(1)

@@ -47,8 +47,8 @@ import Testing
     s.finish()
   }
 
-  /// When the first item ends, the second starts inside the same step, and its set-up fails at once. The engine
-  /// performs the actions of the second item after those of the first.
+  /// When the first item ends, the engine starts the second item in the same step, and the set-up of the second item
+  /// fails at once. The engine performs the actions of the second item after those of the first.
   @Test func zap_toAnItemThatFailsAtOnce_reportsTheEndOfTheFirstBefore() throws {
     let s = try simulation()
     let emitted = Notes<(sequence: UInt64, text: String)>()
@@ -180,7 +180,7 @@ import Testing
     network.setLatency(100_000_000)
     s.license(1)
     network.setLatency(0)
-    // The request above holds the only permit.
+    // The licence request above has the only permit.
     s.license(2)
     s.play(3, on: 3, delegate)
     s.close(2)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherEngine
 
-/// Which JSON texts the library refuses because json-c would need too much memory for them. The story
+/// Tests which JSON texts the library refuses because json-c would need too much memory to parse them. The story
 /// `test_refusals.py::test_json_ofManyValues_takesLittleMemory` measures the memory.
 @Suite struct JSONCostTests {
   struct Shape: CustomTestStringConvertible {

@@ -5,7 +5,7 @@ import Testing
 
 private var nothing: ReplySecrets { .these(HiddenSecrets()) }
 
-/// Bodies that are no answer of any of our servers, and no licence and no certificate.
+/// Bodies that do not come from a session manager, licence server or certificate server.
 private let foreignBodies: [[UInt8]] =
   [
     "<html>sign in</html>", "\u{FEFF}\n<!DOCTYPE html><html/>", String(repeating: " ", count: 70) + "<html/>",

@@ -4,7 +4,8 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Which names the library itself looks up. It gives libcurl their addresses; libcurl looks up all other names.
+/// Tests which host names the library itself looks up. For these names it gives the addresses to libcurl; libcurl looks
+/// up all other names.
 @Suite struct HostAndPortTests {
   private func name(_ url: String) -> String? {
     let endpoint = URLText(Array(url.utf8)).flatMap { try? Endpoint.checked($0, insecure: true) }

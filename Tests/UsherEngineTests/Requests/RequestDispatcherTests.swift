@@ -3,9 +3,9 @@ import Testing
 @testable import UsherCore
 @testable import UsherEngine
 
-/// Which failed requests the dispatcher queues again.
+/// Tests which failed requests the dispatcher queues again.
 @Suite struct RequestDispatcherTests {
-  /// Counts how often each request was started, and ends none.
+  /// A transport that counts how often each request was started, and never completes a request.
   private final class CountingTransport: Transport {
     private(set) var starts: [TransferID: Int] = [:]
 
@@ -20,7 +20,7 @@ import Testing
     func shutDown() {}
   }
 
-  /// Sends two requests. The system refuses the second one.
+  /// Sends two requests. For the second one the system has no file descriptor.
   private func sendTwo(mayHaveTakenEffect: Bool) -> (starts: Int?, queued: Int, failure: WireFailure?) {
     let transport = CountingTransport()
     let dispatcher = RequestDispatcher(

@@ -110,7 +110,8 @@ extension RequestQueue {
     }
   }
 
-  /// The number of permits in use after each round trip, while requests wait. The origin replies after `microseconds`.
+  /// Returns the number of permits in use after each round trip, while other requests wait. The origin replies to each
+  /// request after `microseconds`.
   private func growth(_ microseconds: Int64, least: Int = 4, most: Int = 64, trips: Int = 8) -> [Int] {
     var queue = RequestQueue(least: least, most: most)
     var next: TransferID = 0
@@ -153,7 +154,8 @@ extension RequestQueue {
     #expect(places.filter { $0 }.count == 2)
   }
 
-  /// The number of permits after replies that took these times in µs (nil: a refusal), while other requests wait.
+  /// Returns the number of permits after replies that took these times in µs (nil: the connection was refused), while
+  /// other requests wait.
   private func places(_ answers: [Int64?], least: Int = 2) -> Int {
     var queue = RequestQueue(least: least, most: 64)
     for id in 0..<200 as Range<TransferID> { _ = queue.admit(id, request()) }
@@ -218,7 +220,7 @@ extension RequestQueue {
 
   // MARK: Connections
 
-  /// How many of `count` requests to an origin get a connection.
+  /// Returns how many of `count` requests to an origin get a connection.
   private func connected(
     _ queue: inout RequestQueue, _ count: Int, host: String = "a", urgent: Bool = false, from first: TransferID
   ) -> Int {
